@@ -1,0 +1,130 @@
+"""Every error this package raises on purpose, so that a caller can choose what to catch.
+
+    ListenpostError
+    ├── UsageError                what was asked makes no sense            invalid_request
+    ├── ConfigurationError        a setting is unknown, malformed, missing  configuration
+    ├── ModelError                a model server gave no usable answer      model_<reason>
+    └── SourceError               a source could not be asked
+        ├── NotConfigured         its key or provider is not set            not_configured
+        ├── Refused               key wrong, revoked or restricted          refused
+        ├── RateLimited           too fast; `retry_at` when known           rate_limited
+        ├── QuotaExhausted        the day's calls are gone; `retry_at`      quota_exhausted
+        ├── Blocked               captcha, login wall or 403 page           blocked
+        ├── TimedOut              no answer within the deadline             timed_out
+        ├── Unreachable           no connection, or 5xx                     unreachable
+        └── Broken                an answer that is not what was promised   broken
+
+Messages name the thing and the remedy; they never hold keys, bodies or URLs with a query string.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+
+class ListenpostError(Exception):
+    """Base of all: `code` for machines, `status` for HTTP, the message for people."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+
+
+class UsageError(ListenpostError):
+    """The request itself is wrong; the message says what to change."""
+
+    code, status = "invalid_request", 422
+
+
+class ConfigurationError(ListenpostError):
+    """A setting is unknown, malformed or missing; the message names it."""
+
+    code, status = "configuration", 500
+
+
+class ModelError(ListenpostError):
+    """A model server gave no usable answer.
+
+    `reason` is one of: no_key, timeout, unreachable, unauthorized, rate_limited, quota, http_error,
+    refused, filtered, truncated, count_mismatch, malformed.
+    """
+
+    code, status = "model_unavailable", 503
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        """Keep the reason code apart from the words."""
+        super().__init__(f"model: {reason}" + (f" ({detail})" if detail else ""))
+        self.reason = reason
+
+
+class SourceError(ListenpostError):
+    """One source could not be asked; the others go on.
+
+    Args:
+        source: its name in `SOURCES`.
+        detail: what happened, in a few words, without secrets.
+        retry_at: aware UTC time from which asking again makes sense, when the source says.
+    """
+
+    code, status = "source_error", 502
+    remedy: ClassVar[str] = "try again later"
+
+    def __init__(self, source: str, detail: str = "", *, retry_at: datetime | None = None) -> None:
+        """Build the message a person reads."""
+        self.source, self.detail, self.retry_at = source, detail, retry_at
+        super().__init__(f"{source}: {detail or self.code.replace('_', ' ')}; {self.remedy}")
+
+
+class NotConfigured(SourceError):
+    """Its key or provider is not set."""
+
+    code, status = "not_configured", 503
+    remedy = "set its variables, see `listenpost doctor`"
+
+
+class Refused(SourceError):
+    """The key is wrong, revoked or restricted (401, 403 with JSON)."""
+
+    code, status = "refused", 502
+    remedy = "check the key, see `listenpost doctor`"
+
+
+class RateLimited(SourceError):
+    """Too many requests for now; `retry_at` says until when, if the source does."""
+
+    code, status = "rate_limited", 503
+    remedy = "wait and ask again"
+
+
+class QuotaExhausted(SourceError):
+    """The day's calls are used up; `retry_at` is when they return."""
+
+    code, status = "quota_exhausted", 503
+    remedy = "wait for the reset or use another project's key"
+
+
+class Blocked(SourceError):
+    """A captcha, a login wall or a 403 page answered instead of the data."""
+
+    code, status = "blocked", 502
+    remedy = "ask less often or use another provider"
+
+
+class TimedOut(SourceError):
+    """No answer within the deadline."""
+
+    code, status = "timed_out", 504
+    remedy = "raise `LISTENPOST_SOURCE_TIMEOUT` or try again later"
+
+
+class Unreachable(SourceError):
+    """No connection, or the server failed (5xx)."""
+
+    code, status = "unreachable", 502
+
+
+class Broken(SourceError):
+    """The answer is not what the interface promises."""
+
+    code, status = "broken", 502
+    remedy = "report it with the `trace_id`"

@@ -1,0 +1,233 @@
+"""What the product needs from outside, as protocols; everything with a socket is behind one of them.
+
+Also the one provider slot: `api/__init__` fills it with a function that builds the product on first
+use, so that `import api` loads no client library and nothing in `services` imports `wiring`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from api.services.schemas import (
+    Batch,
+    Commented,
+    FetchPlan,
+    Gathered,
+    Grade,
+    Item,
+    Judgement,
+    Question,
+    Usage,
+)
+
+
+class Source(Protocol):
+    """A place where people talk. Every foreign error leaves it as a `SourceError`."""
+
+    @property
+    def name(self) -> str:
+        """Its name in `SOURCES`."""
+        ...
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """Search, best match first, at most `plan.limit` items without their comments.
+
+        A wider plan for the same query and window is served from what the first one left over, or
+        from the next page; page one is never asked twice within `page_ttl`. Identical concurrent
+        calls share one flight. Each request sent is `charge`d. Failures are not remembered.
+
+        Raises:
+            SourceError: one of its subclasses, each an outcome.
+        """
+        ...
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """Read comments, reviews and details of kept items, concurrently.
+
+        An item whose comments cannot be read comes back as it was, with a note; only a failure that
+        concerns the whole source raises.
+
+        Raises:
+            SourceError: the source as a whole stopped answering.
+        """
+        ...
+
+    async def probe(self) -> Probe:
+        """Say whether it can be asked, at the lowest cost there is (never a YouTube search)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close sockets and threads; the source is not used again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What `doctor` learns about one upstream."""
+
+    outcome: str
+    """`ok` or a `SourceError.code`."""
+    detail: str = ""
+    quota_left: int | None = None
+    """Searches left today, where known."""
+
+
+class Judge(Protocol):
+    """Decides which items are about the question."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, for example `gpt-4o-mini` or `local-1`."""
+        ...
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """One verdict per item, in order; one request for up to 50 items.
+
+        Raises:
+            ModelError: no usable answer; the caller fails open.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """Grades in the order of the items, and what they cost."""
+
+    grades: tuple[Grade, ...]
+    usage: Usage = Usage()
+    model: str = ""
+
+
+class Grader(Protocol):
+    """Scores kept items from 1 to 5 against the original question."""
+
+    async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
+        """One grade per item, in order; an item without an answer gets a defaulted 3. Never raises ModelError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrites:
+    """Queries to ask, the original first."""
+
+    queries: tuple[str, ...]
+    usage: Usage = Usage()
+
+
+class Rewriter(Protocol):
+    """Finds other words under which the same thing is discussed."""
+
+    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
+        """At most `variants` queries, the original first, distinct; only the original on failure.
+
+        `gaps` are titles kept and reasons of what was dropped: quoted text, fenced like any other.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a person may want to see while waiting; `kind` as in the HTTP interface."""
+
+    kind: str
+    source: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listener = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """The listener that ignores everything."""
+
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Recorder(Protocol[T_contra]):
+    """Takes the facts of a finished step."""
+
+    def record(self, facts: T_contra) -> None:
+        """Called once, before the block ends; not called when the step failed."""
+        ...
+
+
+class Observer(Protocol):
+    """Sees the product work; tracing implements it, the default does nothing."""
+
+    @property
+    def trace_id(self) -> str | None:
+        """The trace under way in this context."""
+        ...
+
+    def analysis(self, name: str, question: Question) -> AbstractContextManager[Recorder[Facts]]:
+        """Around one question (`analyze`), tool (`fetch`) or chat turn (`chat`)."""
+        ...
+
+    def gathering(self, source: str, query: str) -> AbstractContextManager[Recorder[Gathered]]:
+        """Around fetching, judging and commenting of one source."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known when a question has been answered."""
+
+    decision: str
+    items_kept: int
+    upstream_calls: int
+    usd: float | None
+    output: Any = None
+
+
+class _Silent:
+    """Records nothing."""
+
+    def record(self, facts: object) -> None:
+        """Ignore."""
+
+
+class SilentObserver:
+    """The observer without Langfuse keys."""
+
+    trace_id: str | None = None
+
+    def analysis(self, name: str, question: Question) -> AbstractContextManager[Recorder[Facts]]:
+        """Do nothing around the block."""
+        return nullcontext(_Silent())
+
+    def gathering(self, source: str, query: str) -> AbstractContextManager[Recorder[Gathered]]:
+        """Do nothing around the block."""
+        return nullcontext(_Silent())
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """What the tools work with when nothing is passed to them."""
+
+    judge: Judge
+    listen: Callable[..., Awaitable[Any]]
+    """`listen(source, query, depth)` -> the gathered source with its exhibits."""
+
+
+Provider = Callable[[], Awaitable[Provided]]
+_provider: list[Provider] = []
+
+
+def provide(provider: Provider) -> None:
+    """Fill the slot; called once by `api/__init__`."""
+    _provider[:] = [provider]
+
+
+async def provided() -> Provided:
+    """What the slot's function builds, one instance per running event loop.
+
+    Raises:
+        ConfigurationError: the environment holds an unknown or malformed setting.
+    """
+    if not _provider:
+        raise RuntimeError("the provider slot is empty: import `api` first")
+    return await _provider[0]()

@@ -1,0 +1,307 @@
+"""The vocabulary: one frozen class per word of the design.
+
+A question becomes a plan; a plan becomes a batch per source; a batch gets verdicts from one judge
+call; one or two attempts make what was gathered; all sources together are a crawl; graded, ranked and
+counted it is evidence; the writer reads it as numbered exhibits and cites only those: a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Self
+
+from api.settings import DepthName, Window
+
+Status = Literal["ok", "degraded", "skipped"]
+Measure = float | int | None
+Stage = Literal["gate", "cutoff", "floor", "duplicate"]
+
+
+class Outcome(StrEnum):
+    """How asking a source ended; a closed set."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    IRRELEVANT = "irrelevant"
+    NOT_CONFIGURED = "not_configured"
+    REFUSED = "refused"
+    RATE_LIMITED = "rate_limited"
+    QUOTA_EXHAUSTED = "quota_exhausted"
+    BLOCKED = "blocked"
+    TIMED_OUT = "timed_out"
+    UNREACHABLE = "unreachable"
+    BROKEN = "broken"
+    CANCELLED = "cancelled"
+
+    @property
+    def asked(self) -> bool:
+        """Whether the source answered the question at all."""
+        return self in {Outcome.OK, Outcome.EMPTY, Outcome.IRRELEVANT}
+
+
+class Decision(StrEnum):
+    """What kind of answer the evidence allows."""
+
+    FULL = "full_report"
+    SHORT = "short_report"
+    INSUFFICIENT = "insufficient_data"
+    CLARIFY = "clarify"
+    UNJUDGED = "unjudged"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the person asked; judges always judge against this, never against a rewritten query."""
+
+    text: str
+    about: str = ""
+    """Optional words that tell the product from its namesakes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """A comment, reply or buyer's review."""
+
+    id: str
+    body: str
+    url: str = ""
+    author: str | None = None
+    """A pseudonym, stable within a source."""
+    created_at: datetime | None = None
+    """Aware UTC."""
+    engagement: Mapping[str, Measure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A post, a video or a product with its reviews."""
+
+    key: str
+    """Identity and what citations point at: `reddit:t3_ID`, `youtube:VIDEOID`, `amazon:ASIN`."""
+    id: str
+    source: str
+    title: str
+    body: str = ""
+    url: str = ""
+    author: str | None = None
+    """A pseudonym, stable within a source."""
+    created_at: datetime | None = None
+    """Aware UTC; None where the source does not say."""
+    engagement: Mapping[str, Measure] = field(default_factory=dict)
+    """The source's own measures by name, main one first; None when unknown; never summed."""
+    place: str | None = None
+    """Subreddit, channel or brand."""
+    comments: tuple[Comment, ...] = ()
+    crosspost_parent: str | None = None
+    """Key of the item this one is a crosspost of."""
+    places: tuple[str, ...] = ()
+    """Every place it stood in, when copies were merged."""
+    link: str = ""
+    """Where a link post points."""
+    notes: tuple[str, ...] = ()
+    """What is missing and why, for example comments that are turned off."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPlan:
+    """What to ask one source."""
+
+    query: str
+    limit: int
+    window: Window = "all"
+
+    def widened(self, factor: int) -> Self:
+        """The same question, `factor` times as many items."""
+        return replace(self, limit=self.limit * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one fetch brought, in the source's order."""
+
+    plan: FetchPlan
+    items: tuple[Item, ...]
+    """Clean and distinct by key; may be fewer than were counted."""
+    full: bool
+    """The source had at least `plan.limit` entries, counted before cleaning: more may exist."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """Items with their comments or reviews read."""
+
+    items: tuple[Item, ...]
+    """The items asked for, in order, each with what could be read."""
+    notes: tuple[str, ...] = ()
+    """What could not be read, for example "1 of 5 failed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls used; `usd` is None when the model's price is unknown."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum; an unknown price stays unknown."""
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Usage(
+            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judge's answer about one item."""
+
+    relevant: bool
+    judge: str = ""
+    """Name and version of the judge; empty when nobody judged."""
+    probability: float | None = None
+    """Calibrated, where the judge has one."""
+    disputed: bool = False
+    """A second judge is sure of the opposite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge answered about a batch, in order."""
+
+    verdicts: tuple[Verdict, ...]
+    model: str
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A batch after the gate: verdicts in order, and whether they can be trusted."""
+
+    verdicts: tuple[Verdict, ...]
+    status: Status
+    reason: str | None = None
+    """Why the status is not `ok`: a `ModelError.reason`."""
+    model: str | None = None
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One fetch and the judging of what was new in it."""
+
+    limit: int
+    fetched: int
+    new: int
+    relevant: int
+    requests: int
+    status: Status
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """How well one item answers the question."""
+
+    score: int
+    """1 to 5."""
+    explanation: str = ""
+    defaulted: bool = False
+    """No grade could be had; 3 stands in."""
+    sentiment: int | None = None
+    """-1, 0 or 1."""
+    aspects: tuple[str, ...] = ()
+    quote: str = ""
+    """Verbatim from the item."""
+
+    @property
+    def relevance(self) -> float:
+        """The score on a scale from 0 to 1."""
+        return (self.score - 1) / 4
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """An item with everything that was decided about it."""
+
+    item: Item
+    verdict: Verdict
+    grade: Grade | None = None
+    relevance: float | None = None
+    low_relevance: bool = False
+    rank: int | None = None
+    """From 1; None for what was dropped."""
+    dropped_by: Stage | None = None
+    reason: str = ""
+    """Why it was dropped, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one source gave after the gate."""
+
+    source: str
+    query: str
+    outcome: Outcome
+    attempts: tuple[Attempt, ...] = ()
+    kept: tuple[Assessed, ...] = ()
+    dropped: tuple[Assessed, ...] = ()
+    status: Status = "skipped"
+    """The gate's status over the first attempt; a failed second one only leaves a note."""
+    reason: str | None = None
+    """Why the outcome is not `ok`, or why the gate is degraded."""
+    model: str | None = None
+    gate_reason: str | None = None
+    usage: Usage = Usage()
+    upstream_calls: int = 0
+    retry_at: datetime | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fetched(self) -> int:
+        """Distinct items seen."""
+        return len(self.kept) + len(self.dropped)
+
+    @property
+    def yield_ratio(self) -> float:
+        """Relevant over distinct items; 1.0 when nothing was judged."""
+        return len(self.kept) / self.fetched if self.fetched else 1.0
+
+    @property
+    def refetched(self) -> bool:
+        """A second, wider fetch was made."""
+        return len(self.attempts) > 1
+
+    @property
+    def refetch_gain(self) -> int:
+        """Relevant items that only the second fetch brought."""
+        return sum(attempt.relevant for attempt in self.attempts[1:])
+
+    @property
+    def fail_open(self) -> bool:
+        """Some items passed without a verdict."""
+        return any(attempt.status == "degraded" for attempt in self.attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence of a report and the items it rests on."""
+
+    text: str
+    kind: Literal["praise", "complaint", "request", "difference", "other"]
+    cites: tuple[str, ...]
+    """Item keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Verbatim words, linked back."""
+
+    text: str
+    key: str
+    url: str
+    comment_id: str | None = None

@@ -1,0 +1,52 @@
+"""Making any value safe to judge, print and send: pure functions over Unicode."""
+
+from __future__ import annotations
+
+import html
+
+import regex
+
+_CONTROL = regex.compile(r"[\p{Cc}--[\n\t]]|[\p{Bidi_Control}]", regex.V1)
+_SPACES = regex.compile(r"[^\S\n]+")
+_ESCAPE = regex.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
+
+
+def clean(value: object) -> str:
+    """Any value as text that encodes as UTF-8, without control characters or terminal escapes.
+
+    None and containers are nothing; numbers are themselves; lone surrogates become U+FFFD.
+    """
+    if value is None or isinstance(value, (dict, list, tuple, set)):
+        return ""
+    text = value if isinstance(value, str) else str(value)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _ESCAPE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _SPACES.sub(" ", _CONTROL.sub("", text)).strip()
+
+
+def unescape(value: object) -> str:
+    """Decode HTML entities exactly once, then `clean` (`&amp;lt;` becomes `&lt;`)."""
+    return clean(html.unescape(value) if isinstance(value, str) else value)
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` code points, never splitting a grapheme (an emoji family, an accent)."""
+    if len(text) <= limit:
+        return text
+    end = 0
+    for match in regex.finditer(r"\X", text):
+        if match.end() > limit:
+            break
+        end = match.end()
+    return text[:end]
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one blank."""
+    return " ".join(text.split())
+
+
+def web_url(value: object) -> str:
+    """The URL when it is http or https with a host, else nothing (`javascript:`, `data:`)."""
+    text = clean(value)
+    return text if regex.match(r"https?://[^\s/\"'<>\\]+[^\s\"'<>\\]*$", text, regex.I) else ""

@@ -1,0 +1,1 @@
+"""One file per place people talk; `SOURCES` is the list of them."""

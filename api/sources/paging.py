@@ -1,0 +1,102 @@
+"""The state of paging is an object, so the economy around it is written once.
+
+A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the next.
+A wider plan is served from the surplus first, then from the next page; page one is never asked twice.
+Concurrent callers of the same query wait for the one flight under way. Failures are not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from api.services.schemas import Batch, FetchPlan, Item
+from api.settings import Window
+
+_DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
+_STREAMS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page as the source counted it."""
+
+    slots: tuple[Item | None, ...]
+    """One per entry the source returned, in its order; None where nothing usable was left."""
+    cursor: str | None = None
+    """What asks for the next page; None after the last."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What one query gave so far."""
+
+    opened: float
+    slots: list[Item | None] = field(default_factory=list)
+    cursor: str | None = None
+    started: bool = False
+    notes: list[str] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.started and self.cursor is None
+
+    def add(self, page: Page) -> None:
+        seen = {item.key for item in self.slots if item is not None}
+        for item in page.slots:
+            fresh = item is not None and item.key not in seen
+            self.slots.append(item if fresh else None)
+            if item is not None:
+                seen.add(item.key)
+        self.notes += [note for note in page.notes if note not in self.notes]
+        self.cursor, self.started = page.cursor if page.slots else None, True
+
+
+Read = Callable[[FetchPlan, str | None], Awaitable[Page]]
+
+
+class Shelf:
+    """The pages one source has read; belongs to one event loop."""
+
+    def __init__(self, read: Read, ttl: float) -> None:
+        """`read(plan, cursor)` asks for one page; `ttl` is in seconds."""
+        self._read, self._ttl = read, ttl
+        self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
+
+    async def take(self, plan: FetchPlan) -> Batch:
+        """The first `plan.limit` entries, asking for as few pages as that needs."""
+        stream = self._stream(plan)
+        async with stream.lock:
+            while len(stream.slots) < plan.limit and not stream.exhausted:
+                stream.add(await self._read(plan, stream.cursor))
+        slots = stream.slots[: plan.limit]
+        items = tuple(item for item in slots if item and within(plan.window, item.created_at))
+        return Batch(plan, items, full=len(slots) >= plan.limit, notes=tuple(stream.notes))
+
+    def _stream(self, plan: FetchPlan) -> _Stream:
+        key, now = (plan.query, plan.window), time.monotonic()
+        stream = self._streams.get(key)
+        if stream is None or now - stream.opened > self._ttl:
+            stream = self._streams[key] = _Stream(now)
+        self._streams.move_to_end(key)
+        while len(self._streams) > _STREAMS:
+            self._streams.popitem(last=False)
+        return stream
+
+
+def since(window: Window, now: datetime | None = None) -> datetime | None:
+    """The earliest time inside the window, aware UTC; None for `all`."""
+    days = _DAYS.get(window)
+    return None if days is None else (now or datetime.now(UTC)) - timedelta(days=days)
+
+
+def within(window: Window, created: datetime | None, now: datetime | None = None) -> bool:
+    """Whether a time lies in the window; undated items always do."""
+    start = since(window, now)
+    return start is None or created is None or created >= start

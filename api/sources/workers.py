@@ -1,0 +1,100 @@
+"""Blocking clients on daemon threads that we own, with deadlines that hold.
+
+A client and its thread are a pair: a client is never used from two threads. A job that overruns its
+deadline is abandoned together with its pair, and the next job gets a fresh one, so a hung or
+dripping server can neither delay the caller nor the exit of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class _Pair(Generic[C]):
+    """One thread and the client only it uses; the client is made in the thread, on first use."""
+
+    def __init__(self, name: str, make: Callable[[], C]) -> None:
+        self.jobs: queue.SimpleQueue[Callable[[C], None] | None] = queue.SimpleQueue()
+        self._make = make
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
+
+    def _serve(self) -> None:
+        client: C | None = None
+        while (job := self.jobs.get()) is not None:
+            if client is None:
+                client = self._make()
+            job(client)
+
+
+class Workers(Generic[C]):
+    """At most `size` pairs, started when needed; belongs to one event loop."""
+
+    def __init__(self, name: str, make: Callable[[], C], size: int = 4) -> None:
+        """`make` builds a client without asking the network."""
+        self._name, self._make = name, make
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[_Pair[C]] = []
+
+    async def run(self, job: Callable[[C], R], seconds: float) -> R:
+        """Run `job(client)` in a pair's thread, in a copy of this context.
+
+        Raises:
+            TimeoutError: no result within `seconds` of real time; waiting for a pair counts.
+            Exception: whatever the job raised.
+        """
+        async with asyncio.timeout(seconds), self._free:
+            pair = self._idle.pop() if self._idle else _Pair(self._name, self._make)
+            done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+            pair.jobs.put(_delivering(job, done, contextvars.copy_context()))
+            try:
+                return await done
+            finally:
+                if done.done() and not done.cancelled():
+                    self._idle.append(pair)
+                else:
+                    pair.jobs.put(None)
+
+    def close(self) -> None:
+        """Let idle threads end; busy ones end after their job."""
+        while self._idle:
+            self._idle.pop().jobs.put(None)
+
+
+def _delivering(
+    job: Callable[[C], R], done: asyncio.Future[R], context: contextvars.Context
+) -> Callable[[C], None]:
+    """The job, made to hand its result or error to the waiting loop."""
+
+    def work(client: C) -> None:
+        with _Delivery(done) as delivery:
+            delivery.send(done.set_result, context.run(job, client))
+
+    return work
+
+
+class _Delivery:
+    """Carries a thread's outcome to the loop that waits, if it still does."""
+
+    def __init__(self, done: asyncio.Future[Any]) -> None:
+        self._done, self._loop = done, done.get_loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            self.send(self._done.set_exception, error)
+        return True
+
+    def send(self, settle: Callable[[Any], None], value: object) -> None:
+        """Settle the future on its own loop."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(lambda: self._done.done() or settle(value))
