@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from api.services.schemas import Batch, FetchPlan, Item
@@ -19,6 +19,7 @@ from api.settings import Window
 
 _DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 _STREAMS = 256
+_UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,17 @@ class Shelf:
         while len(self._streams) > _STREAMS:
             self._streams.popitem(last=False)
         return stream
+
+
+async def exact_first(shelf: Shelf, plan: FetchPlan) -> Batch:
+    """The batch; when a quoted query gives nothing, the one without its quotes, and both noted."""
+    batch = await shelf.take(plan)
+    bare = " ".join(plan.query.translate(_UNQUOTED).split())
+    if batch.items or not bare or bare == " ".join(plan.query.split()):
+        return batch
+    wider = await shelf.take(replace(plan, query=bare))
+    note = f"nothing for the exact phrase; asked once more without quotes: {len(wider.items)} found"
+    return Batch(plan, wider.items, wider.full, (*batch.notes, note, *wider.notes))
 
 
 def since(window: Window, now: datetime | None = None) -> datetime | None:

@@ -12,7 +12,10 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, Self, TypeVar
+
+from api.errors import TimedOut
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -21,25 +24,37 @@ R = TypeVar("R")
 class _Pair(Generic[C]):
     """One thread and the client only it uses; the client is made in the thread, on first use."""
 
-    def __init__(self, name: str, make: Callable[[], C]) -> None:
-        self.jobs: queue.SimpleQueue[Callable[[C], None] | None] = queue.SimpleQueue()
-        self._make = make
+    def __init__(self, name: str, make: Callable[[], C], close: Callable[[C], None]) -> None:
+        self.jobs: queue.SimpleQueue[Callable[[_Pair[C]], None] | None] = queue.SimpleQueue()
+        self._make, self._close = make, close
+        self._client: list[C] = []
         threading.Thread(target=self._serve, name=name, daemon=True).start()
 
+    @property
+    def client(self) -> C:
+        if not self._client:
+            self._client.append(self._make())
+        return self._client[0]
+
     def _serve(self) -> None:
-        client: C | None = None
         while (job := self.jobs.get()) is not None:
-            if client is None:
-                client = self._make()
-            job(client)
+            job(self)
+        while self._client:
+            self._close(self._client.pop())
 
 
 class Workers(Generic[C]):
     """At most `size` pairs, started when needed; belongs to one event loop."""
 
-    def __init__(self, name: str, make: Callable[[], C], size: int = 4) -> None:
-        """`make` builds a client without asking the network."""
-        self._name, self._make = name, make
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], C],
+        size: int = 4,
+        close: Callable[[C], None] = lambda client: None,
+    ) -> None:
+        """`make` builds a client without asking the network; `close` ends it, in its thread."""
+        self._name, self._make, self._close = name, make, close
         self._free = asyncio.Semaphore(size)
         self._idle: list[_Pair[C]] = []
 
@@ -47,15 +62,18 @@ class Workers(Generic[C]):
         """Run `job(client)` in a pair's thread, in a copy of this context.
 
         Raises:
-            TimeoutError: no result within `seconds` of real time; waiting for a pair counts.
-            Exception: whatever the job raised.
+            TimedOut: no result within `seconds` of real time; waiting for a pair does not count.
+            Exception: whatever the job, or making its client, raised.
         """
-        async with asyncio.timeout(seconds), self._free:
-            pair = self._idle.pop() if self._idle else _Pair(self._name, self._make)
+        async with self._free:
+            pair = self._idle.pop() if self._idle else _Pair(self._name, self._make, self._close)
             done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
             pair.jobs.put(_delivering(job, done, contextvars.copy_context()))
             try:
-                return await done
+                async with asyncio.timeout(seconds):
+                    return await done
+            except TimeoutError:
+                raise TimedOut(self._name, f"no answer within {seconds:g} s") from None
             finally:
                 if done.done() and not done.cancelled():
                     self._idle.append(pair)
@@ -70,12 +88,12 @@ class Workers(Generic[C]):
 
 def _delivering(
     job: Callable[[C], R], done: asyncio.Future[R], context: contextvars.Context
-) -> Callable[[C], None]:
+) -> Callable[[_Pair[C]], None]:
     """The job, made to hand its result or error to the waiting loop."""
 
-    def work(client: C) -> None:
+    def work(pair: _Pair[C]) -> None:
         with _Delivery(done) as delivery:
-            delivery.send(done.set_result, context.run(job, client))
+            delivery.send(done.set_result, context.run(lambda: job(pair.client)))
 
     return work
 
@@ -95,6 +113,11 @@ class _Delivery:
         return True
 
     def send(self, settle: Callable[[Any], None], value: object) -> None:
-        """Settle the future on its own loop."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(lambda: self._done.done() or settle(value))
+        """Settle the future on its own loop; a loop that is gone has nobody waiting."""
+
+        def deliver() -> None:
+            if not self._done.done():
+                settle(value)
+
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(deliver)
