@@ -204,13 +204,17 @@ class SilentObserver:
         return nullcontext(_Silent())
 
 
-@dataclass(frozen=True, slots=True)
-class Provided:
+class Provided(Protocol):
     """What the tools work with when nothing is passed to them."""
 
-    judge: Judge
-    listen: Callable[..., Awaitable[Any]]
-    """`listen(source, query, depth)` -> the gathered source with its exhibits."""
+    @property
+    def gate(self) -> Any:
+        """The configured `Gate`."""
+        ...
+
+    async def listen(self, source: str, ask: Any, run_id: str | None) -> Any:
+        """Ask one source (`Ask` in, `Heard` out); calls with the same run id share one memory."""
+        ...
 
 
 Provider = Callable[[], Awaitable[Provided]]

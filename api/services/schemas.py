@@ -17,6 +17,7 @@ from api.settings import DepthName, Window
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
+FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Stage = Literal["gate", "cutoff", "floor", "duplicate"]
 
 
@@ -260,6 +261,10 @@ class Gathered:
     upstream_calls: int = 0
     retry_at: datetime | None = None
     notes: tuple[str, ...] = ()
+    refetched: bool = False
+    """A second, wider fetch was made."""
+    refetch_gain: int = 0
+    """Relevant items that only the second fetch brought."""
 
     @property
     def fetched(self) -> int:
@@ -272,16 +277,6 @@ class Gathered:
         return len(self.kept) / self.fetched if self.fetched else 1.0
 
     @property
-    def refetched(self) -> bool:
-        """A second, wider fetch was made."""
-        return len(self.attempts) > 1
-
-    @property
-    def refetch_gain(self) -> int:
-        """Relevant items that only the second fetch brought."""
-        return sum(attempt.relevant for attempt in self.attempts[1:])
-
-    @property
     def fail_open(self) -> bool:
         """Some items passed without a verdict."""
         return any(attempt.status == "degraded" for attempt in self.attempts)
@@ -292,7 +287,7 @@ class Finding:
     """One sentence of a report and the items it rests on."""
 
     text: str
-    kind: Literal["praise", "complaint", "request", "difference", "other"]
+    kind: FindingKind
     cites: tuple[str, ...]
     """Item keys."""
 

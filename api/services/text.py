@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 
 import regex
 
@@ -50,3 +51,13 @@ def web_url(value: object) -> str:
     """The URL when it is http or https with a host, else nothing (`javascript:`, `data:`)."""
     text = clean(value)
     return text if regex.match(r"https?://[^\s/\"'<>\\]+[^\s\"'<>\\]*$", text, regex.I) else ""
+
+
+_MARK = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Arabic}\p{Hebrew}])\p{Mn}+")
+_LETTERS = str.maketrans("يىك", "ییک")
+
+
+def fold(text: str) -> str:
+    """Case, width and (where a script treats them as optional) diacritics folded away."""
+    plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFKC", _MARK.sub("", plain)).translate(_LETTERS)

@@ -1,0 +1,136 @@
+"""What a person is told when there is too little for a report, with a model or without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import regex
+
+from api.services.schemas import Question, Usage
+from api.services.text import clean, cut, one_line
+
+FEWEST_WORDS, MOST_WORDS = 150, 250
+MOST_DROPPED = 10
+
+_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}]+")
+_SENTENCE = regex.compile(r"\S.*?(?:[.!?](?=\s)|[\u3002\uff01\uff1f]|\Z)\s*", regex.S)
+_ADVICE = (
+    "It may be hard to find because the product is new, sold in few places or known under another "
+    "name, or because its name is also an ordinary word or belongs to something else, so that a "
+    "search brings up posts about other things.",
+    "People also talk in closed groups, in other languages and deep in comment threads, where a "
+    "search does not reach.",
+    "Adding the maker, the model or the kind of product to the name, or saying what it is about, "
+    "usually tells it from its namesakes.",
+    "Other places worth a look are the maker's support forum, reviews in app stores and specialist "
+    "shops, and chat communities of its users.",
+    "A wider time window or a deeper search may bring more.",
+    "That little was found here says nothing about the product itself, only that these sources "
+    "did not answer today.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why there is no report: all that an explanation may use."""
+
+    question: Question
+    queries: tuple[str, ...]
+    """Every query that was asked, the original first."""
+    coverage: tuple[str, ...]
+    """One line per source: what it was asked for and how that ended."""
+    dropped: tuple[tuple[str, str], ...] = ()
+    """Title and reason of what was left out; the reason may be empty; ten are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Text of 150 to 250 words and the questions to ask next."""
+
+    text: str
+    suggestions: tuple[str, ...]
+    usage: Usage = Usage()
+
+
+class Explainer(Protocol):
+    """Puts a shortfall into words."""
+
+    async def explain(self, shortfall: Shortfall) -> Explanation:
+        """One call.
+
+        Raises:
+            ModelError: no usable answer; the caller takes `plain_explanation`.
+        """
+        ...
+
+
+def plain_explanation(shortfall: Shortfall) -> Explanation:
+    """The same facts in fixed words, without any model."""
+    short = _leading(shortfall.question.text, 8)
+    suggestions = (f"{short} review", f"{short} problems")
+    hard, *rest = _ADVICE
+    better = f"Better queries to try: “{suggestions[0]}” and “{suggestions[1]}”."
+    searched, advice = _searched(shortfall), f"{hard} {better} {' '.join(rest)}"
+    found = _found(shortfall.dropped, MOST_WORDS - words(searched) - words(advice))
+    return Explanation(f"{searched} {found}\n\n{advice}", suggestions)
+
+
+def fitted(text: str) -> str:
+    """The text with 150 to 250 words: whole sentences cut at the end, or plain advice added."""
+    kept = ""
+    for sentence in _SENTENCE.findall(text.strip()):
+        if words(kept + sentence) > MOST_WORDS:
+            break
+        kept += sentence
+    kept = kept.strip() or _leading(text, MOST_WORDS, 10_000)
+    for advice in _ADVICE:
+        if words(kept) >= FEWEST_WORDS:
+            break
+        kept += f" {advice}"
+    return kept
+
+
+def words(text: str) -> int:
+    """How many words; where words are not spaced, each character is one."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def _searched(shortfall: Shortfall) -> str:
+    also = [f"“{_leading(query, 6)}”" for query in shortfall.queries[1:4]]
+    queries = f"Searched for “{_leading(shortfall.question.text, 10)}”"
+    queries += f" and also for {', '.join(also)}." if also else "."
+    lines = _within(24, (_leading(line, 12) for line in shortfall.coverage[:12]))
+    return f"{queries} By source: {'; '.join(lines)}." if lines else queries
+
+
+def _found(dropped: Sequence[tuple[str, str]], budget: int) -> str:
+    start = "What came back does not answer it, for example"
+    named = (_dropped(title, reason) for title, reason in dropped[:MOST_DROPPED])
+    if not (shown := _within(budget - words(start), named)):
+        return "Nothing came back that addresses the question."
+    return f"{start} {'; '.join(shown)}."
+
+
+def _dropped(title: str, reason: str) -> str:
+    why = _leading(reason, 8).rstrip(".")
+    return f"“{_leading(title, 6)}”" + (f" ({why})" if why else "")
+
+
+def _within(budget: int, parts: Iterable[str]) -> list[str]:
+    """The leading parts that fit into so many words, each part whole."""
+    kept: list[str] = []
+    for part in parts:
+        budget -= words(part)
+        if budget < 0:
+            break
+        kept.append(part)
+    return kept
+
+
+def _leading(text: str, most: int, characters: int = 80) -> str:
+    """The first words of any text, on one line."""
+    text = cut(one_line(clean(text)), characters)
+    ends = [match.end() for match in _WORD.finditer(text)]
+    return text if len(ends) <= most else f"{text[: ends[most - 1]]}…"

@@ -1,0 +1,156 @@
+"""What agents call: the relevance gate on its own, and one tool per source.
+
+Everything is configured from the environment through the provider slot; nothing here has a setting,
+and the tools never look at an agent's deps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic_ai import RunContext, ToolReturn
+from pydantic_ai.toolsets import FunctionToolset
+
+from api.errors import ListenpostError
+from api.services.gate import Gate
+from api.services.listening import Ask
+from api.services.ports import Judge, provided
+from api.services.schemas import Item, Question, Sifted, Status, Verdict
+from api.services.text import clean
+from api.settings import DepthName
+
+T = TypeVar("T")
+
+
+class Filtered(tuple[list[T], float]):
+    """`(relevant_items, yield_ratio)`, and how that came about.
+
+    Compares and unpacks like the plain tuple. `verdicts` are in the order of the items; `status` is
+    `ok`, `degraded` (all items passed unjudged, `reason` says why) or `skipped` (no items).
+    """
+
+    verdicts: tuple[Verdict, ...]
+    status: Status
+    reason: str | None
+    model: str | None
+
+    @classmethod
+    def of(cls, items: Sequence[T], sifted: Sifted) -> Filtered[T]:
+        """Keep the relevant objects themselves, in order."""
+        relevant = [
+            item for item, verdict in zip(items, sifted.verdicts, strict=True) if verdict.relevant
+        ]
+        share = len(relevant) / len(items) if items and sifted.status == "ok" else 1.0
+        if items and sifted.status == "degraded" and sifted.model:
+            share = len(relevant) / len(items)
+        filtered = cls((relevant, share))
+        filtered.verdicts, filtered.status = sifted.verdicts, sifted.status
+        filtered.reason, filtered.model = sifted.reason, sifted.model
+        return filtered
+
+
+async def relevance_filter(
+    query: str,
+    items: Sequence[T],
+    source: str,
+    *,
+    judge: Judge | None = None,
+    about: str = "",
+) -> Filtered[T]:
+    """Keep the items that are about the query: one judge call per 50 items, nothing remembered.
+
+    Args:
+        query: the product or question, as a person typed it.
+        items: dicts with `title` and `body` (or `content`, `description`), or `Item`s; any field may
+            be missing, null or a number.
+        source: `reddit`, `youtube`, `amazon` or any other name.
+        judge: instead of the configured one.
+        about: words that tell the product from its namesakes.
+
+    Returns:
+        The same objects in the same order, and relevant / total. Never raises for a judge that
+        fails: then all items and 1.0, with status `degraded` and a reason.
+
+    Raises:
+        ConfigurationError: the environment holds an unknown or malformed setting.
+    """
+    if not items:
+        return Filtered.of(items, Sifted((), "skipped"))
+    gate = Gate(judge) if judge is not None else (await provided()).gate
+    shown = [_shown(item, source, number) for number, item in enumerate(items)]
+    return Filtered.of(items, await gate.sift(Question(clean(query), clean(about)), shown, source))
+
+
+def _shown(item: object, source: str, number: int) -> Item:
+    """Anything as the item a judge sees."""
+    if isinstance(item, Item):
+        return item
+    fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"title": item}
+    bodies = (clean(fields.get(name)) for name in ("body", "content", "description"))
+    return Item(
+        key=f"{source}:{number}",
+        id=str(number),
+        source=source,
+        title=clean(fields.get("title")),
+        body=next((body for body in bodies if body), ""),
+    )
+
+
+async def fetch_reddit_tool(
+    ctx: RunContext[object], query: str, depth: DepthName = "quick"
+) -> ToolReturn:
+    """What people say on Reddit about a product: posts with their best comments, only what is about it.
+
+    Args:
+        query: the product or question in a few words, as people would write it.
+        depth: quick (a look), standard, or deep.
+    """
+    return await _listen(ctx, "reddit", query, depth)
+
+
+async def fetch_youtube_tool(
+    ctx: RunContext[object], query: str, depth: DepthName = "quick"
+) -> ToolReturn:
+    """Videos about a product and what viewers comment; each call may cost one of 100 searches a day.
+
+    Args:
+        query: the product or question in a few words, as people would write it.
+        depth: quick (a look), standard, or deep.
+    """
+    return await _listen(ctx, "youtube", query, depth)
+
+
+async def fetch_amazon_tool(
+    ctx: RunContext[object], query: str, depth: DepthName = "quick"
+) -> ToolReturn:
+    """Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.
+
+    Args:
+        query: the product in a few words, as a shopper would write it.
+        depth: quick (a look), standard, or deep.
+    """
+    return await _listen(ctx, "amazon", query, depth)
+
+
+def listening_toolset() -> FunctionToolset[Any]:
+    """The three fetch tools for an agent with any deps type."""
+    toolset: FunctionToolset[Any] = FunctionToolset(id="listenpost")
+    for tool in (fetch_reddit_tool, fetch_youtube_tool, fetch_amazon_tool):
+        toolset.add_function(tool, takes_ctx=True)
+    return toolset
+
+
+async def _listen(
+    ctx: RunContext[object], source: str, query: str, depth: DepthName
+) -> ToolReturn:
+    """One source through the gate; the model reads text, the caller finds `metadata`.
+
+    A failure is an answer too: nothing raised here may end the agent's run.
+    """
+    try:
+        heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id)
+    except ListenpostError as error:
+        failure = {"source": source, "error": {"code": error.code, "message": str(error)}}
+        return ToolReturn(f"{source} could not be asked: {error}", metadata=failure)
+    return ToolReturn(heard.text, metadata=heard.data)

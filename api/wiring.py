@@ -1,0 +1,349 @@
+"""The composition root: the only reader of settings, the only chooser of implementations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
+
+from pydantic import SecretStr
+
+from api import settings as all_settings
+from api.errors import ConfigurationError, SourceError
+from api.judges.local import LocalJudge
+from api.services import listening
+from api.services.absent import NoModel
+from api.services.explaining import Explainer
+from api.services.gate import Gate
+from api.services.listening import Ask, Heard, Kit, Writer, Written
+from api.services.pipeline import Evidence, Steps
+from api.services.ports import Grader, Judge, Rewriter, SilentObserver, Source
+from api.services.run import Run
+from api.services.schemas import Item
+from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
+from api.sources import SOURCES
+
+if TYPE_CHECKING:
+    from api.judges.client import ModelClient
+    from api.sandbox.server import Sandbox
+    from api.tracing import Tracing
+
+Mode = Literal["live", "sandbox"]
+_RUNS = 64
+"""Tool-using agents whose runs one loop remembers."""
+
+
+def load_settings() -> Settings:
+    """Every setting.
+
+    Raises:
+        ConfigurationError: an unknown name or malformed value, with its remedy.
+    """
+    try:
+        return all_settings.load()
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+
+
+def mode_of(settings: Settings) -> Mode:
+    """`auto` is the sandbox until Reddit, YouTube or Amazon is configured."""
+    if settings.general.mode != "auto":
+        return settings.general.mode
+    sources = settings.sources
+    reddit = sources.reddit_client_id and sources.reddit_client_secret
+    return "live" if reddit or sources.youtube_api_key or sources.amazon_provider else "sandbox"
+
+
+@dataclass(slots=True)
+class Built:
+    """One loop's product: the kit, the gate for a person's own items, and what must be closed."""
+
+    settings: Settings
+    mode: Mode
+    kit: Kit
+    client: ModelClient | None
+    tracing: Tracing | None = None
+    sandbox: Sandbox | None = None
+    _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict)
+
+    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
+        """Ask one source; calls with the same run id share one memory and one numbering."""
+        return await listening.fetch(self.kit, source, ask, run=self._run(run_id))
+
+    def _run(self, run_id: str | None) -> Run | None:
+        if run_id is None:
+            return None
+        if run_id not in self._runs:
+            self._runs[run_id] = self.kit.start()
+        self._runs.move_to_end(run_id)
+        while len(self._runs) > _RUNS:
+            self._runs.popitem(last=False)
+        return self._runs[run_id]
+
+    async def aclose(self) -> None:
+        """Close sockets and threads, hand over the last traces, stop the sandbox."""
+        for source in self.kit.sources.values():
+            if not isinstance(source, SourceError):
+                await source.aclose()
+        if self.client is not None:
+            await self.client.aclose()
+        if self.tracing is not None:
+            await asyncio.to_thread(self.tracing.shutdown)
+        if self.sandbox is not None:
+            self.sandbox.stop()
+
+
+def build(settings: Settings, items: Sequence[Item] | None = None) -> Built:
+    """Everything, for the running loop; opens no connection but the sandbox's own port.
+
+    With `items` they are the only source, and unless the mode says `sandbox` the person's own model
+    answers: their items are no sample data.
+    """
+    mode = mode_of(settings)
+    if items is not None and settings.general.mode == "auto":
+        mode = "live"
+    if mode == "live":
+        return _assemble(settings, mode, items, None)
+    from api.sandbox.server import Sandbox
+
+    return _assemble(settings, mode, items, Sandbox.start())
+
+
+def _assemble(
+    settings: Settings, mode: Mode, items: Sequence[Item] | None, sandbox: Sandbox | None
+) -> Built:
+    sources, models, tracing_settings = settings.sources, settings.models, settings.tracing
+    if sandbox is not None:
+        sources, models, tracing_settings = _pointed(settings, sandbox.url)
+    tracing = _tracing(settings, tracing_settings)
+    crew = _Models(settings, models, _client(models), tracing)
+    local = sandbox is None and settings.general.judge != "openai"
+    gate = crew.gate(alone=local and crew.client is None, checked=sandbox is None)
+    kit = Kit(
+        sources=_sources(sources, items, tracing),
+        gate=gate,
+        grader=crew.grader(),
+        steps=Steps(crew.rewriter(), settings.ranking, settings.retrieval),
+        writer=crew.writer(),
+        explainer=crew.explainer(),
+        observer=SilentObserver() if tracing is None else tracing.observer,
+        depths=settings.depths,
+        adaptive=settings.adaptive,
+        crawl_seconds=settings.sources.crawl_timeout,
+        sample=sandbox is not None,
+    )
+    return Built(settings, mode, kit, crew.client, tracing, sandbox)
+
+
+@dataclass(slots=True)
+class OwnGate:
+    """The gate for items a person hands in, and its model client."""
+
+    gate: Gate
+    client: ModelClient | None
+
+    async def aclose(self) -> None:
+        """Close the model client."""
+        if self.client is not None:
+            await self.client.aclose()
+
+
+def build_gate(settings: Settings) -> OwnGate:
+    """The gate alone: it uses the person's key although no source may be configured.
+
+    In mode `sandbox` nothing is spent: the local judge answers, as it would behind the sandbox.
+    """
+    sandboxed = settings.general.mode == "sandbox"
+    client = None if sandboxed else _client(settings.models)
+    tracing = None if sandboxed else _tracing(settings, settings.tracing)
+    crew = _Models(settings, settings.models, client, tracing)
+    return OwnGate(crew.gate(alone=client is None and settings.general.judge != "openai"), client)
+
+
+def _pointed(
+    settings: Settings, url: str
+) -> tuple[SourceSettings, ModelSettings, TracingSettings]:
+    """The same settings with every upstream, model and Langfuse being the sandbox."""
+    key = SecretStr("sandbox")
+    sources = settings.sources.model_copy(
+        update={
+            "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": url,
+            "youtube_api_key": key, "youtube_url": url,
+            "amazon_provider": "html", "amazon_api_key": None, "amazon_url": url,
+        }
+    )  # fmt: skip
+    models = settings.models.model_copy(
+        update={"openai_api_key": key, "openai_base_url": f"{url}/v1"}
+    )
+    tracing = settings.tracing.model_copy(
+        update={
+            "langfuse_public_key": "pk-lf-sandbox", "langfuse_secret_key": key,
+            "langfuse_base_url": url,
+        }
+    )  # fmt: skip
+    return sources, models, tracing
+
+
+def _tracing(settings: Settings, tracing: TracingSettings) -> Tracing | None:
+    if not (tracing.langfuse_public_key and tracing.langfuse_secret_key):
+        return None
+    from api.tracing import start
+
+    general = settings.general
+    return start(tracing, user_id=general.user_id, session_id=general.session_id)
+
+
+def _sources(
+    settings: SourceSettings, items: Sequence[Item] | None, tracing: Tracing | None
+) -> dict[str, Source | SourceError]:
+    if items is not None:
+        from api.sources.items import NAME, ItemsSource
+
+        return {NAME: ItemsSource(items)}
+    built: dict[str, Source | SourceError] = {}
+    for name, factory in SOURCES.items():
+        try:
+            source = factory(settings)
+        except SourceError as error:
+            built[name] = error
+        else:
+            built[name] = source if tracing is None else tracing.source(source)
+    return built
+
+
+def _client(models: ModelSettings) -> ModelClient | None:
+    """The model client, if there is a key; without one openai is not even imported."""
+    if models.openai_api_key is None:
+        return None
+    from api.judges.client import ModelClient
+
+    return ModelClient(models)
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """Everything that asks a model, for one set of model settings."""
+
+    settings: Settings
+    models: ModelSettings
+    client: ModelClient | None
+    tracing: Tracing | None
+
+    def gate(self, *, alone: bool, checked: bool = True) -> Gate:
+        """The gate; `alone`: the local judge answers, `checked`: it looks over a model's shoulder."""
+        general, local = self.settings.general, LocalJudge()
+        if alone or (general.judge == "local" and checked):
+            return Gate(self._seen(local))
+        judge: Judge = NoModel()
+        if self.client is not None:
+            from api.judges.relevance import OpenAIJudge
+
+            judge = OpenAIJudge(
+                self.client, self.models.filter_model, self.models.scoring_timeout
+            )
+        return Gate(
+            self._seen(judge),
+            fallback=local if general.fail_open == "local" else None,
+            checker=local if checked and self.client is not None else None,
+        )
+
+    def _seen(self, judge: Judge) -> Judge:
+        return judge if self.tracing is None else self.tracing.judge(judge)
+
+    def grader(self) -> Grader | None:
+        """Grades by the filter model; None without a key."""
+        if self.client is None:
+            return None
+        from api.judges.grades import OpenAIGrader
+
+        models = self.models
+        grader = OpenAIGrader(self.client, models.filter_model, models.scoring_timeout)
+        return grader if self.tracing is None else self.tracing.grader(grader)
+
+    def rewriter(self) -> Rewriter:
+        """Rewrites by the filter model; without a key the original query stays alone."""
+        if self.client is None:
+            return NoModel()
+        from api.judges.rewrites import OpenAIRewriter
+
+        models = self.models
+        rewriter = OpenAIRewriter(self.client, models.filter_model, models.rewrite_timeout)
+        return rewriter if self.tracing is None else self.tracing.rewriter(rewriter)
+
+    def explainer(self) -> Explainer:
+        """Explains by the filter model."""
+        if self.client is None:
+            return NoModel()
+        from api.judges.explain import OpenAIExplainer
+
+        models = self.models
+        explainer = OpenAIExplainer(self.client, models.filter_model, models.rewrite_timeout)
+        return explainer if self.tracing is None else self.tracing.explainer(explainer)
+
+    def writer(self) -> Writer:
+        """The report agent; pydantic-ai is imported when the first report is due."""
+        if self.client is None:
+            return NoModel()
+        return _LazyWriter(self.settings, self.models, self.client)
+
+
+@dataclass(frozen=True, slots=True)
+class _LazyWriter:
+    """Builds the report agent on first use: a run that ends without a report never needs it."""
+
+    settings: Settings
+    models: ModelSettings
+    client: ModelClient
+
+    async def write(self, run: Run, evidence: Evidence) -> Written:
+        """See `Writer.write`."""
+        from pydantic_ai.models.openai import OpenAIChatModel
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        from api.services.agent import AgentWriter
+
+        name = self.models.agent_model
+        model = OpenAIChatModel(name, provider=OpenAIProvider(openai_client=self.client.openai))
+        ranking = self.settings.ranking
+        writer = AgentWriter(model, name, self.models.report_timeout, ranking.words_per_item)
+        return await writer.write(run, evidence)
+
+
+@dataclass(slots=True)
+class OnDemand:
+    """One loop's product, each part built from the environment when it is first asked for."""
+
+    settings: Settings
+    _gate: OwnGate | None = None
+    _built: Built | None = None
+
+    @property
+    def gate(self) -> Gate:
+        """The gate for a person's own items."""
+        if self._gate is None:
+            self._gate = build_gate(self.settings)
+        return self._gate.gate
+
+    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
+        """See `Built.listen`."""
+        if self._built is None:
+            self._built = build(self.settings)
+        return await self._built.listen(source, ask, run_id)
+
+
+class PerLoop:
+    """The provider: one built product per running event loop, since clients die with their loop."""
+
+    def __init__(self) -> None:
+        """Build nothing yet."""
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnDemand] = WeakKeyDictionary()
+
+    async def current(self) -> OnDemand:
+        """This loop's product."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            self._loops[loop] = OnDemand(load_settings())
+        return self._loops[loop]
