@@ -1,0 +1,211 @@
+"""Amazon's own pages read with lexbor: result page, product page, and what stands in the way.
+
+Pure functions over text. Selectors follow the markup of 2026; the review hooks of 2023 still stand
+on Kindle pages and for foreign reviews, so both are read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from api.services.text import clean, one_line
+from api.sources.amazon_fields import (
+    Found,
+    Product,
+    Review,
+    Tile,
+    asin_of,
+    brand_of,
+    count_of,
+    day_of,
+    price_of,
+    pseudonym,
+    review_body,
+    review_title,
+    stars_of,
+)
+
+_TILE = 'div[data-component-type="s-search-result"]'
+_REVIEW = "[data-hook=review]"
+_CONTENT = f"{_TILE}, #productTitle, #ebooksTitle, #dp, {_REVIEW}"
+_UNREAD = ["script", "style", "noscript", "template"]
+_NONE_FOUND = ("no results for", "did not match any products")
+_BLOCKS = (
+    ("sign-in page", ('name="signIn"', "Amazon Sign-In</title>")),
+    (
+        "captcha page",
+        ("/errors/validateCaptcha", "Enter the characters you see below", "Robot Check</title>"),
+    ),
+    ("bot challenge", ("AwsWafIntegration", "awswaf.com", "challenge-container")),
+    ("throttle page", ("ref=cs_503_", "Sorry! Something went wrong!</title>")),
+    ("block page", ("To discuss automated access to Amazon data", "api-services-support@amazon")),
+)
+_BLOCK_PATHS = {"/ap/signin": "sign-in page", "/errors/validateCaptcha": "captcha page"}
+_HISTOGRAM = re.compile(r"(\d{1,3}) percent of reviews have ([1-5]) star")
+_ACCOUNT = re.compile(r"amzn1\.account\.(\w+)")
+
+
+def block_path(path: str) -> str | None:
+    """What stands in the way when a redirect leads to this path, else None."""
+    return next((why for start, why in _BLOCK_PATHS.items() if path.startswith(start)), None)
+
+
+def block_reason(status: int, html: str) -> str | None:
+    """What stands in the way of the data, else None; a page with data is never a block page."""
+    why = next((why for why, marks in _BLOCKS if any(mark in html for mark in marks)), None)
+    if why is None and status == 202:
+        why = "bot challenge"
+    if why is None or LexborHTMLParser(html).css_first(_CONTENT) is not None:
+        return None
+    return why
+
+
+def parse_search_page(html: str) -> Found | None:
+    """The organic tiles; None when this is no result page at all (and not "no results" either)."""
+    tree = LexborHTMLParser(html)
+    tree.strip_tags(_UNREAD)
+    nodes = tree.css(_TILE)
+    words = tree.body.text().lower() if tree.body and not nodes else ""
+    if not nodes and not any(mark in words for mark in _NONE_FOUND):
+        return None
+    organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
+    return Found(tuple(map(_tile, organic)), more=tree.css_first("a.s-pagination-next") is not None)
+
+
+def _sponsored(tile: LexborNode) -> bool:
+    return (
+        "AdHolder" in (tile.attributes.get("class") or "").split()
+        or tile.css_first('h2[aria-label^="Sponsored Ad"]') is not None
+        or tile.css_first('a[href*="/sspa/click"]') is not None
+    )
+
+
+def _tile(node: LexborNode) -> Tile | None:
+    asin = asin_of(node.attributes.get("data-asin"))
+    title, brand = _title_and_brand(node)
+    if not asin or not title:
+        return None
+    return Tile(
+        asin,
+        title,
+        stars=stars_of(_text(node, ".a-icon-alt")),
+        ratings=_ratings(node),
+        price=_price(node),
+        brand=brand,
+    )
+
+
+def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
+    """In fashion two headings: the brand, then the linked title."""
+    heads = tile.css("[data-cy=title-recipe] h2") or tile.css("h2")[:1]
+    linked = tile.css_first("[data-cy=title-recipe] a h2")
+    head = linked or (heads[-1] if heads else None)
+    if head is None:
+        return "", None
+    title = one_line(clean(head.text()))
+    first = one_line(clean(heads[0].text()))
+    return title, first if len(heads) > 1 and first != title else None
+
+
+def _ratings(tile: LexborNode) -> int | None:
+    """The exact count from the label; the visible one is rounded ("84.7K")."""
+    label = tile.css_first('a[aria-label$="ratings"], a[aria-label$="rating"]')
+    if label is not None:
+        return count_of(label.attributes.get("aria-label"))
+    return count_of(_text(tile, '[data-csa-c-content-id*="ratings-count"], .s-underline-text'))
+
+
+def _price(node: LexborNode) -> str:
+    prices = (price_of(price.text()) for price in node.css(".a-price .a-offscreen"))
+    return next(filter(None, prices), "")
+
+
+def parse_product_page(html: str) -> Product | None:
+    """Bullets, rating and top reviews; None when this is no product page."""
+    tree = LexborHTMLParser(html)
+    if tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}") is None:
+        return None
+    tree.strip_tags(_UNREAD)
+    root = tree.root
+    if root is None:
+        return None
+    bullets = (one_line(clean(li.text())) for li in root.css("#feature-bullets li") if _shown(li))
+    byline = root.css_first("#bylineInfo a") or root.css_first("#bylineInfo")
+    reviews = {review.id: review for review in map(_review, root.css(_REVIEW)) if review}
+    return Product(
+        title=_product_title(root),
+        bullets=tuple(bullet for bullet in bullets if bullet),
+        description=_block(root, "#productDescription, #bookDescription_feature_div"),
+        brand=brand_of(byline.text()) if byline else None,
+        stars=stars_of(_text(root, "#acrPopover .a-icon-alt")),
+        ratings=count_of(_text(root, "#acrCustomerReviewText")),
+        histogram=_histogram(root),
+        reviews=tuple(reviews.values()),
+    )
+
+
+def _product_title(root: LexborNode) -> str:
+    """Kindle pages have it in other places than the rest."""
+    named = _text(root, "#productTitle") or _text(root, "#ebooksTitle")
+    head = re.sub(r"^Amazon\.com\s*:\s*", "", _text(root, "title"))
+    return named or re.sub(r"\s+-\s+Kindle edition by .*$|\s*[@:]\s*Amazon\.com\.?$", "", head)
+
+
+def _shown(node: LexborNode) -> bool:
+    hidden = "aok-hidden" in (node.attributes.get("class") or "").split()
+    return not hidden and node.attributes.get("id") != "replacementPartsFitmentBullet"
+
+
+def _histogram(root: LexborNode) -> dict[int, int]:
+    labels = (a.attributes.get("aria-label") or "" for a in root.css("#histogramTable a"))
+    found = (match for match in map(_HISTOGRAM.search, labels) if match)
+    return {int(match[2]): int(match[1]) for match in found}
+
+
+def _review(node: LexborNode) -> Review | None:
+    review_id = clean(node.attributes.get("id"))
+    title = _original(node, "[data-hook=reviewTitle], [data-hook=review-title]")
+    body = review_body(
+        _original(node, "[data-hook=reviewRichContentContainer]")
+        or _original(node, "[data-hook=review-collapsed]")
+        or _original(node, "[data-hook=review-body], [data-hook=reviewText]")
+    )
+    title = review_title(title)
+    if not re.fullmatch(r"[A-Z0-9]{8,20}", review_id) or not (title or body):
+        return None
+    profile = node.css_first("a.a-profile[href]")
+    account = _ACCOUNT.search(profile.attributes.get("href") or "") if profile else None
+    return Review(
+        review_id,
+        title,
+        body,
+        pseudonym(account[1] if account else "", _text(node, ".a-profile-name")),
+        stars=stars_of(
+            _text(node, "[data-hook=review-star-rating], [data-hook=cmps-review-star-rating]")
+        ),
+        helpful=count_of(_text(node, "[data-hook=helpful-vote-statement]")) or 0,
+        written=day_of(_text(node, "[data-hook=review-date]")),
+    )
+
+
+def _original(node: LexborNode, selector: str) -> str:
+    """The text as its author wrote it, where a translation stands beside it."""
+    return _block(node, f":is({selector}) .cr-original-review-content") or _block(node, selector)
+
+
+def _text(node: LexborNode, selector: str) -> str:
+    found = node.css_first(selector)
+    return one_line(clean(found.text())) if found else ""
+
+
+def _block(node: LexborNode, selector: str) -> str:
+    """Text with its line breaks; without them the words around `<br>` grow together."""
+    found = node.css_first(selector)
+    if found is None:
+        return ""
+    for edge in found.css("br, p, li, div"):
+        edge.insert_before("\n")
+    lines = (one_line(line) for line in clean(found.text()).split("\n"))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,122 @@
+"""How counts, stars, prices, dates and names read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from api.sources.amazon_fields import (
+    asin_of,
+    brand_of,
+    count_of,
+    day_of,
+    price_of,
+    pseudonym,
+    review_title,
+    stars_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("84,753 ratings", 84_753),
+        ("(226)", 226),
+        ("84.7K", 84_700),
+        ("(2M)", 2_000_000),
+        ("1.234.567", 1_234_567),
+        ("12 kids found this helpful", 12),
+        ("One person found this helpful", 1),
+        ("someone", None),
+        ("", None),
+        (None, None),
+        (True, None),
+        (float("nan"), None),
+        (-3, None),
+        (19039, 19_039),
+        ("9" * 400, 999_999_999_999),
+    ],
+)
+def test_counts(words: object, count: int | None) -> None:
+    """Numbers, abbreviations and words become a count, anything else nothing."""
+    assert count_of(words) == count
+
+
+@pytest.mark.parametrize(
+    ("words", "stars"),
+    [
+        ("4.5 out of 5 stars", 4.5),
+        ("4,5 von 5 Sternen", 4.5),
+        ("5つ星のうち4.3", 4.3),
+        (4, 4.0),
+        ("4.5", 4.5),
+        (0, None),
+        (9.5, None),
+        (False, None),
+        (float("inf"), None),
+        ("new", None),
+    ],
+)
+def test_stars(words: object, stars: float | None) -> None:
+    """Above 0 to 5; a rating of 0 means that nobody rated."""
+    assert stars_of(words) == stars
+
+
+@pytest.mark.parametrize(
+    ("words", "day"),
+    [
+        ("Reviewed in Canada on October 29, 2023", (2023, 10, 29)),
+        ("Reviewed in the United Kingdom on 3 May 2024", (2024, 5, 3)),
+        ("Reviewed in India on Sept. 9, 2025", (2025, 9, 9)),
+        ("2026-09-03", (2026, 9, 3)),
+        ("Rezension aus Deutschland vom 29. Oktober 2023", None),
+        ("Reviewed on February 30, 2023", None),
+        ("Reviewed on Smarch 3, 2023", None),
+        (None, None),
+    ],
+)
+def test_days(words: object, day: tuple[int, int, int] | None) -> None:
+    """English dates in either order and ISO dates are days in UTC; the rest is unknown."""
+    assert day_of(words) == (datetime(*day, tzinfo=UTC) if day else None)
+
+
+@pytest.mark.parametrize(
+    ("value", "currency", "price"),
+    [
+        (403.0, "USD", "$403.00"),
+        (1499, "$", "$1,499.00"),
+        (12.5, "EUR", "EUR 12.50"),
+        ("$159.00", "USD", "$159.00"),
+        (0, "$", ""),
+        (float("nan"), "$", ""),
+        (None, "$", ""),
+    ],
+)
+def test_prices(value: object, currency: str, price: str) -> None:
+    """A bare number gets its currency; words stay; no price is nothing."""
+    assert price_of(value, currency) == price
+
+
+def test_identity() -> None:
+    """Only ten capital letters and digits are an ASIN, so it is safe in a path."""
+    assert asin_of(" B0TESTAAA1 ") == "B0TESTAAA1"
+    assert [asin_of(bad) for bad in ("../etc/pa", "b0testaaa1", "B0", None, 7)] == [""] * 5
+
+
+def test_pseudonyms_are_stable_and_tell_nothing() -> None:
+    """The account decides, else the name; a name that everybody has is nobody's."""
+    assert pseudonym("A1", "Jo") == pseudonym("A1", "Someone else")
+    assert pseudonym("", "Jo") == pseudonym(None, " Jo ") != pseudonym("", "Al")
+    assert pseudonym("", "Amazon Customer") is None
+    assert pseudonym("", "") is None
+
+
+def test_brands_and_titles() -> None:
+    """What Amazon writes around a brand or before a title is not part of it."""
+    assert [brand_of(text) for text in ("Visit the Brava Store", "Brand: Brava", "Brava")] == [
+        "Brava"
+    ] * 3
+    assert brand_of("") is None
+    assert review_title("5.0 out of 5 stars  Solid") == "Solid"
+    assert review_title("5 out of 5, would buy") == "5 out of 5, would buy"

@@ -1,0 +1,233 @@
+"""Reading Amazon's pages: tiles, products, reviews in both markups, pages in the way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from api.sources.amazon_pages import (
+    block_path,
+    block_reason,
+    parse_product_page,
+    parse_search_page,
+)
+from tests.sources.amazon_site import product_page, result_page, review, tile
+
+ASIN = "B0TESTAAA1"
+
+
+def _one_tile(html: str) -> object:
+    found = parse_search_page(result_page(html))
+    assert found is not None
+    return found.tiles[0]
+
+
+def test_a_tile_gives_its_exact_count() -> None:
+    """The label's 1,234 wins over the visible 1.2K; title, stars and price come along."""
+    found = parse_search_page(result_page(tile(ASIN, "Mug &amp; Lid"), following=True))
+
+    assert found is not None
+    assert found.more
+    (first,) = found.tiles
+    assert first is not None
+    assert (first.asin, first.title, first.stars) == (ASIN, "Mug & Lid", 4.5)
+    assert (first.ratings, first.price, first.brand) == (1234, "$159.00", None)
+
+
+def test_a_tile_without_label_gives_the_rounded_count() -> None:
+    """84.7K is 84,700 when nothing better is there."""
+    html = tile(ASIN).replace('aria-label="1,234 ratings"', "").replace("(1.2K)", "(84.7K)")
+
+    first = _one_tile(html)
+
+    assert getattr(first, "ratings", None) == 84_700
+
+
+def test_an_unrated_tile_knows_nothing() -> None:
+    """Missing rating, count and price are None, None and nothing, not zero."""
+    html = f"""<div data-component-type="s-search-result" data-asin="{ASIN}">
+      <h2>New Mug</h2></div>"""
+
+    first = _one_tile(html)
+
+    assert getattr(first, "title", "") == "New Mug"
+    assert (getattr(first, "stars", 0), getattr(first, "ratings", 0)) == (None, None)
+    assert getattr(first, "price", None) == ""
+
+
+@pytest.mark.parametrize(
+    "advertisement",
+    [
+        tile(ASIN, mark="AdHolder"),
+        tile(ASIN, "Sponsored Ad - Mug"),
+        tile(ASIN, extra='<a href="/sspa/click?ie=UTF8">x</a>'),
+        tile(""),
+    ],
+    ids=["class", "label", "link", "empty asin"],
+)
+def test_advertisements_and_empty_tiles_are_no_results(advertisement: str) -> None:
+    """Each of the three marks, and an empty ASIN, skips the tile without leaving a slot."""
+    found = parse_search_page(result_page(advertisement, tile("B0TESTAAA2")))
+
+    assert found is not None
+    assert [each.asin for each in found.tiles if each] == ["B0TESTAAA2"]
+    assert len(found.tiles) == 1
+
+
+def test_fashion_has_brand_and_title() -> None:
+    """Of two headings the first is the brand and the linked one the title."""
+    html = f"""<div data-component-type="s-search-result" data-asin="{ASIN}">
+      <div data-cy="title-recipe"><h2>Nordlys</h2><a href="#"><h2>Wool Hat</h2></a></div></div>"""
+
+    first = _one_tile(html)
+
+    assert (getattr(first, "title", ""), getattr(first, "brand", "")) == ("Wool Hat", "Nordlys")
+
+
+def test_a_badge_heading_is_no_title() -> None:
+    """A second heading outside the title block (a certificate) changes nothing."""
+    first = _one_tile(tile(ASIN, extra="<h2>Climate badge</h2>"))
+
+    assert (getattr(first, "title", ""), getattr(first, "brand", "")) == ("Brava Mug", None)
+
+
+def test_a_tile_without_title_keeps_its_slot() -> None:
+    """The source counted it, we cannot use it."""
+    html = f'<div data-component-type="s-search-result" data-asin="{ASIN}"></div>'
+
+    assert _one_tile(html) is None
+
+
+@pytest.mark.parametrize("words", ["No results for zzz.", "zzz did not match any products."])
+def test_an_empty_shelf_says_so(words: str) -> None:
+    """Only these words make a page without tiles an empty result."""
+    found = parse_search_page(f"<html><body><p>{words}</p></body></html>")
+
+    assert found is not None
+    assert (found.tiles, found.more) == ((), False)
+
+
+def test_words_in_a_script_do_not_make_an_empty_shelf() -> None:
+    """A page without tiles that says nothing to a reader is no result page."""
+    assert parse_search_page("<body><script>'No results for'</script></body>") is None
+    assert parse_search_page("") is None
+
+
+def test_product_page() -> None:
+    """Title, brand, bullets, rating, histogram; hidden bullets are left out."""
+    extra = """<span id="acrPopover"><span class="a-icon-alt">4.2 out of 5 stars</span></span>
+      <span id="acrCustomerReviewText">(226)</span><table id="histogramTable">
+      <tr><td><a aria-label="71 percent of reviews have 5 stars"></a></td></tr></table>"""
+    bullets = '<li>Steel  inside</li><li class="aok-hidden">no</li><li> </li>'
+
+    product = parse_product_page(product_page(extra, bullets=bullets))
+
+    assert product is not None
+    assert (product.title, product.brand) == ("Brava Mug", "Brava")
+    assert product.bullets == ("Steel inside",)
+    assert (product.stars, product.ratings, product.histogram) == (4.2, 226, {5: 71})
+
+
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ('<span id="ebooksTitle">Tides</span>', "Tides"),
+        ("<title>Tides - Kindle edition by Doe, Jo. Books @ Amazon.com.</title>", "Tides"),
+        ("<title>Amazon.com: Tides : Books</title>", "Tides : Books"),
+    ],
+)
+def test_titles_of_kindle_pages(head: str, title: str) -> None:
+    """Without `#productTitle` the e-book's heading or the page's own title stands in."""
+    product = parse_product_page(
+        f'<html><head>{head}</head><body><div id="dp"></div></body></html>'
+    )
+
+    assert product is not None
+    assert product.title == title
+
+
+def test_review_in_the_new_markup() -> None:
+    """Text without the screen reader's words, line breaks kept, votes in words, a day in UTC."""
+    product = parse_product_page(product_page(review("R1TESTAAAA")))
+
+    assert product is not None
+    (first,) = product.reviews
+    assert (first.id, first.title) == ("R1TESTAAAA", "Keeps coffee hot")
+    assert first.body == "Still warm\nafter lunch."
+    assert (first.stars, first.helpful) == (4.0, 1)
+    assert first.written == datetime(2026, 7, 30, tzinfo=UTC)
+    assert first.author is not None
+    assert first.author.startswith("shopper-")
+    assert "Jo" not in first.author
+
+
+def test_review_in_the_old_markup() -> None:
+    """The stars before the title go, as does "Read more"; a foreign rating hook is read."""
+    html = """<div data-hook="review" id="R2TESTAAAA"><span class="a-profile-name">Jo</span>
+      <a data-hook="review-title"><i data-hook="cmps-review-star-rating">
+      <span class="a-icon-alt">5.0 out of 5 stars</span></i> <span>Solid story</span></a>
+      <span data-hook="review-date">Reviewed in Canada on October 29, 2023</span>
+      <span data-hook="review-body"><div data-hook="review-collapsed">
+      <span class="cr-original-review-content">Bello.</span>
+      <span class="cr-translated-review-content aok-hidden">Nice.</span></div>
+      <a>Read more</a></span></div>"""
+
+    product = parse_product_page(html)
+
+    assert product is not None
+    (first,) = product.reviews
+    assert (first.title, first.body, first.stars) == ("Solid story", "Bello.", 5.0)
+    assert (first.helpful, first.written) == (0, datetime(2023, 10, 29, tzinfo=UTC))
+
+
+def test_review_text_without_its_own_container() -> None:
+    """When only the outer container is there, its first sentence is not the buyer's."""
+    html = review("R1TESTAAAA").replace("reviewRichContentContainer", "gone")
+
+    product = parse_product_page(html)
+
+    assert product is not None
+    assert product.reviews[0].body == "Still warm\nafter lunch."
+
+
+def test_reviews_are_distinct_and_identified() -> None:
+    """The same review twice is one; one without a usable id or any words is none."""
+    empty = review("R3TESTAAAA", title="", text="")
+    html = product_page(review("R1TESTAAAA"), review("R1TESTAAAA"), review("<x>"), empty)
+
+    product = parse_product_page(html)
+
+    assert product is not None
+    assert [each.id for each in product.reviews] == ["R1TESTAAAA"]
+
+
+@pytest.mark.parametrize(
+    ("html", "why"),
+    [
+        ('<form action="/errors/validateCaptcha"></form>', "captcha page"),
+        ("<p>Enter the characters you see below</p>", "captcha page"),
+        ("<title>Robot Check</title>", "captcha page"),
+        ("<script>AwsWafIntegration.getToken()</script>", "bot challenge"),
+        ('<a href="/ref=cs_503_logo"></a>', "throttle page"),
+        ('<form name="signIn"></form>', "sign-in page"),
+        ("<!-- To discuss automated access to Amazon data -->", "block page"),
+    ],
+)
+def test_pages_in_the_way(html: str, why: str) -> None:
+    """Each known page is named; the same marks beside data (a review quoting them) are not one."""
+    assert block_reason(200, html) == why
+    assert block_reason(200, html + product_page()) is None
+
+
+def test_a_challenge_needs_no_words() -> None:
+    """Status 202 without data is the challenge, whatever the page says."""
+    assert block_reason(202, "<html></html>") == "bot challenge"
+    assert block_reason(200, result_page(tile(ASIN))) is None
+
+
+def test_redirects_that_block() -> None:
+    """Sign-in and captcha are known by their path."""
+    assert block_path("/ap/signin") == "sign-in page"
+    assert block_path("/errors/validateCaptcha") == "captcha page"
+    assert block_path("/dp/B0TESTAAA1") is None
