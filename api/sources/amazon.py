@@ -50,6 +50,7 @@ _AT_ONCE = 4
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LONGEST_WAIT = timedelta(days=31)
 _CREDIT = re.compile(r"quota|credit|payment required", re.I)
+_SPENT = re.compile(r"(?:daily|monthly) quota|credit", re.I)
 _PACE = re.compile(r"rate.?limit|too many requests|too fast", re.I)
 _KEY = re.compile(r"api.?key|token|unauthori[sz]ed|forbidden|not subscribed", re.I)
 R = TypeVar("R")
@@ -234,7 +235,8 @@ class _Reply:
 def _failure(status: int, words: str, wait: datetime | None) -> SourceError:
     """The one place where a failed answer gets its meaning; `words` are read, never shown."""
     said = f"answered {status}" if status != 200 else "reported a failure"
-    if status == 402 or (status in {200, 403, 429} and _CREDIT.search(words)):
+    spent = status == 429 and wait is None and _SPENT.search(words)
+    if status == 402 or spent or (status in {200, 403} and _CREDIT.search(words)):
         return QuotaExhausted(NAME, said, retry_at=wait)
     if status == 429 or (status == 200 and _PACE.search(words)):
         return RateLimited(NAME, said, retry_at=wait)

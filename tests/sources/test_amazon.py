@@ -155,6 +155,7 @@ FAILURES = [
     ("omkar", Answer("{}", 402, JSON), QuotaExhausted),
     ("omkar", Answer("{}", 429, JSON), RateLimited),
     ("omkar", Answer("", 429, "text/plain"), RateLimited),
+    ("omkar", Answer('{"message": "quota per second"}', 429, JSON), RateLimited),
     ("openwebninja", Answer('{"message": "MONTHLY quota"}', 429, JSON), QuotaExhausted),
     ("omkar", Answer("bad gateway", 502, "text/plain"), Unreachable),
     ("omkar", Answer("{}", 400, JSON), Broken),
