@@ -1,0 +1,90 @@
+"""What a model server answers on the wire, and what that cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import genai_prices
+from pydantic import BaseModel, Field, ValidationError
+
+from api.errors import ModelError
+from api.services.schemas import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The text of a complete answer, what it cost and the model that gave it."""
+
+    text: str
+    usage: Usage
+    model: str
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    finish_reason: str | None = None
+    message: _Message
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice]
+    model: str | None = None
+    usage: Any = None
+
+
+class _Details(BaseModel):
+    cached_tokens: int | None = Field(default=None, ge=0)
+
+
+class _Tokens(BaseModel):
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+    prompt_tokens_details: _Details | None = None
+
+
+def read(body: bytes, asked: str) -> Answer:
+    """The answer in a response to model `asked`; how it ended comes before what it says.
+
+    Raises:
+        ModelError: `truncated`, `filtered`, `refused` or `malformed`.
+    """
+    try:
+        completion = _Completion.model_validate_json(body)
+    except ValidationError:
+        raise ModelError("malformed", "not a chat completion; check `OPENAI_BASE_URL`") from None
+    if not completion.choices:
+        raise ModelError("filtered", "the server answered with no choice")
+    choice = completion.choices[0]
+    if choice.finish_reason in {"length", "max_tokens"}:
+        raise ModelError("truncated", "the answer was cut at its token limit")
+    if choice.finish_reason == "content_filter":
+        raise ModelError("filtered", "the server's content filter stopped the answer")
+    if choice.message.refusal:
+        raise ModelError("refused", "the model declined to answer")
+    if not (text := (choice.message.content or "").strip()):
+        raise ModelError("malformed", "the answer is empty")
+    model = completion.model or asked
+    return Answer(text, _usage(completion.usage, model), model)
+
+
+def _usage(counted: Any, model: str) -> Usage:
+    """Tokens as the server counted them; the price is None when tokens or model are unknown."""
+    try:
+        tokens = _Tokens.model_validate(counted)
+    except ValidationError:
+        return Usage(usd=None)
+    used, made = tokens.prompt_tokens, tokens.completion_tokens
+    cached = (tokens.prompt_tokens_details or _Details()).cached_tokens or 0
+    spent = genai_prices.Usage(
+        input_tokens=used, cache_read_tokens=min(cached, used), output_tokens=made
+    )
+    try:
+        price = genai_prices.calc_price(spent, model, provider_id="openai")
+    except (LookupError, ValueError):
+        return Usage(used, made, None)
+    return Usage(used, made, float(price.total_price))

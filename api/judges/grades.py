@@ -1,0 +1,160 @@
+"""How well each kept item answers the question: a grade from 1 to 5, in words and with a quote."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from api.errors import ModelError
+from api.judges.answers import entries
+from api.judges.client import ModelClient, Request
+from api.judges.prompting import asked, excerpt, system
+from api.services.fencing import Fence
+from api.services.ports import Grades
+from api.services.schemas import Grade, Item, Question, Usage
+from api.services.text import clean, cut, one_line
+
+UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
+"""What stands in for a grade that could not be had."""
+
+_TOKENS, _TOKENS_PER_ITEM = 512, 300
+_TITLE, _COMMENT, _EXPLANATION, _ASPECT = 300, 300, 300, 30
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIGrader:
+    """Asks a model about chunks of items, all chunks at once; implements `Grader`."""
+
+    client: ModelClient
+    model: str = "gpt-4o-mini"
+    seconds: float = 15.0
+    fence: Callable[[], Fence] = Fence
+    chunk: int = 10
+    """Items per call at most."""
+    body: int = 1500
+    """Characters of the body that the model sees."""
+    comments: int = 3
+    """Comments per item that the model sees, the source's best."""
+
+    async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
+        """One grade per item, in order; what failed is a defaulted 3, logged once with causes."""
+        chunks = [items[start : start + self.chunk] for start in range(0, len(items), self.chunk)]
+        done = await asyncio.gather(*(self._chunk(question, chunk) for chunk in chunks))
+        grades = tuple(chain.from_iterable(part.grades for part in done))
+        causes = Counter(chain.from_iterable(part.causes for part in done))
+        if causes:
+            named = ", ".join(f"{cause}: {count}" for cause, count in causes.items())
+            _log.warning("%d of %d grades defaulted to 3 (%s)", causes.total(), len(items), named)
+        return Grades(grades, sum((part.usage for part in done), Usage()), self.model)
+
+    async def _chunk(self, question: Question, items: Sequence[Item]) -> _Chunk:
+        try:
+            answer = await self.client.ask(self._request(question, items))
+        except ModelError as error:
+            return _defaulted(len(items), error.reason)
+        try:
+            found = entries(answer.text, "grades")
+        except ModelError as error:
+            return _defaulted(len(items), error.reason, answer.usage)
+        if len(found) != len(items):
+            return _defaulted(len(items), "count_mismatch", answer.usage)
+        grades = tuple(_grade(entry, item) for entry, item in zip(found, items, strict=True))
+        return _Chunk(grades, tuple("malformed" for g in grades if g.defaulted), answer.usage)
+
+    def _request(self, question: Question, items: Sequence[Item]) -> Request:
+        fence = self.fence()
+        shown = (self._shown(fence, number, item) for number, item in enumerate(items, 1))
+        return Request(
+            name="grades",
+            schema=_schema(len(items)),
+            system=system("grades", fence),
+            user="\n".join((asked(question, fence), *shown)),
+            max_tokens=_TOKENS + _TOKENS_PER_ITEM * len(items),
+            model=self.model,
+            seconds=self.seconds,
+        )
+
+    def _shown(self, fence: Fence, number: int, item: Item) -> str:
+        texts = (excerpt(item.title, _TITLE), excerpt(item.body, self.body))
+        said = [text for comment in item.comments if (text := excerpt(comment.body, _COMMENT))]
+        lines = [fence.quote(" | ".join(text for text in texts if text), str(number))]
+        lines += [fence.quote(text, f"{number} comment") for text in said[: self.comments]]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Grades of one call, and why some of them are defaults: one cause each."""
+
+    grades: tuple[Grade, ...]
+    causes: tuple[str, ...]
+    usage: Usage
+
+
+def _defaulted(count: int, cause: str, usage: Usage | None = None) -> _Chunk:
+    return _Chunk((UNGRADED,) * count, (cause,) * count, usage or Usage())
+
+
+def _grade(entry: Any, item: Item) -> Grade:
+    """One entry of the answer, each field believed only as far as it is well-formed."""
+    score = entry.get("score") if isinstance(entry, dict) else None
+    if type(score) is not int or not 1 <= score <= 5:
+        return UNGRADED
+    sentiment = entry.get("sentiment")
+    return Grade(
+        score,
+        cut(one_line(clean(entry.get("explanation"))), _EXPLANATION),
+        sentiment=sentiment if type(sentiment) is int and sentiment in {-1, 0, 1} else None,
+        aspects=_aspects(entry.get("aspects")),
+        quote=_verbatim(entry.get("quote"), item),
+    )
+
+
+def _aspects(value: Any) -> tuple[str, ...]:
+    """At most five distinct words or short phrases in lower case."""
+    words = value if isinstance(value, list) else []
+    named = [one_line(clean(word)).lower() for word in words if isinstance(word, str)]
+    return tuple(dict.fromkeys(word for word in named if 0 < len(word) <= _ASPECT))[:5]
+
+
+def _verbatim(value: Any, item: Item) -> str:
+    """The quote as it stands in the item or a comment, or nothing; white space may differ."""
+    quote = clean(value)
+    texts = (item.title, item.body, *(comment.body for comment in item.comments))
+    for words in (quote.split(), html.unescape(quote).split()):
+        pattern = re.compile(r"\s+".join(re.escape(word) for word in words))
+        for text in texts:
+            if words and isinstance(text, str) and (found := pattern.search(text)):
+                return found[0]
+    return ""
+
+
+def _schema(count: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
+        "explanation": {"type": "string"},
+        "sentiment": {"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
+        "aspects": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
+        "quote": {"type": "string"},
+    }
+    grade = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(fields),
+        "properties": fields,
+    }
+    grades = {"type": "array", "items": grade, "minItems": count, "maxItems": count}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["grades"],
+        "properties": {"grades": grades},
+    }

@@ -1,0 +1,28 @@
+"""Putting a prompt together: our words from `prompts/*.md`, everybody else's behind the fence."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from api.services.fencing import Fence
+from api.services.schemas import Question
+from api.services.text import clean, cut
+
+
+def system(name: str, fence: Fence) -> str:
+    """The prompt `prompts/<name>.md` and the fence's rule."""
+    prompt = files("api.judges").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    return f"{prompt.strip()}\n{fence.rule}"
+
+
+def asked(question: Question, fence: Fence) -> str:
+    """The question, and what it is about when the person said so."""
+    lines = [fence.quote(question.text, "question")]
+    if question.about:
+        lines.append(fence.quote(question.about, "about"))
+    return "\n".join(lines)
+
+
+def excerpt(value: object, limit: int) -> str:
+    """The first `limit` characters of any field, null and numbers included."""
+    return cut(clean(value), limit)

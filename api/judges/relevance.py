@@ -1,0 +1,80 @@
+"""Which items are about the question: booleans from one cheap call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.judges.answers import booleans
+from api.judges.client import ModelClient, Request
+from api.judges.prompting import asked, excerpt, system
+from api.services.fencing import Fence
+from api.services.schemas import Item, Judgement, Question, Verdict
+
+_TITLE, _BODY = 300, 200
+_TOKENS, _TOKENS_PER_ITEM = 512, 8
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIJudge:
+    """Asks a model about title and first 200 characters; implements `Judge`."""
+
+    client: ModelClient
+    model: str = "gpt-4o-mini"
+    seconds: float = 15.0
+    fence: Callable[[], Fence] = Fence
+
+    @property
+    def name(self) -> str:
+        """The model that was asked for."""
+        return self.model
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """One verdict per item, in order, from one request; see `Judge.judge`.
+
+        Cost: about 80 input and 4 output tokens per item, and 150 per call.
+        """
+        if not items:
+            return Judgement((), self.name)
+        answer = await self.client.ask(self._request(question, items, source))
+        verdicts = booleans(answer.text, len(items))
+        return Judgement(
+            tuple(Verdict(relevant, self.name) for relevant in verdicts), self.name, answer.usage
+        )
+
+    def _request(self, question: Question, items: Sequence[Item], source: str) -> Request:
+        fence, count = self.fence(), len(items)
+        user = (
+            f"source: {' '.join(excerpt(source, 40).split())}\n{asked(question, fence)}\n"
+            f"{fence.quote_all(_shown(item) for item in items)}"
+        )
+        return Request(
+            name="relevance",
+            schema=_schema(count),
+            system=system("relevance", fence),
+            user=user,
+            max_tokens=_TOKENS + _TOKENS_PER_ITEM * count,
+            model=self.model,
+            seconds=self.seconds,
+        )
+
+
+def _shown(item: Item) -> str:
+    parts = (excerpt(item.title, _TITLE), excerpt(item.body, _BODY))
+    return " | ".join(part for part in parts if part)
+
+
+def _schema(count: int) -> dict[str, Any]:
+    verdicts = {
+        "type": "array",
+        "items": {"type": "boolean"},
+        "minItems": count,
+        "maxItems": count,
+    }
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["relevant"],
+        "properties": {"relevant": verdicts},
+    }

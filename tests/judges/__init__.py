@@ -1,0 +1,1 @@
+"""The judges and the model client."""

@@ -1,0 +1,239 @@
+"""The model client against a loopback server: every way an answer can fail has its reason."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from api.errors import ModelError
+from api.judges.client import ModelClient, Request
+from api.services.schemas import Usage
+from api.settings import ModelSettings
+from tests.judges.model_server import KEY, ModelServer, Reply, client_of, fails, says
+
+ASKED = Request("answer", {"type": "object"}, "Be brief.", "Hello?", 40, "gpt-4o-mini", 5.0)
+
+
+async def reason(client: ModelClient, request: Request = ASKED) -> str:
+    """The reason code with which a question fails."""
+    with pytest.raises(ModelError) as caught:
+        await client.ask(request)
+    return caught.value.reason
+
+
+async def test_one_strict_request(model: ModelServer, client: ModelClient) -> None:
+    """A question is one completion at temperature 0 with a strict schema and a budget."""
+    model.replies = [says("{}")]
+
+    answer = await client.ask(ASKED)
+
+    assert (answer.text, answer.model) == ("{}", "gpt-4o-mini")
+    (sent,) = model.asked
+    assert sent == {
+        "model": "gpt-4o-mini",
+        "temperature": 0,
+        "max_completion_tokens": 40,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hello?"},
+        ],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": {"type": "object"}},
+        },
+    }
+    assert model.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+async def test_price_comes_from_usage(model: ModelServer, client: ModelClient) -> None:
+    """Tokens as counted by the server are priced by the model's list price."""
+    model.replies = [says("{}")]
+
+    usage = (await client.ask(ASKED)).usage
+
+    assert (usage.input_tokens, usage.output_tokens) == (1000, 100)
+    assert usage.usd == pytest.approx(0.00021)
+
+
+async def test_cached_tokens_are_cheaper(model: ModelServer, client: ModelClient) -> None:
+    """Tokens from the server's cache cost half."""
+    counted = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 100,
+        "prompt_tokens_details": {"cached_tokens": 1000},
+    }
+    model.replies = [says("{}", usage=counted)]
+
+    assert (await client.ask(ASKED)).usage.usd == pytest.approx(0.000135)
+
+
+@pytest.mark.parametrize(
+    ("more", "usage"),
+    [
+        ({"model": "somebody-7b"}, Usage(1000, 100, None)),
+        ({"usage": None}, Usage(0, 0, None)),
+        ({"usage": {"prompt_tokens": -1, "completion_tokens": 2}}, Usage(0, 0, None)),
+    ],
+)
+async def test_unknown_price(
+    model: ModelServer, client: ModelClient, more: dict[str, Any], usage: Usage
+) -> None:
+    """An unknown model or count makes the cost unknown, never 0."""
+    model.replies = [says("{}", **more)]
+
+    assert (await client.ask(ASKED)).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (says('{"a": [true, fal', "length"), "truncated"),
+        (says("[true]", "length"), "truncated"),
+        (says(None, "content_filter"), "filtered"),
+        (says("[true]", "content_filter"), "filtered"),
+        (says(None, refusal="I would rather not."), "refused"),
+        (says(None), "malformed"),
+        (says(" \n"), "malformed"),
+        (says("{}", choices=[]), "filtered"),
+        (says("{}", choices=None), "malformed"),
+        (says("{}", choices=[{"index": 0}]), "malformed"),
+        (says("{}", choices=[{"message": {"content": ["parts"]}}]), "malformed"),
+        (Reply(b"<html>hello</html>"), "malformed"),
+        (Reply(b""), "malformed"),
+        (Reply(b'"a string"'), "malformed"),
+        (Reply(b"\xff\xfe"), "malformed"),
+        (Reply(b"not gzip", headers={"content-encoding": "gzip"}), "malformed"),
+        (fails(400, "content_filter"), "filtered"),
+        (fails(400), "http_error"),
+        (fails(401, "invalid_api_key"), "unauthorized"),
+        (fails(403), "unauthorized"),
+        (fails(404, "model_not_found"), "http_error"),
+        (fails(429, "insufficient_quota"), "quota"),
+        (Reply(b"<html>busy</html>", 418), "http_error"),
+    ],
+)
+async def test_one_call_and_its_reason(
+    model: ModelServer, client: ModelClient, reply: Reply, why: str
+) -> None:
+    """An unusable answer is never asked for again and has its reason code."""
+    model.replies = [reply]
+
+    assert await reason(client) == why
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (fails(429, "rate_limit_exceeded", retry_after="0"), "rate_limited"),
+        (fails(500, retry_after="0"), "http_error"),
+        (fails(503, retry_after="0"), "http_error"),
+        (Reply(drop=True), "unreachable"),
+    ],
+)
+async def test_one_retry(model: ModelServer, client: ModelClient, reply: Reply, why: str) -> None:
+    """What may pass is tried a second time, and no third."""
+    model.replies = [reply]
+
+    assert await reason(client) == why
+    assert len(model.asked) == 2
+
+
+@pytest.mark.parametrize("first", [fails(429, retry_after="0"), Reply(drop=True), fails(502)])
+async def test_retry_helps(model: ModelServer, client: ModelClient, first: Reply) -> None:
+    """A second try that is answered counts."""
+    model.replies = [first, says("{}")]
+
+    assert (await client.ask(ASKED)).text == "{}"
+
+
+async def test_nobody_listens() -> None:
+    """A closed port is `unreachable` and the message names the setting."""
+    settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url="http://127.0.0.1:9/v1")
+    client = ModelClient(settings)
+
+    with pytest.raises(ModelError, match="OPENAI_BASE_URL") as caught:
+        await client.ask(ASKED)
+
+    assert caught.value.reason == "unreachable"
+    await client.aclose()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/v1", "127.0.0.1/v1", "ftp://127.0.0.1"])
+async def test_impossible_address(url: str) -> None:
+    """A base URL that is none is `unreachable`, not a crash."""
+    client = ModelClient(ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=url))
+
+    assert await reason(client) == "unreachable"
+    await client.aclose()
+
+
+async def test_server_forbids_retry(model: ModelServer, client: ModelClient) -> None:
+    """`x-should-retry: false` is obeyed."""
+    model.replies = [fails(500, x_should_retry="false")]
+
+    assert await reason(client) == "http_error"
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("words", ["response_format is not supported", "unknown type json_schema"])
+async def test_schema_rejected_once(model: ModelServer, client: ModelClient, words: str) -> None:
+    """A server that rejects `response_format` is asked without it, from then on at once."""
+    model.replies = [fails(400, message=words), says("one"), says("two")]
+
+    texts = [(await client.ask(ASKED)).text, (await client.ask(ASKED)).text]
+
+    assert texts == ["one", "two"]
+    assert ["response_format" in sent for sent in model.asked] == [True, False, False]
+
+
+@pytest.mark.parametrize("key", [None, "", "  "])
+async def test_no_key_no_request(model: ModelServer, key: str | None) -> None:
+    """Without a key nothing is sent."""
+    async with client_of(model, key) as client:
+        assert await reason(client) == "no_key"
+
+    assert not model.asked
+
+
+@pytest.mark.parametrize("key", ["sk-two\nlines", "sk-schlüssel", "sk two"])
+async def test_key_no_header_carries(model: ModelServer, key: str) -> None:
+    """A key with blanks or accents is refused before it is sent, and not repeated."""
+    async with client_of(model, key) as client:
+        with pytest.raises(ModelError) as caught:
+            await client.ask(ASKED)
+
+    assert caught.value.reason == "unauthorized"
+    assert "sk" not in str(caught.value)
+    assert not model.asked
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        fails(401, message=f"Incorrect API key provided: {KEY}"),
+        fails(400, message=KEY),
+        fails(500, KEY, KEY, retry_after="0"),
+        Reply(KEY.encode()),
+        says(None, refusal=KEY),
+    ],
+)
+async def test_key_is_never_told(
+    model: ModelServer, client: ModelClient, caplog: pytest.LogCaptureFixture, reply: Reply
+) -> None:
+    """A server that repeats the key does not get it into message, traceback or log."""
+    model.replies = [reply]
+
+    with pytest.raises(ModelError) as caught:
+        await client.ask(ASKED)
+
+    told = "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert KEY not in told
+
+
+async def test_closing_what_was_never_opened(client: ModelClient) -> None:
+    """A client that asked nothing closes without a word."""
+    await client.aclose()

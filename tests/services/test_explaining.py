@@ -1,0 +1,85 @@
+"""The explanation without a model."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.services.explaining import Shortfall, fitted, plain_explanation, words
+from api.services.schemas import Question
+
+TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(
+    " ".join
+)
+
+
+@given(
+    st.builds(
+        Shortfall,
+        st.builds(Question, TEXTS),
+        st.lists(TEXTS, max_size=5).map(tuple),
+        st.lists(TEXTS, max_size=5).map(tuple),
+        st.lists(st.tuples(TEXTS, TEXTS), max_size=12).map(tuple),
+    )
+)
+def test_length_for_any_facts(shortfall: Shortfall) -> None:
+    """Whatever the facts, the text has 150 to 250 words."""
+    text = plain_explanation(shortfall).text
+
+    assert 150 <= words(text) <= 250
+    assert 150 <= len(text.split()) <= 250
+
+
+def test_facts_are_named() -> None:
+    """Queries, sources, dropped titles with reasons and better queries are in the text."""
+    found = plain_explanation(
+        Shortfall(
+            Question("Plaud Note"),
+            ("Plaud Note", "plaud recorder"),
+            ("reddit: 7 found, 1 kept", "youtube: quota exhausted"),
+            (("Applaud the team", "a namesake."), ("Notes", "")),
+        )
+    )
+
+    for words_of_it in (
+        "Searched for “Plaud Note” and also for “plaud recorder”.",
+        "By source: reddit: 7 found, 1 kept; youtube: quota exhausted.",
+        "for example “Applaud the team” (a namesake); “Notes”.",
+        "“Plaud Note review” and “Plaud Note problems”",
+    ):
+        assert words_of_it in found.text
+    assert found.suggestions == ("Plaud Note review", "Plaud Note problems")
+    assert found.usage.usd == 0
+
+
+def test_nothing_found_is_said() -> None:
+    """Without dropped items the text says that nothing came back."""
+    text = plain_explanation(Shortfall(Question("x"), ("x",), ())).text
+
+    assert text.startswith("Searched for “x”. Nothing came back that addresses the question.")
+
+
+@given(st.text(min_size=1))
+def test_any_text_is_fitted(text: str) -> None:
+    """Any text ends up between 150 and 250 words when it is not nearly empty."""
+    assert words(fitted(f"{'One more word here. ' * 5}{text}")) in range(150, 251)
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("two words", 2), ("小米 SU7", 3)])
+def test_words(text: str, count: int) -> None:
+    """Scripts without blanks count by character."""
+    assert words(text) == count
+
+
+def test_one_endless_sentence_is_cut() -> None:
+    """A sentence above the limit is cut between words."""
+    assert words(fitted("word " * 400)) == 250
+
+
+def test_unspaced_sentences_are_cut_whole() -> None:
+    """Sentences of a script without blanks end at their own full stop."""
+    text = fitted("这是一个关于产品的句子。" * 40)
+
+    assert text.endswith("。")
+    assert 200 < words(text) <= 250
