@@ -18,12 +18,13 @@ from time import time
 from typing import Any
 from urllib.parse import urlsplit
 
+import genai_prices
 import httpx2
 import openai
 from openai import AsyncOpenAI
 
 from api.errors import ModelError
-from api.judges.completions import Answer, read
+from api.judges.completions import Answer, Tokens, read
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
@@ -107,7 +108,7 @@ class ModelClient:
             raise ModelError("timeout", f"no answer within {request.seconds:g} s") from None
         except (openai.OpenAIError, httpx2.InvalidURL) as error:
             raise _model_error(error) from None
-        return read(body, request.model)
+        return read(body, request.model, _price)
 
     async def aclose(self) -> None:
         """Close the connections; the client is not used again."""
@@ -213,6 +214,19 @@ async def _pause(response: httpx2.Response) -> float:
         return max(0.0, parsedate_to_datetime(asked).timestamp() - time())
     except (ValueError, OverflowError):
         return _PAUSE_SECONDS
+
+
+def _price(tokens: Tokens, model: str) -> float | None:
+    """The list price of OpenAI's models, by the library's table."""
+    used = genai_prices.Usage(
+        input_tokens=tokens.prompt_tokens,
+        cache_read_tokens=tokens.cached,
+        output_tokens=tokens.completion_tokens,
+    )
+    try:
+        return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
+    except (LookupError, ValueError):
+        return None
 
 
 def _key(settings: ModelSettings) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import genai_prices
 from pydantic import BaseModel, Field, ValidationError
 
 from api.errors import ModelError
@@ -41,13 +41,25 @@ class _Details(BaseModel):
     cached_tokens: int | None = Field(default=None, ge=0)
 
 
-class _Tokens(BaseModel):
+class Tokens(BaseModel):
+    """What the server counted."""
+
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
     prompt_tokens_details: _Details | None = None
 
+    @property
+    def cached(self) -> int:
+        """Prompt tokens that came from the server's cache."""
+        cached = (self.prompt_tokens_details or _Details()).cached_tokens or 0
+        return min(cached, self.prompt_tokens)
 
-def read(body: bytes, asked: str) -> Answer:
+
+Price = Callable[[Tokens, str], float | None]
+"""USD for tokens of a model; None when its price is unknown."""
+
+
+def read(body: bytes, asked: str, price: Price) -> Answer:
     """The answer in a response to model `asked`; how it ended comes before what it says.
 
     Raises:
@@ -69,22 +81,13 @@ def read(body: bytes, asked: str) -> Answer:
     if not (text := (choice.message.content or "").strip()):
         raise ModelError("malformed", "the answer is empty")
     model = completion.model or asked
-    return Answer(text, _usage(completion.usage, model), model)
+    return Answer(text, _usage(completion.usage, model, price), model)
 
 
-def _usage(counted: Any, model: str) -> Usage:
-    """Tokens as the server counted them; the price is None when tokens or model are unknown."""
+def _usage(counted: Any, model: str, price: Price) -> Usage:
+    """Tokens as the server counted them; without a count the cost is unknown."""
     try:
-        tokens = _Tokens.model_validate(counted)
+        tokens = Tokens.model_validate(counted)
     except ValidationError:
         return Usage(usd=None)
-    used, made = tokens.prompt_tokens, tokens.completion_tokens
-    cached = (tokens.prompt_tokens_details or _Details()).cached_tokens or 0
-    spent = genai_prices.Usage(
-        input_tokens=used, cache_read_tokens=min(cached, used), output_tokens=made
-    )
-    try:
-        price = genai_prices.calc_price(spent, model, provider_id="openai")
-    except (LookupError, ValueError):
-        return Usage(used, made, None)
-    return Usage(used, made, float(price.total_price))
+    return Usage(tokens.prompt_tokens, tokens.completion_tokens, price(tokens, model))
