@@ -302,7 +302,9 @@ def variable(group: type[BaseSettings], field: str) -> str:
 
 def variables() -> dict[str, tuple[type[BaseSettings], str]]:
     """Every variable: name -> its group and field, in reading order."""
-    return {variable(group, field): (group, field) for group in GROUPS for field in group.model_fields}
+    return {
+        variable(group, field): (group, field) for group in GROUPS for field in group.model_fields
+    }
 
 
 def load() -> Settings:

@@ -83,6 +83,18 @@ class Built:
             self._runs.popitem(last=False)
         return self._runs[run_id]
 
+    async def probe_model(self) -> tuple[str, str]:
+        """Outcome and detail of asking the model server for nothing."""
+        if self.client is None:
+            return "not_configured", "no key: the local judge answers, reports are extracted"
+        return await self.client.probe()
+
+    async def probe_tracing(self) -> tuple[str, str]:
+        """Outcome and detail of asking Langfuse whether the keys fit."""
+        if self.tracing is None:
+            return "not_configured", "no keys: nothing is traced"
+        return await asyncio.to_thread(self.tracing.probe)
+
     async def aclose(self) -> None:
         """Close sockets and threads, hand over the last traces, stop the sandbox."""
         for source in self.kit.sources.values():
@@ -163,9 +175,7 @@ def build_gate(settings: Settings) -> OwnGate:
     return OwnGate(crew.gate(alone=client is None and settings.general.judge != "openai"), client)
 
 
-def _pointed(
-    settings: Settings, url: str
-) -> tuple[SourceSettings, ModelSettings, TracingSettings]:
+def _pointed(settings: Settings, url: str) -> tuple[SourceSettings, ModelSettings, TracingSettings]:
     """The same settings with every upstream, model and Langfuse being the sandbox."""
     key = SecretStr("sandbox")
     sources = settings.sources.model_copy(
@@ -233,7 +243,7 @@ class _Models:
     tracing: Tracing | None
 
     def gate(self, *, alone: bool, checked: bool = True) -> Gate:
-        """The gate; `alone`: the local judge answers, `checked`: it looks over a model's shoulder."""
+        """`alone`: the local judge answers; `checked`: it looks over the model's shoulder."""
         general, local = self.settings.general, LocalJudge()
         if alone or (general.judge == "local" and checked):
             return Gate(self._seen(local))
@@ -241,9 +251,7 @@ class _Models:
         if self.client is not None:
             from api.judges.relevance import OpenAIJudge
 
-            judge = OpenAIJudge(
-                self.client, self.models.filter_model, self.models.scoring_timeout
-            )
+            judge = OpenAIJudge(self.client, self.models.filter_model, self.models.scoring_timeout)
         return Gate(
             self._seen(judge),
             fallback=local if general.fail_open == "local" else None,

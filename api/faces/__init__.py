@@ -1,1 +1,1 @@
-"""."""
+"""Ways in: translate the request, call one method, translate the answer."""

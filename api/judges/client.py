@@ -108,7 +108,23 @@ class ModelClient:
             raise ModelError("timeout", f"no answer within {request.seconds:g} s") from None
         except (openai.OpenAIError, httpx2.InvalidURL) as error:
             raise _model_error(error) from None
-        return read(body, request.model, _price)
+        return read(body, request.model, price)
+
+    async def probe(self) -> tuple[str, str]:
+        """Outcome and detail of listing the server's models, which costs nothing."""
+        try:
+            async with asyncio.timeout(2 * _CONNECT_SECONDS):
+                await self.openai.models.with_raw_response.list()
+        except openai.NotFoundError:
+            return "ok", "it answers, but does not list its models"
+        except (TimeoutError, openai.APITimeoutError):
+            return "timed_out", f"no answer within {2 * _CONNECT_SECONDS:g} s"
+        except (openai.AuthenticationError, openai.PermissionDeniedError):
+            return "refused", "check `OPENAI_API_KEY`"
+        except (openai.OpenAIError, httpx2.InvalidURL, ModelError) as error:
+            reason = error.reason if isinstance(error, ModelError) else _model_error(error).reason
+            return "unreachable", f"{reason}; check `OPENAI_BASE_URL`"
+        return "ok", "it answers and takes the key"
 
     async def aclose(self) -> None:
         """Close the connections; the client is not used again."""
@@ -216,8 +232,8 @@ async def _pause(response: httpx2.Response) -> float:
         return _PAUSE_SECONDS
 
 
-def _price(tokens: Tokens, model: str) -> float | None:
-    """The list price of OpenAI's models, by the library's table."""
+def price(tokens: Tokens, model: str) -> float | None:
+    """USD by the library's table of list prices; None when the model is not in it."""
     used = genai_prices.Usage(
         input_tokens=tokens.prompt_tokens,
         cache_read_tokens=tokens.cached,

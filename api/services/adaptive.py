@@ -97,9 +97,7 @@ async def gather(
 
 def failed(source: str, query: str, error: SourceError) -> Gathered:
     """The outcome of a source that could not be asked."""
-    return Gathered(
-        source, query, Outcome(error.code), reason=str(error), retry_at=error.retry_at
-    )
+    return Gathered(source, query, Outcome(error.code), reason=str(error), retry_at=error.retry_at)
 
 
 async def _gather(

@@ -205,4 +205,3 @@ def _reason(error: Exception) -> str:
     if status is None:
         return "malformed" if "UnexpectedModel" in type(error).__name__ else "unreachable"
     return {401: "unauthorized", 403: "unauthorized", 429: "rate_limited"}.get(status, "http_error")
-

@@ -146,10 +146,10 @@ class _Found:
 
     def frozen(self) -> Flaws:
         """What was found, each once."""
-        return Flaws(*(tuple(dict.fromkeys(found)) for found in self._lists()), self.uncited)
-
-    def _lists(self) -> tuple[list[str], list[str], list[str]]:
-        return self.citations, self.links, self.numbers
+        citations, links, numbers = (
+            tuple(dict.fromkeys(found)) for found in (self.citations, self.links, self.numbers)
+        )
+        return Flaws(citations, links, numbers, self.uncited)
 
 
 def _known(cites: Sequence[str], exhibits: dict[str, Exhibit], flaws: _Found) -> list[str]:

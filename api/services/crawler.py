@@ -50,8 +50,7 @@ async def crawl(gather: Gather, sources: Sequence[str], queries: Sequence[str]) 
     """Ask every source every query, all at once."""
     async with asyncio.TaskGroup() as group:
         asking = [
-            [group.create_task(gather(source, query)) for query in queries]
-            for source in sources
+            [group.create_task(gather(source, query)) for query in queries] for source in sources
         ]
     return Crawl(
         tuple(combine([task.result() for task in tasks]) for tasks in asking), tuple(queries)
@@ -112,4 +111,3 @@ def _distinct(found: Iterable[Assessed]) -> tuple[Assessed, ...]:
     for assessed in found:
         seen.setdefault(assessed.item.key, assessed)
     return tuple(seen.values())
-

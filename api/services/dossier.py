@@ -68,7 +68,11 @@ class Dossier:
 def text_of(item: Item) -> str:
     """Everything of an item that a model was shown, on one line."""
     said = [cut(one_line(comment.body), COMMENT) for comment in item.comments[:COMMENTS]]
-    parts = [one_line(item.title), cut(one_line(item.body), BODY), *(f'"{words}"' for words in said)]
+    parts = [
+        one_line(item.title),
+        cut(one_line(item.body), BODY),
+        *(f'"{words}"' for words in said),
+    ]
     return " | ".join(part for part in parts if part)
 
 

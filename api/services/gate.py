@@ -123,18 +123,14 @@ class Sieve:
         return await self.gate.sift(self.question, items, source)
 
 
-async def _judge(
-    judge: Judge, question: Question, items: Sequence[Item], source: str
-) -> Judgement:
+async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
     """All chunks at once; one that fails fails the whole."""
     chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
     failed: ModelError | None = None
     calls: list[asyncio.Task[Judgement]] = []
     try:
         async with asyncio.TaskGroup() as group:
-            calls += [
-                group.create_task(judge.judge(question, chunk, source)) for chunk in chunks
-            ]
+            calls += [group.create_task(judge.judge(question, chunk, source)) for chunk in chunks]
     except* ModelError as errors:
         failed = next(e for e in _leaves(errors) if isinstance(e, ModelError))
     if failed is not None:

@@ -120,7 +120,9 @@ class Rewrites:
 class Rewriter(Protocol):
     """Finds other words under which the same thing is discussed."""
 
-    async def rewrite(self, question: Question, variants: int, gaps: Sequence[str] = ()) -> Rewrites:
+    async def rewrite(
+        self, question: Question, variants: int, gaps: Sequence[str] = ()
+    ) -> Rewrites:
         """At most `variants` queries, the original first, distinct; only the original on failure.
 
         `gaps` are titles kept and reasons of what was dropped: quoted text, fenced like any other.

@@ -50,9 +50,7 @@ class Run:
     dossier: Dossier = field(default_factory=Dossier)
     usage: Usage = Usage()
     """What grading used; judging is counted in each `Gathered`."""
-    _gathered: dict[tuple[str, str, str, int], asyncio.Task[Gathered]] = field(
-        default_factory=dict
-    )
+    _gathered: dict[tuple[str, str, str, int], asyncio.Task[Gathered]] = field(default_factory=dict)
     _graded: dict[tuple[Question, str], Grade] = field(default_factory=dict)
 
     async def gather(self, question: Question, source: str, query: str, limit: int) -> Gathered:
@@ -111,11 +109,8 @@ class Run:
     def asked(self) -> list[Gathered]:
         """Everything gathered so far in this run."""
         finished = [task for task in self._gathered.values() if task.done()]
-        return [
-            task.result() for task in finished if not task.cancelled() and not task.exception()
-        ]
+        return [task.result() for task in finished if not task.cancelled() and not task.exception()]
 
 
 def _with_grade(one: Assessed, grade: Grade) -> Assessed:
     return replace(one, grade=grade, relevance=grade.relevance)
-

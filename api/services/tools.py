@@ -78,12 +78,12 @@ async def relevance_filter(
     if not items:
         return Filtered.of(items, Sifted((), "skipped"))
     gate = Gate(judge) if judge is not None else (await provided()).gate
-    shown = [_shown(item, source, number) for number, item in enumerate(items)]
+    shown = [shown(item, source, number) for number, item in enumerate(items)]
     return Filtered.of(items, await gate.sift(Question(clean(query), clean(about)), shown, source))
 
 
-def _shown(item: object, source: str, number: int) -> Item:
-    """Anything as the item a judge sees."""
+def shown(item: object, source: str, number: int) -> Item:
+    """Anything as the item a judge sees; its key holds only within the call."""
     if isinstance(item, Item):
         return item
     fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"title": item}
@@ -141,9 +141,7 @@ def listening_toolset() -> FunctionToolset[Any]:
     return toolset
 
 
-async def _listen(
-    ctx: RunContext[object], source: str, query: str, depth: DepthName
-) -> ToolReturn:
+async def _listen(ctx: RunContext[object], source: str, query: str, depth: DepthName) -> ToolReturn:
     """One source through the gate; the model reads text, the caller finds `metadata`.
 
     A failure is an answer too: nothing raised here may end the agent's run.

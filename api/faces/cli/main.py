@@ -1,0 +1,179 @@
+"""The command line: translate words into one call, and the answer back into text and exit codes.
+
+Data goes to stdout, progress and warnings to stderr. Exit codes: 0 answered, 2 usage or
+configuration, 3 too little or unclear, 4 no source could be asked, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.errors import ConfigurationError, ListenpostError
+
+if TYPE_CHECKING:
+    from api.services.listening import Ask
+
+app = typer.Typer(
+    name="listenpost",
+    help="What people really say about a product on Reddit, YouTube and Amazon.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+class DepthChoice(StrEnum):
+    """How far to look."""
+
+    quick = "quick"
+    standard = "standard"
+    deep = "deep"
+
+
+class WindowChoice(StrEnum):
+    """How far back to look."""
+
+    day = "day"
+    week = "week"
+    month = "month"
+    year = "year"
+    all = "all"
+
+
+class Format(StrEnum):
+    """How the answer is printed."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+Query = Annotated[str, typer.Argument(help="A product or a question, as you would say it.")]
+Depth = Annotated[DepthChoice, typer.Option(help="How far to look.")]
+About = Annotated[str, typer.Option(help="What it is, to tell it from its namesakes.")]
+Since = Annotated[WindowChoice, typer.Option(help="How far back.")]
+Limit = Annotated[int | None, typer.Option(help="Items per source at first.", min=1, max=500)]
+As = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+Verbose = Annotated[bool, typer.Option(help="Say more on stderr: grades, upstream requests.")]
+Dropped = Annotated[bool, typer.Option("--dropped", help="Also list what was dropped and why.")]
+Output = Annotated[Path | None, typer.Option(help="Write the answer to a new file.")]
+Estimate = Annotated[bool, typer.Option("--estimate", help="Print calls and cost, then stop.")]
+
+
+@app.command()
+def analyze(
+    query: Query,
+    depth: Depth = DepthChoice.standard,
+    about: About = "",
+    source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
+    since: Since = WindowChoice.all,
+    limit: Limit = None,
+    format: As = Format.text,
+    items: Annotated[
+        Path | None, typer.Option(help="Your own items, one JSON object a line, as the source.")
+    ] = None,
+    dropped: Dropped = False,
+    verbose: Verbose = False,
+    output: Output = None,
+    estimate: Estimate = False,
+) -> None:
+    """Ask every source, keep what is about the question, and report."""
+    from api.faces.cli.commands import Wanted, analyze_command
+
+    wanted = Wanted(format, dropped, verbose, output, estimate)
+    raise typer.Exit(
+        analyze_command(_ask(query, depth, about, source or [], since, limit), wanted, items)
+    )
+
+
+@app.command()
+def fetch(
+    source: Annotated[str, typer.Argument(help="reddit, youtube or amazon.")],
+    query: Query,
+    depth: Depth = DepthChoice.quick,
+    about: About = "",
+    since: Since = WindowChoice.all,
+    limit: Limit = None,
+    format: As = Format.text,
+    dropped: Dropped = False,
+    verbose: Verbose = False,
+    output: Output = None,
+    estimate: Estimate = False,
+) -> None:
+    """Ask one source and keep what is about the query."""
+    from api.faces.cli.commands import Wanted, fetch_command
+
+    wanted = Wanted(format, dropped, verbose, output, estimate)
+    raise typer.Exit(
+        fetch_command(_ask(query, depth, about, [source], since, limit), source, wanted)
+    )
+
+
+@app.command(name="filter")
+def filter_(
+    query: Query,
+    source: Annotated[str, typer.Option(help="Where the items are from.")],
+    about: About = "",
+    format: As = Format.text,
+) -> None:
+    """Keep the items on stdin (one JSON object a line) that are about the query."""
+    from api.faces.cli.commands import filter_command
+
+    raise typer.Exit(filter_command(query, source, about, format))
+
+
+@app.command()
+def sandbox(
+    host: Annotated[str, typer.Option(help="A loopback address.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8765,
+    fault: Annotated[
+        list[str] | None, typer.Option(help="UPSTREAM=NAME, for example youtube=quota; repeatable.")
+    ] = None,
+    latency: Annotated[
+        list[str] | None,
+        typer.Option(help="UPSTREAM[.ENDPOINT]=TIME, for example openai=800ms; repeatable."),
+    ] = None,
+    recordings: Annotated[
+        Path | None, typer.Option(help="A folder of recorded answers to serve first.")
+    ] = None,
+) -> None:
+    """Serve loopback Reddit, YouTube, Amazon, OpenAI and Langfuse with sample data."""
+    from api.faces.cli.sandbox import sandbox_command
+
+    raise typer.Exit(sandbox_command(host, port, fault or [], latency or [], recordings))
+
+
+@app.command()
+def doctor(format: As = Format.text) -> None:
+    """Say per upstream: configured, reachable, what is left of the quota, how to fix it."""
+    from api.faces.cli.doctor import doctor_command
+
+    raise typer.Exit(doctor_command(format))
+
+
+def _ask(
+    query: str,
+    depth: DepthChoice,
+    about: str,
+    sources: list[str],
+    since: WindowChoice,
+    limit: int | None,
+) -> Ask:
+    from api.services.listening import Ask
+
+    return Ask(query, depth.value, tuple(sources), since.value, limit, about)
+
+
+def run() -> None:
+    """The console script: every expected failure is one line on stderr and an exit code."""
+    try:
+        app(standalone_mode=True)
+    except ListenpostError as error:
+        kind = "configuration" if isinstance(error, ConfigurationError) else "error"
+        print(f"listenpost: {kind}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None

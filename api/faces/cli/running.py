@@ -1,0 +1,72 @@
+"""Running one command's coroutine to its end, or to a clean stop on Ctrl-C and SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import NoReturn, Protocol, TypeVar
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Closable(Protocol):
+    """What a command builds and must close."""
+
+    async def aclose(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+B = TypeVar("B", bound=Closable)
+
+
+@asynccontextmanager
+async def closing(built: B) -> AsyncIterator[B]:
+    """The built product, closed at the end even when the command is interrupted."""
+    try:
+        yield built
+    finally:
+        await built.aclose()
+
+
+def run(command: Callable[[], Awaitable[int]]) -> int:
+    """The command's exit code; 130 after Ctrl-C and 143 after SIGTERM, without a traceback.
+
+    An interrupted process leaves at once: threads that hang in an upstream call are not waited for.
+    """
+    stopped: list[int] = []
+
+    async def main() -> int:
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+
+        def stop(code: int) -> None:
+            if stopped:
+                leave(code)
+            stopped.append(code)
+            if task is not None:
+                task.cancel()
+
+        loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
+        loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
+        return await command()
+
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        print("listenpost: interrupted", file=sys.stderr)
+        leave(stopped[0] if stopped else INTERRUPTED)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now, with what was printed handed over."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            continue
+    os._exit(code)

@@ -1,0 +1,54 @@
+"""`sandbox`: the loopback upstreams as a process of their own, for tests of other software."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+from api.errors import UsageError
+from api.sandbox.server import serve
+
+
+def sandbox_command(
+    host: str, port: int, faults: list[str], latencies: list[str], recordings: Path | None
+) -> int:
+    """Serve until interrupted; prints the variables that point a program at it.
+
+    Raises:
+        UsageError: not a loopback address, an unknown fault, or no such folder.
+    """
+    if not _loopback(host):
+        raise UsageError(f"`{host}` is no loopback address; the sandbox serves this machine only")
+    if recordings is not None and not recordings.is_dir():
+        raise UsageError(f"`{recordings}` is no folder of recordings")
+    serve(host, port, faults=faults, latencies=latencies, recordings=recordings, ready=_announce)
+    return 0
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _announce(url: str) -> None:
+    pairs = {
+        "LISTENPOST_MODE": "live",
+        "REDDIT_URL": url,
+        "REDDIT_CLIENT_ID": "sandbox",
+        "REDDIT_CLIENT_SECRET": "sandbox",
+        "YOUTUBE_URL": url,
+        "YOUTUBE_API_KEY": "sandbox",
+        "AMAZON_URL": url,
+        "AMAZON_PROVIDER": "html",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_KEY": "sandbox",
+        "LANGFUSE_BASE_URL": url,
+        "LANGFUSE_PUBLIC_KEY": "pk-lf-sandbox",
+        "LANGFUSE_SECRET_KEY": "sandbox",
+    }
+    for name, value in pairs.items():
+        print(f"export {name}={value}", flush=True)

@@ -1,0 +1,206 @@
+"""Answers as text for a terminal: plain words, bars and footnotes; nothing of it is markup."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from api.faces.markdown import KINDS
+from api.services.dossier import TITLES
+from api.services.text import clean, one_line, web_url
+
+_BAR = 24
+_SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
+
+
+def report(answer: dict[str, Any], dropped: bool, width: int | None) -> str:
+    """The whole report; `width` in columns, None: the terminal's."""
+    page = _Page(width)
+    page.line(answer["topic"] or answer["query"])
+    page.line("=" * min(page.width, len(answer["topic"] or answer["query"])))
+    if answer["sample"]:
+        page.line(_SAMPLE)
+    for note in answer["quality_notes"]:
+        page.wrapped(note, "! ")
+    if answer["disclaimer"]:
+        page.wrapped(answer["disclaimer"], "! ")
+    page.wrapped(f"{answer['decision']}: {answer['decision_rationale']}")
+    _words(page, answer)
+    numbers = {item["key"]: n for n, item in enumerate(answer["items"], 1)}
+    _findings(page, answer, numbers)
+    _quotes(page, answer, numbers)
+    _figures(page, answer["figures"])
+    _sources(page, answer["sources"])
+    page.wrapped(answer["coverage"])
+    _listed(page, "Cited and kept", answer["items"], numbers)
+    if dropped:
+        _dropped(page, answer["dropped"])
+    if answer["suggestions"]:
+        page.head("Next questions")
+        for question in answer["suggestions"]:
+            page.wrapped(question, "- ")
+    _cost(page, answer)
+    return page.text
+
+
+def fetched(answer: dict[str, Any], dropped: bool, width: int | None) -> str:
+    """One source's kept items."""
+    page = _Page(width)
+    if answer["sample"]:
+        page.line(_SAMPLE)
+    _sources(page, {answer["source"]: answer})
+    if answer["reason"]:
+        page.wrapped(answer["reason"])
+    for note in answer["notes"]:
+        page.wrapped(note, "! ")
+    numbers = {item["key"]: n for n, item in enumerate(answer["items"], 1)}
+    _listed(page, "Kept", answer["items"], numbers)
+    if dropped:
+        _dropped(page, answer["dropped"])
+    return page.text
+
+
+class _Page:
+    """Lines of text, wrapped to a width, without control characters."""
+
+    def __init__(self, width: int | None) -> None:
+        columns = width or shutil.get_terminal_size((100, 24)).columns
+        self.width = max(40, min(columns, 120))
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines)
+
+    def line(self, text: str) -> None:
+        self._lines.append(clean(text).rstrip() if text.strip() else "")
+
+    def raw(self, text: str) -> None:
+        self._lines.append(text)
+
+    def head(self, text: str) -> None:
+        self._lines += ["", text, "-" * len(text)]
+
+    def wrapped(self, text: object, lead: str = "") -> None:
+        words = one_line(clean(text))
+        filled = textwrap.wrap(
+            words, self.width, initial_indent=lead, subsequent_indent=" " * len(lead),
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        self._lines += filled
+
+
+def _words(page: _Page, answer: Mapping[str, Any]) -> None:
+    for text in (answer["summary"], answer["explanation_text"]):
+        for paragraph in str(text or "").split("\n\n"):
+            if paragraph.strip():
+                page.line("")
+                page.wrapped(paragraph)
+
+
+def _findings(page: _Page, answer: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
+    for kind, title in KINDS:
+        found = [one for one in answer["findings"] if one["kind"] == kind]
+        if found:
+            page.head(title)
+        for one in found:
+            page.wrapped(f"{one['text']} {_cites(one['cites'], numbers)}", "- ")
+
+
+def _cites(keys: Iterable[str], numbers: Mapping[str, int]) -> str:
+    return "".join(f"[{numbers[key]}]" for key in keys if key in numbers)
+
+
+def _quotes(page: _Page, answer: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
+    if answer["quotes"]:
+        page.head("In their words")
+    for quote in answer["quotes"]:
+        page.wrapped(f"“{quote['text']}” {_cites([quote['key']], numbers)}", "  ")
+        if url := web_url(quote["url"]):
+            page.raw(f"    {url}")
+
+
+def _figures(page: _Page, figures: Mapping[str, Any]) -> None:
+    sentiment, timeline = figures.get("sentiment", {}), figures.get("timeline", {})
+    aspects = figures.get("aspects", [])
+    if not (sentiment.get("n") or timeline.get("points") or aspects):
+        return
+    page.head("Figures")
+    if n := sentiment.get("n"):
+        page.line(f"Sentiment of {n} graded items")
+        for name in ("positive", "neutral", "negative"):
+            low, high = sentiment["wilson95"][name]
+            spread = f"{sentiment[name]} of {n} (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
+            page.raw(f"  {name:<9} {_bar(sentiment[name], n)} {spread}")
+    if points := timeline.get("points"):
+        most = max(point["count"] for point in points)
+        page.line(f"Items per {timeline['unit']} (UTC), {timeline['undated']} undated")
+        for point in points[-12:]:
+            page.raw(f"  {point['start']} {_bar(point['count'], most)} {point['count']}")
+    if aspects:
+        most = max(one["count"] for one in aspects)
+        page.line("Aspects")
+        for one in aspects[:8]:
+            count = f"{one['count']} (+{one['positive']} -{one['negative']})"
+            page.line(f"  {one['aspect']:<16} {_bar(one['count'], most)} {count}")
+
+
+def _bar(value: int, most: int) -> str:
+    filled = round(_BAR * value / most) if most else 0
+    return "█" * filled + "·" * (_BAR - filled)
+
+
+def _sources(page: _Page, sources: Mapping[str, Any]) -> None:
+    if not sources:
+        return
+    page.head("Sources")
+    head = (
+        f"{'source':<12}{'fetched':>8}{'kept':>6}{'yield':>8}  {'refetched':<10}{'gate':<10}outcome"
+    )
+    page.raw(head)
+    for name, one in sources.items():
+        share = f"{one['yield_ratio'] * 100:.0f} %" if one["fetched"] else "-"
+        refetched = "yes" if one["refetched"] else "no"
+        page.raw(
+            f"{TITLES.get(name, name):<12}{one['fetched']:>8}{one['kept']:>6}{share:>8}  "
+            f"{refetched:<10}{one['gate']['status']:<10}{one['outcome']}"
+        )
+
+
+def _listed(
+    page: _Page, title: str, items: Iterable[Mapping[str, Any]], numbers: Mapping[str, int]
+) -> None:
+    shown = list(items)
+    if shown:
+        page.head(title)
+    for item in shown:
+        place = f" ({item['place']})" if item["place"] else ""
+        dated = f", {item['created_at'][:10]}" if item["created_at"] else ""
+        badge = ", low relevance" if item["low_relevance"] else ""
+        badge += ", disputed" if item["disputed"] else ""
+        name = TITLES.get(item["source"], item["source"])
+        text = f"{item['title'] or 'untitled'} - {name}{place}{dated}{badge}"
+        page.wrapped(text, f"[{numbers[item['key']]}] ")
+        if url := web_url(item["url"]):
+            page.raw(f"    {url}")
+
+
+def _dropped(page: _Page, dropped: Iterable[Mapping[str, Any]]) -> None:
+    shown = list(dropped)
+    if shown:
+        page.head("Dropped")
+    for one in shown:
+        why = one["explanation"] or one["reason"]
+        page.wrapped(f"{one['title'] or 'untitled'} - {one['dropped_by']}: {why}", "- ")
+
+
+def _cost(page: _Page, answer: Mapping[str, Any]) -> None:
+    cost = answer["cost"]
+    usd = "unknown" if cost["usd"] is None else f"{cost['usd']:.4f} USD"
+    page.line("")
+    page.line(
+        f"{cost['upstream_calls']} upstream requests, {cost['tokens']} tokens, cost {usd}, "
+        f"{answer['timings_ms'].get('total', 0)} ms"
+    )
