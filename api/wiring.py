@@ -108,30 +108,39 @@ class Built:
             self.sandbox.stop()
 
 
-def build(settings: Settings, items: Sequence[Item] | None = None) -> Built:
+def build(
+    settings: Settings,
+    items: Sequence[Item] | None = None,
+    *,
+    beside: ModelClient | None = None,
+) -> Built:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
     With `items` they are the only source, and unless the mode says `sandbox` the person's own model
-    answers: their items are no sample data.
+    answers: their items are no sample data. Model calls share the limit of the client `beside`.
     """
     mode = mode_of(settings)
     if items is not None and settings.general.mode == "auto":
         mode = "live"
     if mode == "live":
-        return _assemble(settings, mode, items, None)
+        return _assemble(settings, mode, items, None, beside)
     from api.sandbox.server import Sandbox
 
-    return _assemble(settings, mode, items, Sandbox.start())
+    return _assemble(settings, mode, items, Sandbox.start(), beside)
 
 
 def _assemble(
-    settings: Settings, mode: Mode, items: Sequence[Item] | None, sandbox: Sandbox | None
+    settings: Settings,
+    mode: Mode,
+    items: Sequence[Item] | None,
+    sandbox: Sandbox | None,
+    beside: ModelClient | None,
 ) -> Built:
     sources, models, tracing_settings = settings.sources, settings.models, settings.tracing
     if sandbox is not None:
         sources, models, tracing_settings = _pointed(settings, sandbox.url)
     tracing = _tracing(settings, tracing_settings)
-    crew = _Models(settings, models, _client(models), tracing)
+    crew = _Models(settings, models, _client(models, beside), tracing)
     local = sandbox is None and settings.general.judge != "openai"
     gate = crew.gate(alone=local and crew.client is None, checked=sandbox is None)
     kit = Kit(
@@ -163,13 +172,13 @@ class OwnGate:
             await self.client.aclose()
 
 
-def build_gate(settings: Settings) -> OwnGate:
+def build_gate(settings: Settings, *, beside: ModelClient | None = None) -> OwnGate:
     """The gate alone: it uses the person's key although no source may be configured.
 
     In mode `sandbox` nothing is spent: the local judge answers, as it would behind the sandbox.
     """
     sandboxed = settings.general.mode == "sandbox"
-    client = None if sandboxed else _client(settings.models)
+    client = None if sandboxed else _client(settings.models, beside)
     tracing = None if sandboxed else _tracing(settings, settings.tracing)
     crew = _Models(settings, settings.models, client, tracing)
     return OwnGate(crew.gate(alone=client is None and settings.general.judge != "openai"), client)
@@ -224,13 +233,13 @@ def _sources(
     return built
 
 
-def _client(models: ModelSettings) -> ModelClient | None:
+def _client(models: ModelSettings, beside: ModelClient | None) -> ModelClient | None:
     """The model client, if there is a key; without one openai is not even imported."""
     if models.openai_api_key is None:
         return None
     from api.judges.client import ModelClient
 
-    return ModelClient(models)
+    return ModelClient(models, None if beside is None else beside.limiter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,13 +341,15 @@ class OnDemand:
     def gate(self) -> Gate:
         """The gate for a person's own items."""
         if self._gate is None:
-            self._gate = build_gate(self.settings)
+            beside = self._built.client if self._built else None
+            self._gate = build_gate(self.settings, beside=beside)
         return self._gate.gate
 
     async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
         """See `Built.listen`."""
         if self._built is None:
-            self._built = build(self.settings)
+            beside = self._gate.client if self._gate else None
+            self._built = build(self.settings, beside=beside)
         return await self._built.listen(source, ask, run_id)
 
 

@@ -72,7 +72,7 @@ class ModelClient:
     def __init__(self, settings: ModelSettings, limiter: Limiter | None = None) -> None:
         """Opens nothing; a missing key shows when something is asked."""
         self._settings = settings
-        self._limiter = limiter or Limiter(settings.model_concurrency)
+        self.limiter = limiter or Limiter(settings.model_concurrency)
         self._schemas_rejected = False
 
     @cached_property
@@ -85,7 +85,7 @@ class ModelClient:
         key, url = _key(self._settings), self._settings.openai_base_url
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
         http = _Http(
-            self._limiter,
+            self.limiter,
             timeout=timeout,
             limits=httpx2.Limits(max_connections=64, max_keepalive_connections=16),
             follow_redirects=True,

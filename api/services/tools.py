@@ -78,8 +78,8 @@ async def relevance_filter(
     if not items:
         return Filtered.of(items, Sifted((), "skipped"))
     gate = Gate(judge) if judge is not None else (await provided()).gate
-    shown = [shown(item, source, number) for number, item in enumerate(items)]
-    return Filtered.of(items, await gate.sift(Question(clean(query), clean(about)), shown, source))
+    seen = [shown(item, source, number) for number, item in enumerate(items)]
+    return Filtered.of(items, await gate.sift(Question(clean(query), clean(about)), seen, source))
 
 
 def shown(item: object, source: str, number: int) -> Item:
