@@ -13,18 +13,16 @@ from pydantic import SecretStr
 
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError
-from api.judges.local import LocalJudge
 from api.services import listening
-from api.services.absent import NoModel
-from api.services.explaining import Explainer
 from api.services.gate import Gate
-from api.services.listening import Ask, Heard, Kit, Writer, Written
-from api.services.pipeline import Evidence, Steps
-from api.services.ports import Grader, Judge, Rewriter, SilentObserver, Source
+from api.services.listening import Ask, Heard, Kit
+from api.services.pipeline import Steps
+from api.services.ports import SilentObserver, Source
 from api.services.run import Run
 from api.services.schemas import Item
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import SOURCES
+from api.wiring.models import Crew, model_client
 
 if TYPE_CHECKING:
     from api.judges.client import ModelClient
@@ -140,7 +138,7 @@ def _assemble(
     if sandbox is not None:
         sources, models, tracing_settings = _pointed(settings, sandbox.url)
     tracing = _tracing(settings, tracing_settings)
-    crew = _Models(settings, models, _client(models, beside), tracing)
+    crew = Crew(settings, models, model_client(models, beside), tracing)
     local = sandbox is None and settings.general.judge != "openai"
     gate = crew.gate(alone=local and crew.client is None, checked=sandbox is None)
     kit = Kit(
@@ -178,9 +176,9 @@ def build_gate(settings: Settings, *, beside: ModelClient | None = None) -> OwnG
     In mode `sandbox` nothing is spent: the local judge answers, as it would behind the sandbox.
     """
     sandboxed = settings.general.mode == "sandbox"
-    client = None if sandboxed else _client(settings.models, beside)
+    client = None if sandboxed else model_client(settings.models, beside)
     tracing = None if sandboxed else _tracing(settings, settings.tracing)
-    crew = _Models(settings, settings.models, client, tracing)
+    crew = Crew(settings, settings.models, client, tracing)
     return OwnGate(crew.gate(alone=client is None and settings.general.judge != "openai"), client)
 
 
@@ -231,102 +229,6 @@ def _sources(
         else:
             built[name] = source if tracing is None else tracing.source(source)
     return built
-
-
-def _client(models: ModelSettings, beside: ModelClient | None) -> ModelClient | None:
-    """The model client, if there is a key; without one openai is not even imported."""
-    if models.openai_api_key is None:
-        return None
-    from api.judges.client import ModelClient
-
-    return ModelClient(models, None if beside is None else beside.limiter)
-
-
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """Everything that asks a model, for one set of model settings."""
-
-    settings: Settings
-    models: ModelSettings
-    client: ModelClient | None
-    tracing: Tracing | None
-
-    def gate(self, *, alone: bool, checked: bool = True) -> Gate:
-        """`alone`: the local judge answers; `checked`: it looks over the model's shoulder."""
-        general, local = self.settings.general, LocalJudge()
-        if alone or (general.judge == "local" and checked):
-            return Gate(self._seen(local))
-        judge: Judge = NoModel()
-        if self.client is not None:
-            from api.judges.relevance import OpenAIJudge
-
-            judge = OpenAIJudge(self.client, self.models.filter_model, self.models.scoring_timeout)
-        return Gate(
-            self._seen(judge),
-            fallback=local if general.fail_open == "local" else None,
-            checker=local if checked and self.client is not None else None,
-        )
-
-    def _seen(self, judge: Judge) -> Judge:
-        return judge if self.tracing is None else self.tracing.judge(judge)
-
-    def grader(self) -> Grader | None:
-        """Grades by the filter model; None without a key."""
-        if self.client is None:
-            return None
-        from api.judges.grades import OpenAIGrader
-
-        models = self.models
-        grader = OpenAIGrader(self.client, models.filter_model, models.scoring_timeout)
-        return grader if self.tracing is None else self.tracing.grader(grader)
-
-    def rewriter(self) -> Rewriter:
-        """Rewrites by the filter model; without a key the original query stays alone."""
-        if self.client is None:
-            return NoModel()
-        from api.judges.rewrites import OpenAIRewriter
-
-        models = self.models
-        rewriter = OpenAIRewriter(self.client, models.filter_model, models.rewrite_timeout)
-        return rewriter if self.tracing is None else self.tracing.rewriter(rewriter)
-
-    def explainer(self) -> Explainer:
-        """Explains by the filter model."""
-        if self.client is None:
-            return NoModel()
-        from api.judges.explain import OpenAIExplainer
-
-        models = self.models
-        explainer = OpenAIExplainer(self.client, models.filter_model, models.rewrite_timeout)
-        return explainer if self.tracing is None else self.tracing.explainer(explainer)
-
-    def writer(self) -> Writer:
-        """The report agent; pydantic-ai is imported when the first report is due."""
-        if self.client is None:
-            return NoModel()
-        return _LazyWriter(self.settings, self.models, self.client)
-
-
-@dataclass(frozen=True, slots=True)
-class _LazyWriter:
-    """Builds the report agent on first use: a run that ends without a report never needs it."""
-
-    settings: Settings
-    models: ModelSettings
-    client: ModelClient
-
-    async def write(self, run: Run, evidence: Evidence) -> Written:
-        """See `Writer.write`."""
-        from pydantic_ai.models.openai import OpenAIChatModel
-        from pydantic_ai.providers.openai import OpenAIProvider
-
-        from api.services.agent import AgentWriter
-
-        name = self.models.agent_model
-        model = OpenAIChatModel(name, provider=OpenAIProvider(openai_client=self.client.openai))
-        ranking = self.settings.ranking
-        writer = AgentWriter(model, name, self.models.report_timeout, ranking.words_per_item)
-        return await writer.write(run, evidence)
 
 
 @dataclass(slots=True)
