@@ -1,0 +1,65 @@
+"""What every test has: an empty environment, a folder of its own, and no network but loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.settings import variables
+
+OURS = ("LISTENPOST_", "LANGFUSE_", "OPENAI_", "OTEL_", "REDDIT_", "YOUTUBE_", "AMAZON_", "PRAW")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+def _loopback_only(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse every address beyond this machine, as a machine without a network does."""
+    if event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    elif event == "socket.getaddrinfo":
+        host = arguments[0]
+    else:
+        return
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host and host != "localhost" and not _is_loopback(host):
+        raise socket.gaierror(socket.EAI_NONAME, f"tests talk to loopback only, not to {host}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+sys.addaudithook(_loopback_only)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The product runs on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No setting, key or proxy of the developer reaches a test, and neither does a `.env`."""
+    for name in list(os.environ):
+        if name in variables() or name.startswith(OURS) or name.lower() in PROXIES:
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    yield

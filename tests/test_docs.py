@@ -1,0 +1,152 @@
+"""The documentation cannot lag: what the code has, a page has."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from api import errors, settings
+from api.faces.cli.main import app
+from api.services.schemas import Outcome
+from api.sources import SOURCES
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+PLACE = re.compile(r"`((?:api|docs|scripts|tests|\.ci)/[\w./{},*-]+)`")
+
+
+def headings(path: Path) -> list[str]:
+    """The headings of a page, without their marks."""
+    return re.findall(r"^#{1,6} (.+)$", path.read_text("utf-8"), re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """What can be linked to on a page, as GitHub names it."""
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings(path))
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def pages(root: Path) -> list[Path]:
+    """Every page that a reader may open."""
+    return [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def errors_of(kind: type[errors.ListenpostError]) -> list[type[errors.ListenpostError]]:
+    """An error and all below it."""
+    return [kind, *(found for below in kind.__subclasses__() for found in errors_of(below))]
+
+
+def written(value: object) -> str:
+    """A default as the pages write it."""
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def test_every_setting_has_a_heading_and_its_default(root: Path) -> None:
+    """`docs/settings.md` has exactly the variables there are, with the defaults they have."""
+    page = (root / "docs" / "settings.md").read_text("utf-8")
+    stated = dict(re.findall(r"^### `(\w+)`\n\nDefault: (unset|`[^`]*`)", page, re.MULTILINE))
+
+    assert stated == {
+        name: written(group.model_fields[field].default)
+        for name, (group, field) in settings.variables().items()
+    }
+
+
+def test_the_example_environment_explains_every_setting(root: Path) -> None:
+    """Each variable of `.env.example` is known, commented out and explained in the lines above."""
+    text = (root / ".env.example").read_text("utf-8")
+    named = re.findall(r"(?:^# \S.*\n)+#(\w+)=", text, re.MULTILINE)
+
+    assert named == list(settings.variables())
+
+
+def test_the_example_environment_holds_the_defaults(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uncommenting everything in `.env.example` changes nothing."""
+    expected = settings.load()
+    text = (root / ".env.example").read_text("utf-8")
+    for name, value in re.findall(r"^#(\w+)=(.*)$", text, re.MULTILINE):
+        monkeypatch.setenv(name, value)
+
+    assert len(set(os.environ) & set(settings.variables())) == len(settings.variables())
+    assert settings.load() == expected
+
+
+def test_every_error_code_outcome_and_model_reason_has_a_heading(root: Path) -> None:
+    """`docs/errors.md` explains whatever a program may have to tell apart."""
+    reasons = str(errors.ModelError.__doc__).partition("is one of:")[2].strip(" .\n")
+    wanted = {
+        *(kind.code for kind in errors_of(errors.ListenpostError)),
+        *Outcome,
+        *re.split(r",\s+", reasons),
+    }
+
+    found = {heading.strip("`") for heading in headings(root / "docs" / "errors.md")}
+    assert len(wanted) > 25
+    assert wanted - found == set()
+
+
+def test_every_source_has_a_page(root: Path) -> None:
+    """A source is found in the docs by its name."""
+    pages_of_sources = {page.stem for page in (root / "docs" / "sources").glob("*.md")}
+
+    assert set(SOURCES) - pages_of_sources == set()
+    for name in SOURCES:
+        assert name in headings(root / "docs" / "sources" / f"{name}.md")[0].lower()
+
+
+def test_every_command_has_a_heading_with_its_options(root: Path) -> None:
+    """`docs/cli.md` has exactly the commands there are, and names each option of each."""
+    page = (root / "docs" / "cli.md").read_text("utf-8")
+    parts = dict(re.findall(r"^## `listenpost (\w+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+    commands = getattr(get_command(app), "commands")  # noqa: B009
+
+    assert set(parts) == set(commands)
+    for name, command in commands.items():
+        options = {option for one in command.params for option in one.opts if option[0] == "-"}
+        assert {option for option in options if f"`{option}" not in parts[name]} == set(), name
+
+
+def test_links_lead_somewhere(root: Path) -> None:
+    """Every link within the project names a file, and a heading in it."""
+    broken = []
+    for page in pages(root):
+        for target in LINK.findall(page.read_text("utf-8")):
+            path, _, anchor = target.partition("#")
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            aimed = (page.parent / path).resolve() if path else page
+            if not aimed.exists() or (anchor and anchor not in anchors(aimed)):
+                broken.append(f"{page.relative_to(root)}: {target}")
+
+    assert broken == []
+
+
+def test_places_that_pages_name_exist(root: Path) -> None:
+    """A file or folder in backticks is where the page says it is."""
+    missing = [
+        f"{page.relative_to(root)}: {place}"
+        for page in pages(root)
+        if page.name != "CHANGELOG.md"
+        for place in PLACE.findall(page.read_text("utf-8"))
+        if not list(root.glob(place.rstrip("/"))) and "{" not in place
+    ]
+
+    assert missing == []
+
+
+def test_the_readme_starts_with_its_two_commands(root: Path) -> None:
+    """Both are on the first screen, and both exist."""
+    first_screen = (root / "README.md").read_text("utf-8").splitlines()[:40]
+
+    for command in ("scripts/demo", "scripts/test"):
+        assert command in first_screen
+        assert (root / command).stat().st_mode & 0o111

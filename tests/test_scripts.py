@@ -1,0 +1,68 @@
+"""The two commands of the README: they set themselves up, or say why they cannot."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOOLS = ("bash", "cat", "dirname", "find", "ls", "mkdir", "mv", "rm")
+
+
+@pytest.fixture
+def pythonless(tmp_path: Path) -> Path:
+    """A folder of programs, without Python, to be the whole PATH."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in TOOLS:
+        (folder / name).symlink_to(str(shutil.which(name)))
+    return folder
+
+
+def run(script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One script with exactly this environment."""
+    return subprocess.run(
+        [script], capture_output=True, text=True, env=environment, timeout=30, check=False
+    )
+
+
+@pytest.mark.parametrize("name", ["demo", "test", "check"])
+def test_without_python_the_remedy_is_named(
+    root: Path, tmp_path: Path, pythonless: Path, name: str
+) -> None:
+    """No Python 3.11: exit code 1 and one line that says what to install."""
+    venv = str(tmp_path / "no such venv")
+    done = run(root / "scripts" / name, PATH=str(pythonless), VENV=venv)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no Python 3.11 or newer")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(
+    root: Path, tmp_path: Path, pythonless: Path
+) -> None:
+    """A mistyped VENV costs no files."""
+    letter = tmp_path / "letters" / "letter"
+    letter.parent.mkdir()
+    letter.write_text("dear")
+
+    done = run(root / "scripts" / "demo", PATH=str(pythonless), VENV=str(letter.parent))
+
+    assert done.returncode == 1
+    assert "is no virtual environment and not empty" in done.stderr
+    assert list(letter.parent.iterdir()) == [letter]
+    assert letter.read_text() == "dear"
+
+
+@pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", "scripts/check", ".ci/run"])
+def test_scripts_are_executable_bash(root: Path, name: str) -> None:
+    """Each can be started as the README writes it, and parses."""
+    script = root / name
+
+    assert script.stat().st_mode & 0o111
+    assert script.read_text("utf-8").startswith("#!/usr/bin/env bash\n")
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
