@@ -58,8 +58,8 @@ def canonical_url(url: str) -> str:
         parts = urlsplit(url.strip())
     except ValueError:
         return ""
-    host = _HOST.sub("", parts.netloc.rpartition("@")[2].lower())
-    path = regex.sub(r"/ref=.*$", "", parts.path).rstrip("/")
+    host: str = _HOST.sub("", parts.netloc.rpartition("@")[2].lower())
+    path: str = regex.sub(r"/ref=.*$", "", parts.path).rstrip("/")
     asked = sorted(
         (name, value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
@@ -170,10 +170,11 @@ def _merged(best: Assessed, others: Sequence[Assessed]) -> Assessed:
     items = [best.item, *sorted((one.item for one in others), key=lambda item: item.key)]
     siblings = [item for item in items if item.source == best.item.source]
     named = [place for item in items for place in (item.places or (item.place,)) if place]
+    bodies = [item.body for item in items]
     dated = [item.created_at for item in items if item.created_at is not None]
     item = replace(
         best.item,
-        body=best.item.body or max((item.body for item in items), key=lambda body: (len(body), body)),
+        body=best.item.body or max(bodies, key=lambda body: (len(body), body)),
         url=best.item.url or next((item.url for item in items if item.url), ""),
         created_at=min(dated, default=None),
         engagement=_engagement(siblings),

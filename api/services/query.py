@@ -15,7 +15,7 @@ LONGEST = 500
 EXAMPLE = "for example `standing desk wobble` or `plaud.ai`"
 _HELP = {
     "empty": f"Nothing was asked. Name a product, a brand or a topic, {EXAMPLE}.",
-    "noise": f"There is no word in it to search for. Name a product, a brand or a topic, {EXAMPLE}.",
+    "noise": f"It holds no word to search for. Name a product, a brand or a topic, {EXAMPLE}.",
     "small_talk": f"Hello! Say which product, brand or topic you want to hear about, {EXAMPLE}.",
     "operators": (
         "It holds search operators only (such as `site:`, `author:` or `-word`), which are not "
@@ -70,8 +70,8 @@ _ONE_CHARACTER = regex.compile(r"(\X)(?:\s*\1){4,}")
 
 FIELDS = (
     "site author subreddit self selftext nsfw over18 flair flair_text title url timestamp created "
-    "intitle allintitle inurl allinurl intext allintext filetype related cache before after channel "
-    "description hashtag duration"
+    "intitle allintitle inurl allinurl intext allintext filetype related cache before after "
+    "channel description hashtag duration"
 ).split()
 """Field prefixes that Reddit, YouTube or a web search obeys."""
 
@@ -82,7 +82,7 @@ _SHARED = tuple(
     for pattern, by in (
         (r"(?i)https?://(?:www\.)?", " "),
         (rf'(?i)(?<!\w)[-+!]*(?:{_FIELD}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)', " "),
-        (rf"(?i)(?<!\w)({_FIELD}):(?!\S)", r"\1"),
+        (rf"(?i)(?<!\w)({_FIELD}):", r"\1 "),
         (r'\b\w+:[<>=]+[^\s"]*', " "),
         (r'(?<![^\s("])-+(?=\d)', ""),
         (r'(?<![^\s("])-+(?:"[^"]*"?|[^\s"]+)', " "),
@@ -112,14 +112,14 @@ _PHRASE = regex.compile(r'"([^"]*)"')
 
 
 def neutralise(query: str, source: str) -> str:
-    """The query as plain words for one source; empty when it holds operators only.
+    r"""The query as plain words for one source; empty when it holds operators only.
 
-    Everywhere: `field:value` of a known field and `field:>value` go; `-word` goes (`-20` keeps its
-    number); a leading `+` or `!`, `|`, `&&` and URL schemes go; AND, OR, NOT become lower case;
-    quotes become straight and pair up. Names such as `C++`, `R&D`, `Spider-Man`, `plaud.ai` and
-    "quoted phrases" stay.
-    Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `\\`, `:` and `/` at a
-    word's edge. Amazon keeps words only: no quotes either. Doing it twice changes nothing.
+    Everywhere: `field:value` of a known field and `any:>value` go (`title: Dune` loses its colon);
+    `-word` goes (`-20` keeps its number); a leading `+` or `!`, `|`, `&&` and URL schemes go; AND,
+    OR, NOT become lower case; quotes become straight and pair up. Names such as `C++`, `R&D`,
+    `Spider-Man`, `plaud.ai` and "quoted phrases" stay.
+    Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `!`, `\`, `:` and `/` at
+    a word's edge. Amazon keeps words only: no quotes either. Doing it twice changes nothing.
     """
     text = one_line(clean(query)).translate(_QUOTES)
     while (after := _pass(text, source)) != text:
@@ -152,11 +152,12 @@ def canonical(name: str) -> str:
     Case, width (NFKC), Latin, Greek, Arabic and Hebrew diacritics, quotes, apostrophes, hyphens,
     dots and spaces do not count; `+`, `#`, `&` do (C++ is not C); other scripts stay as they are.
     """
-    return _DROPPED.sub("", fold(_DROPPED.sub("", clean(name))))
+    folded: str = _DROPPED.sub("", fold(_DROPPED.sub("", clean(name))))
+    return folded
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two spellings name the same thing, with or without `.com`, `.ai`, ` ai` and the like."""
+    """Whether two spellings name one thing, with or without `.com`, `.ai`, ` ai` and the like."""
     return bool(_forms(one) & _forms(other))
 
 

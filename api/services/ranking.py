@@ -71,25 +71,37 @@ def rank(
         [replace(one, relevance=_relevance(one)) for one in assessed],
         similarity=ranking.duplicate_similarity,
     )
-    judged = [_floored(one, depth, ranking.relevance_threshold if guarded else None)
-              for one in unique.kept]  # fmt: skip
+    threshold = ranking.relevance_threshold if guarded else None
+    judged = [_floored(one, depth, threshold) for one in unique.kept]
     failed = [one for one in judged if one.dropped_by is not None]
-    order = _Order([one for one in judged if one.dropped_by is None], ranking, source_weights, now)
-    window, notes = None, [f"{len(unique.copies)} copies merged"] if unique.copies else []
-    if guarded and depth.rerank and retrieval.rerank_enable and rerank is not None:
-        window = _reranked(order, rerank, retrieval)
-        notes += ["reranking ignored: it did not return the same items"] if window == [] else []
-    lined = order.line if not window else window + order.line[len(window) :]
+    line = [one for one in judged if one.dropped_by is None]
+    worths = _worths(line, ranking.rerank_weight_source, source_weights)
+    line = _ordered(line, worths, now)
+    top = max((one.relevance for one in line if one.relevance is not None), default=None)
+    used = rerank is not None and guarded and depth.rerank and _borderline(top, retrieval)
+    if rerank is not None and used:
+        line = _reranked(line, rerank, retrieval.rerank_window)
     if guarded and depth.diversity and ranking.diversity_max:
-        lined = list(_diverse(lined, order.worth, ranking))
+        line = list(_diverse(line, worths, ranking))
     return Ranked(
-        tuple(_placed(one, at, ranking) for at, one in enumerate(lined, 1)),
+        tuple(_placed(one, at, ranking) for at, one in enumerate(line, 1)),
         tuple(sorted((*failed, *unique.copies), key=lambda one: one.item.key)),
         ranking.rerank_top_k or depth.max_evidence,
-        tuple(notes),
-        order.top,
-        bool(window),
-        len(failed),
+        _notes(unique.copies, failed),
+        combined_top=top,
+        used_rerank=used,
+        filtered_by_floor=len(failed),
+    )
+
+
+def _notes(copies: Sequence[Assessed], failed: Sequence[Assessed]) -> tuple[str, ...]:
+    counts = {
+        "merged as copies of others": len(copies),
+        "below the grade cutoff": sum(one.dropped_by == "cutoff" for one in failed),
+        "below the relevance threshold": sum(one.dropped_by == "floor" for one in failed),
+    }
+    return tuple(
+        f"{count} item{'s' * (count > 1)} {what}" for what, count in counts.items() if count
     )
 
 
@@ -111,37 +123,32 @@ def _floored(one: Assessed, depth: Depth, threshold: float | None) -> Assessed:
     return one
 
 
-class _Order:
-    """Items by relevance, engagement within their source, recency and key."""
+def _worths(
+    items: Sequence[Assessed], level: str, weights: Mapping[str, float]
+) -> dict[str, float]:
+    """Weighted relevance by key, at most 1."""
+    return {
+        one.item.key: NEUTRAL
+        if one.relevance is None
+        else min(1.0, one.relevance * _weight(one.item, level, weights))
+        for one in items
+    }
 
-    def __init__(
-        self,
-        items: Sequence[Assessed],
-        ranking: RankingSettings,
-        weights: Mapping[str, float],
-        now: datetime,
-    ) -> None:
-        level = ranking.rerank_weight_source
-        self._known = {
-            one.item.key: min(1.0, one.relevance * _weight(one.item, level, weights))
-            for one in items
-            if one.relevance is not None
-        }
-        standing = _percentiles([one.item for one in items])
-        self.line = sorted(
-            items,
-            key=lambda one: (
-                -self.worth(one),
-                -standing.get(one.item.key, NEUTRAL),
-                -_recency(one.item, now),
-                one.item.key,
-            ),
-        )
-        self.top = max((one.relevance for one in items if one.relevance is not None), default=None)
 
-    def worth(self, one: Assessed) -> float:
-        """Weighted relevance, at most 1."""
-        return self._known.get(one.item.key, NEUTRAL)
+def _ordered(
+    items: Sequence[Assessed], worths: Mapping[str, float], now: datetime
+) -> list[Assessed]:
+    """By relevance, engagement within the own source, recency, key."""
+    standing = _percentiles([one.item for one in items])
+    return sorted(
+        items,
+        key=lambda one: (
+            -worths[one.item.key],
+            -standing.get(one.item.key, NEUTRAL),
+            -_recency(one.item, now),
+            one.item.key,
+        ),
+    )
 
 
 def _weight(item: Item, level: str, weights: Mapping[str, float]) -> float:
@@ -156,7 +163,7 @@ def _weight(item: Item, level: str, weights: Mapping[str, float]) -> float:
 
 
 def _percentiles(items: Sequence[Item]) -> dict[str, float]:
-    """Where an item's main measure stands among its own source's, 0 to 1; unknown ones are absent."""
+    """Where an item's main measure stands in its own source, 0 to 1; without the unknown."""
     values: dict[tuple[str, str], dict[str, float]] = {}
     for item in items:
         name, value = next(iter(item.engagement.items()), ("", None))
@@ -177,20 +184,23 @@ def _recency(item: Item, now: datetime) -> float:
     return float(NEUTRAL ** (days / HALF_LIFE_DAYS))
 
 
-def _reranked(
-    order: _Order, rerank: Reranker, retrieval: RetrievalSettings
-) -> list[Assessed] | None:
-    """The reordered head; None when the best item needs no second look, empty when it was no
-    reordering."""
-    if order.top is None or not retrieval.score_floor <= order.top < retrieval.rerank_trigger_max:
-        return None
-    head = {one.item.key: one for one in order.line[: retrieval.rerank_window]}
-    keys = [one.item.key for one in rerank(tuple(head.values()))]
-    return [head[key] for key in keys] if Counter(keys) == Counter(head) else []
+def _borderline(top: float | None, retrieval: RetrievalSettings) -> bool:
+    """Whether even the best item is uncertain enough for a second look."""
+    if top is None or not retrieval.rerank_enable:
+        return False
+    return retrieval.score_floor <= top < retrieval.rerank_trigger_max
+
+
+def _reranked(line: Sequence[Assessed], rerank: Reranker, window: int) -> list[Assessed]:
+    """The head in the reranker's order; what it left out or made up changes nothing else."""
+    head = {one.item.key: one for one in line[:window]}
+    named = dict.fromkeys(one.item.key for one in rerank(tuple(head.values())))
+    keys = [key for key in named if key in head] + [key for key in head if key not in named]
+    return [head[key] for key in keys] + list(line[window:])
 
 
 def _diverse(
-    line: Sequence[Assessed], worth: Worth, ranking: RankingSettings
+    line: Sequence[Assessed], worths: Mapping[str, float], ranking: RankingSettings
 ) -> Iterator[Assessed]:
     """At most `diversity_max` per place and author before others, unless those are much worse."""
     left, seen = list(line), Counter[tuple[str, ...]]()
@@ -203,7 +213,8 @@ def _diverse(
             ),
             0,
         )
-        if worth(left[0]) - worth(left[at]) > ranking.diversity_delta:
+        drop = worths[left[0].item.key] - worths[left[at].item.key]
+        if drop > ranking.diversity_delta:
             at = 0
         chosen = left.pop(at)
         seen.update(_groups(chosen.item))

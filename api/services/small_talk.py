@@ -10,29 +10,33 @@ import stopwordsiso
 from api.services.text import fold
 
 STOP_WORDS_ALONE = 3
-"""Words from which a text of nothing but stop words is small talk; fewer may be a name (X, The Who)."""
+"""A text of stop words alone is small talk from this many; fewer may be a name (X, The Who)."""
 
 _SPOKEN = """
-hey|hi|hello|hiya|howdy|yo|greetings|good morning|good afternoon|good evening|good night|morning all
-hey there|hi there|hello there|hello world|what's up|whats up|wassup|sup|how's it going|how is it going
-thanks a lot|thanks|thank you|thx|ty|cheers|great|nice|cool|awesome|perfect|ok|okay|yes|no|yep|nope|lol|haha|please
-bye|goodbye|see you|test|testing|test message|just testing|message|help|help me|who are you|nothing much
-hola|buenos días|buenas tardes|buenas noches|buenas|qué tal|gracias|muchas gracias|adiós|prueba|vale
-bonjour|bonsoir|salut|coucou|ça va|merci|merci beaucoup|au revoir|d'accord|essai
-hallo|moin|servus|guten tag|guten morgen|guten abend|wie geht's|wie gehts|wie geht es dir|wie geht es ihnen|danke|tschüss
-ciao|buongiorno|buonasera|salve|come stai|come va|grazie|prova
-olá|oi|bom dia|boa tarde|boa noite|tudo bem|obrigado|obrigada|teste
-hoi|goedemorgen|goedemiddag|dag|hoe gaat het|bedankt|hej|hejsan|tack|god morgon|hei|moi|kiitos|takk|tak
-cześć|dzień dobry|dziękuję|ahoj|dobrý den|děkuji|szia|köszönöm|bună|mulțumesc|γεια|γεια σου|ευχαριστώ
-привет|здравствуйте|добрый день|доброе утро|как дела|спасибо|тест|привіт|дякую|как ты
-merhaba|selam|günaydın|nasılsın|teşekkürler|teşekkür ederim|deneme
-مرحبا|اهلا|أهلا|السلام عليكم|سلام|صباح الخير|كيف حالك|كيف الحال|شكرا|خوبی|ممنون|تست|درود|שלום|תודה|מה שלומך
-नमस्ते|धन्यवाद|कैसे हो|आप कैसे हैं|halo|apa kabar|terima kasih|xin chào|chào|cảm ơn|kumusta|salamat|jambo|asante
+hey|hi|hello|hiya|howdy|yo|greetings|good morning|good afternoon|good evening|good night
+morning all|hey there|hi there|hello there|hello world|what's up|whats up|wassup|sup
+how's it going|how is it going|thanks a lot|thanks|thank you|thx|ty|cheers|great|nice
+cool|awesome|perfect|ok|okay|yes|no|yep|nope|lol|haha|please|bye|goodbye|see you|test
+testing|test message|just testing|message|help|help me|who are you|nothing much|hola
+buenos días|buenas tardes|buenas noches|buenas|qué tal|gracias|muchas gracias|adiós
+prueba|bonjour|bonsoir|salut|coucou|ça va|merci|merci beaucoup|au revoir|d'accord
+essai|hallo|moin|servus|guten tag|guten morgen|guten abend|wie geht's|wie gehts
+wie geht es dir|wie geht es ihnen|danke|tschüss|ciao|buongiorno|buonasera
+come stai|come va|grazie|prova|olá|oi|bom dia|boa tarde|boa noite|tudo bem|obrigado
+obrigada|teste|hoi|goedemorgen|goedemiddag|dag|hoe gaat het|bedankt|hej|hejsan
+god morgon|hei|kiitos|takk|tak|cześć|dzień dobry|dziękuję|ahoj|dobrý den|děkuji|szia
+köszönöm|bună|mulțumesc|γεια|γεια σου|ευχαριστώ|привет|здравствуйте|добрый день
+доброе утро|как дела|спасибо|тест|привіт|дякую|как ты|merhaba|selam|günaydın|nasılsın
+teşekkürler|teşekkür ederim|deneme|مرحبا|اهلا|أهلا|السلام عليكم|سلام|صباح الخير|كيف حالك
+كيف الحال|شكرا|خوبی|ممنون|تست|درود|שלום|תודה|מה שלומך|नमस्ते|धन्यवाद|कैसे हो|आप कैसे हैं
+halo|apa kabar|terima kasih|xin chào|chào|cảm ơn|kumusta|salamat|asante
 """
 _UNSPACED = """
-你好吗|你好|您好|大家好|嗨|哈喽|早上好|晚上好|谢谢|謝謝|多谢|再见|这是一个测试|这是测试|测试|測試|在吗
-こんにちは|こんばんは|おはようございます|おはよう|ありがとうございます|ありがとう|元気ですか|お元気ですか|テスト|もしもし
-안녕하세요|안녕|감사합니다|고마워요|고마워|테스트|잘 지내세요|สวัสดีครับ|สวัสดีค่ะ|สวัสดี|ขอบคุณ|ทดสอบ
+你好吗|你好|您好|大家好|嗨|哈喽|早上好|晚上好|谢谢|謝謝|多谢|再见
+这是一个测试|这是测试|测试|測試|在吗|こんにちは|こんばんは|おはようございます
+おはよう|ありがとうございます|ありがとう|元気ですか|お元気ですか|テスト|もしもし
+안녕하세요|안녕|감사합니다|고마워요|고마워|테스트|잘 지내세요
+สวัสดีครับ|สวัสดีค่ะ|สวัสดี|ขอบคุณ|ทดสอบ
 """
 _NAMES = frozenset(
     "ai bill computer fire microsoft mill mug netscape nothing novel open ring shell tv".split()
@@ -74,7 +78,7 @@ def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
     Greetings go first; what is left must be stop words of one language. Without any greeting,
     `alone` stop words or more are small talk, unless one is capitalised like a name.
     """
-    plain = text.replace("’", "'")
+    plain = text.replace("\u2019", "'")
     rest, greetings = _GREETING.subn(" ", " ".join(words(_LETTER_RUN.sub(r"\1", plain))))
     left = words(rest)
     if not greetings and (len(left) < alone or _names_something(plain)):

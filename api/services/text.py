@@ -22,7 +22,8 @@ def clean(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _ESCAPE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _SPACES.sub(" ", _CONTROL.sub("", text)).strip()
+    spaced: str = _SPACES.sub(" ", _CONTROL.sub("", text))
+    return spaced.strip()
 
 
 def unescape(value: object) -> str:
