@@ -1,0 +1,140 @@
+"""Trouble on request: faults and latency, by upstream or by endpoint.
+
+A fault is written `UPSTREAM[.ENDPOINT]=KIND[@FROM][xTIMES]`: `youtube=quota`, or
+`openai.judge=500@2x1` (only the second judge call fails). A latency is written
+`UPSTREAM[.ENDPOINT]=800ms` (or `1.5s`).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+ENDPOINTS: Mapping[str, tuple[str, ...]] = {
+    "reddit": ("token", "search", "comments", "more", "info"),
+    "youtube": ("search", "videos", "comments"),
+    "amazon": ("search", "product", "reviews", "signin"),
+    "openai": ("judge", "grades", "rewrite", "explain", "agent", "chat", "models"),
+    "langfuse": ("traces", "scores", "prompts", "projects", "ingestion", "other"),
+}
+KINDS: Mapping[str, frozenset[str]] = {
+    "reddit": frozenset("401 403 403html 429 500 hang drip notjson login".split()),
+    "youtube": frozenset("quota search_quota 500 hang drip keyinvalid disabled notjson".split()),
+    "amazon": frozenset("captcha dogs waf signin empty 401 429 500 hang drip notjson".split()),
+    "openai": frozenset(
+        "401 429 insufficient_quota 500 hang drip refusal filtered length notjson prose "
+        "wrong_count no_schema no_choices".split()
+    ),
+    "langfuse": frozenset("401 500 hang slow".split()),
+}
+_FAULT = re.compile(r"(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
+_LATENCY = re.compile(r"(\w+)(?:\.(\w+))?=(\d+(?:\.\d+)?)(ms|s)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of trouble at one place."""
+
+    upstream: str
+    endpoint: str | None
+    kind: str
+    first: int = 1
+    """The matching request from which it acts."""
+    times: int | None = None
+    """How many requests it hits; None: all."""
+
+    def hits(self, number: int) -> bool:
+        """Whether the request with this number, counted from 1, is hit."""
+        return number >= self.first and (self.times is None or number < self.first + self.times)
+
+
+def _place(upstream: str, endpoint: str | None, text: str) -> None:
+    if upstream not in ENDPOINTS:
+        raise ValueError(f"`{text}`: no upstream `{upstream}`; there are {', '.join(ENDPOINTS)}")
+    if endpoint is not None and endpoint not in ENDPOINTS[upstream]:
+        known = ", ".join(ENDPOINTS[upstream])
+        raise ValueError(f"`{text}`: `{upstream}` has no endpoint `{endpoint}`; it has {known}")
+
+
+def fault(text: str) -> Fault:
+    """Read `youtube=quota`.
+
+    Raises:
+        ValueError: not of that form, or a name that does not exist; the message lists the others.
+    """
+    match = _FAULT.match(text.strip())
+    if match is None:
+        raise ValueError(f"`{text}` is no fault; write `youtube=quota` or `openai.judge=500@2x1`")
+    upstream, endpoint, kind, first, times = match.groups()
+    _place(upstream, endpoint, text)
+    if kind not in KINDS[upstream]:
+        known = ", ".join(sorted(KINDS[upstream]))
+        raise ValueError(f"`{text}`: `{upstream}` has no fault `{kind}`; it has {known}")
+    return Fault(upstream, endpoint, kind, int(first or 1), int(times) if times else None)
+
+
+def latency(text: str) -> tuple[tuple[str, str | None], float]:
+    """Read `openai=800ms` as its place and seconds.
+
+    Raises:
+        ValueError: not of that form, or a place that does not exist.
+    """
+    match = _LATENCY.match(text.strip())
+    if match is None:
+        raise ValueError(f"`{text}` is no latency; write `openai=800ms` or `reddit.search=0.3s`")
+    upstream, endpoint, number, unit = match.groups()
+    _place(upstream, endpoint, text)
+    return (upstream, endpoint), float(number) / (1000 if unit == "ms" else 1)
+
+
+class Faults:
+    """What is wrong at the moment; safe to change from any thread."""
+
+    def __init__(self, faults: Iterable[str] = (), latencies: Iterable[str] = ()) -> None:
+        """Read both lists; see `fault` and `latency` for their form."""
+        self._lock = threading.Lock()
+        self._faults: list[Fault] = []
+        self._seen: Counter[Fault] = Counter()
+        self._latency: dict[tuple[str, str | None], float] = {}
+        for text in faults:
+            self.add(text)
+        for text in latencies:
+            self.delay(text)
+
+    def add(self, text: str) -> None:
+        """One more fault; its requests are counted from now."""
+        made = fault(text)
+        with self._lock:
+            self._seen.pop(made, None)
+            self._faults.append(made)
+
+    def delay(self, text: str) -> None:
+        """Set the latency of one place."""
+        place, seconds = latency(text)
+        with self._lock:
+            self._latency[place] = seconds
+
+    def clear(self) -> None:
+        """Everything well and fast again."""
+        with self._lock:
+            self._faults, self._latency = [], {}
+            self._seen.clear()
+
+    def seconds(self, upstream: str, endpoint: str) -> float:
+        """How much longer this endpoint takes; its own value before its upstream's."""
+        with self._lock:
+            general = self._latency.get((upstream, None), 0.0)
+            return self._latency.get((upstream, endpoint), general)
+
+    def strike(self, upstream: str, endpoint: str) -> str | None:
+        """The fault that hits this request, counting it; the last one added wins."""
+        struck = None
+        with self._lock:
+            for each in self._faults:
+                if each.upstream == upstream and each.endpoint in (None, endpoint):
+                    self._seen[each] += 1
+                    struck = each.kind if each.hits(self._seen[each]) else struck
+        return struck

@@ -1,0 +1,131 @@
+"""Reading a prompt: the quoted texts in it, by label, and what stands in the clear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+_QUOTE = re.compile(r"<q-(\w+)(?: ([^<>]*))?>([^<]*)</q-\1>")
+_SOURCE = re.compile(r"^source: *(\w+)", re.M)
+_FACTS = re.compile(r"^\W*(E\d+): (reddit|youtube|amazon|\w+)\b", re.M)
+_WANTED = re.compile(r"\bqueries wanted: (\d+)")
+_PLACE = re.compile(r"^\([^()|]{1,60}\) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """One quoted text."""
+
+    label: str
+    text: str
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """Title, body and comments apart, the comments in quotation marks."""
+        found = (part.strip() for part in _PLACE.sub("", self.text).split(" | "))
+        return tuple(part for part in found if part)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Title, body and comments apart."""
+        return tuple(_bare(piece) for piece in self.pieces)
+
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """Only the comments."""
+        return tuple(_bare(p) for p in self.pieces if _bare(p) != p)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """All messages of one request, as one text each."""
+
+    messages: tuple[tuple[str, str], ...]
+    """Role and text."""
+
+    @classmethod
+    def of(cls, messages: Iterable[Any]) -> Prompt:
+        """From the request's `messages`; parts that are not text are left out."""
+        found = [m for m in messages if isinstance(m, Mapping)]
+        return cls(tuple((str(m.get("role")), _text(m.get("content"))) for m in found))
+
+    @cached_property
+    def quoted(self) -> tuple[Quoted, ...]:
+        """Every quoted text, in order."""
+        return tuple(
+            Quoted((match[2] or "").strip(), _unescaped(match[3]))
+            for role, text in self.messages
+            if role != "assistant"
+            for match in _QUOTE.finditer(text)
+        )
+
+    @cached_property
+    def plain(self) -> str:
+        """Everything in the clear."""
+        return "\n".join(_QUOTE.sub("", text) for _, text in self.messages)
+
+    def first(self, label: str) -> str:
+        """The first quoted text with that label, or nothing."""
+        return next((q.text for q in self.quoted if q.label == label), "")
+
+    def all(self, label: str) -> list[str]:
+        """Every quoted text with that label."""
+        return [q.text for q in self.quoted if q.label == label]
+
+    @property
+    def question(self) -> str:
+        """The user's question: quoted, else the last thing a user wrote."""
+        asked = [text for role, text in self.messages if role == "user"]
+        return self.first("question") or (asked[-1].strip() if asked else "")
+
+    @property
+    def about(self) -> str:
+        """What the question is about, when the person said so."""
+        return self.first("about")
+
+    @property
+    def source(self) -> str:
+        """The source named in the clear, or nothing."""
+        match = _SOURCE.search(self.plain)
+        return match[1] if match else ""
+
+    @property
+    def wanted(self) -> int:
+        """How many queries are asked for."""
+        match = _WANTED.search(self.plain)
+        return int(match[1]) if match else 3
+
+    @property
+    def numbered(self) -> list[Quoted]:
+        """Items labelled 1 to n."""
+        return [q for q in self.quoted if q.label.isdigit()]
+
+    @property
+    def exhibits(self) -> list[Quoted]:
+        """Items labelled E1 and so on, each once."""
+        found = {q.label: q for q in self.quoted if re.fullmatch(r"E\d+", q.label)}
+        return list(found.values())
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Exhibit label -> its source, where the prompt says it in the clear."""
+        return {match[1]: match[2] for match in _FACTS.finditer(self.plain)}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping))
+
+
+def _bare(piece: str) -> str:
+    return piece[1:-1] if len(piece) > 1 and piece[0] == piece[-1] == '"' else piece
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,0 +1,239 @@
+"""Running a sandbox: in a thread of this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import uvicorn
+
+from api.sandbox import corpus
+from api.sandbox.app import application
+from api.sandbox.corpus import Post
+from api.sandbox.faults import Faults
+from api.sandbox.journal import Entry
+from api.sandbox.world import Options, Probabilities, World
+
+Rows = Iterable[Post | Mapping[str, Any]]
+_READY_SECONDS = 10.0
+
+
+def local_judge(query: str, about: str, texts: list[str], source: str) -> Sequence[float]:
+    """The judge without a key, loaded on first use."""
+    from api.judges.local import probabilities
+
+    return probabilities(query, about, texts, source)
+
+
+def world(
+    posts: Rows | None = None,
+    *,
+    faults: Iterable[str] = (),
+    latency: Iterable[str] = (),
+    judge: Probabilities = local_judge,
+    options: Options | None = None,
+    clock: Callable[[], float] = time.time,
+) -> World:
+    """A sandbox that is not running: posts (default: the shipped ones), faults and limits.
+
+    Raises:
+        ValueError: a fault or latency that does not exist.
+    """
+    made = corpus.load() if posts is None else _posts(posts)
+    return World(
+        posts=made,
+        judge=judge,
+        options=options or Options(),
+        faults=Faults(faults, latency),
+        clock=clock,
+        started=clock(),
+    )
+
+
+def _posts(rows: Rows) -> tuple[Post, ...]:
+    given = list(rows)
+    ready = tuple(row for row in given if isinstance(row, Post))
+    return ready + corpus.posts(row for row in given if not isinstance(row, Post))
+
+
+def environment(url: str) -> dict[str, str]:
+    """The variables that point every client at a sandbox; the keys are placeholders."""
+    return {
+        "REDDIT_URL": url,
+        "REDDIT_CLIENT_ID": "sandbox",
+        "REDDIT_CLIENT_SECRET": "sandbox",
+        "YOUTUBE_URL": url,
+        "YOUTUBE_API_KEY": "sandbox",
+        "AMAZON_PROVIDER": "html",
+        "AMAZON_URL": url,
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_KEY": "sandbox",
+        "LANGFUSE_BASE_URL": url,
+        "LANGFUSE_PUBLIC_KEY": "pk-lf-sandbox",
+        "LANGFUSE_SECRET_KEY": "sk-lf-sandbox",
+    }
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that stops at once when told, from any thread."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._halt = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
+        self.ready.set()
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._halt.wait(), 1.0)
+                return
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close everything; requests under way are cut off."""
+        for server in self.servers:
+            server.close()
+        for each in list(self.server_state.connections):
+            if (transport := getattr(each, "transport", None)) is not None:
+                transport.abort()
+        for task in list(self.server_state.tasks):
+            task.cancel()
+        await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+
+    def halt(self) -> None:
+        """Ask it to stop."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._halt.set)
+
+
+def _config(made: World, host: str, port: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        application(made),
+        host=host,
+        port=port,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+    )
+
+
+class Sandbox:
+    """A running sandbox; use it as a context manager, or call `stop()`."""
+
+    def __init__(self, made: World, server: _Server, thread: threading.Thread, url: str) -> None:
+        """Use `Sandbox.start`."""
+        self.world, self.url = made, url
+        """What it serves, and its root: `http://127.0.0.1:PORT`."""
+        self._server, self._thread, self._pid = server, thread, os.getpid()
+
+    @classmethod
+    def start(
+        cls, posts: Rows | None = None, *, host: str = "127.0.0.1", port: int = 0, **options: Any
+    ) -> Self:
+        """Serve on a free port in a daemon thread; `options` are those of `world`.
+
+        Raises:
+            ValueError: a fault or latency that does not exist.
+            OSError: the port is taken.
+        """
+        made = world(posts, **options)
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError:
+            listener.close()
+            raise
+        server = _Server(_config(made, host, port))
+        thread = threading.Thread(
+            target=server.run, args=([listener],), name="listenpost-sandbox", daemon=True
+        )
+        thread.start()
+        if not server.ready.wait(_READY_SECONDS):
+            raise OSError("the sandbox did not start")
+        return cls(made, server, thread, f"http://{host}:{listener.getsockname()[1]}")
+
+    @property
+    def log(self) -> tuple[Entry, ...]:
+        """Every request served so far, in the order they started."""
+        return self.world.journal.entries()
+
+    def requests(
+        self, upstream: str | None = None, endpoint: str | None = None
+    ) -> tuple[Entry, ...]:
+        """The log of one upstream or endpoint."""
+        return self.world.journal.entries(upstream, endpoint)
+
+    def fault(self, *texts: str) -> None:
+        """Make trouble from now on: `youtube=quota`, `openai.judge=500@2x1`."""
+        for text in texts:
+            self.world.faults.add(text)
+
+    def latency(self, *texts: str) -> None:
+        """Be slow from now on: `openai=800ms`."""
+        for text in texts:
+            self.world.faults.delay(text)
+
+    def heal(self) -> None:
+        """No faults and no latency any more."""
+        self.world.faults.clear()
+
+    def forget(self) -> None:
+        """Empty the log."""
+        self.world.journal.clear()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point every client at it."""
+        return environment(self.url)
+
+    def stop(self) -> None:
+        """Stop serving; requests under way are cut off. Stopping twice is fine."""
+        if self._pid == os.getpid():
+            self._server.halt()
+            self._thread.join(timeout=5)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 4010,
+    *,
+    ready: Callable[[str], None] = lambda url: None,
+    **options: Any,
+) -> None:
+    """Serve in this process until interrupted; `ready(url)` is called once it listens.
+
+    Raises:
+        ValueError: a fault or latency that does not exist.
+        OSError: the port is taken.
+    """
+    with Sandbox.start(host=host, port=port, **options) as sandbox:
+        ready(sandbox.url)
+        stopped = threading.Event()
+        try:
+            while not stopped.wait(3600):
+                pass
+        except KeyboardInterrupt:
+            return
