@@ -1,7 +1,8 @@
 """The state of paging is an object, so the economy around it is written once.
 
-A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the next.
-A wider plan is served from the surplus first, then from the next page; page one is never asked twice.
+A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the
+next. A wider plan is served from the surplus first, then from the next page; page one is never
+asked twice.
 Concurrent callers of the same query wait for the one flight under way. Failures are not kept.
 """
 

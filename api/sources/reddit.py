@@ -112,7 +112,7 @@ class RedditSource:
         return await read_each(items, self._commented, width=_PAIRS)
 
     async def probe(self) -> Probe:
-        """A fresh token and a search for one post: a token alone does not show a blocked address."""
+        """A fresh token and a search for one post, because a token alone does not show a block."""
         try:
             await self._granted(self._grant)
             await self._search(FetchPlan("reddit", 1), None)
@@ -125,9 +125,9 @@ class RedditSource:
         self._workers.close()
 
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
-        return reddit_posts.page(await self._search(replace(plan, limit=PAGE), cursor))
+        return await self._search(replace(plan, limit=PAGE), cursor)
 
-    async def _search(self, plan: FetchPlan, cursor: str | None) -> Mapping[str, Any]:
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         params: dict[str, str | int] = {
             "q": clean(plan.query),
             "restrict_sr": "False",
@@ -138,7 +138,10 @@ class RedditSource:
         }
         if cursor:
             params["after"] = cursor
-        return _listing(await self._get("r/all/search/", params))
+        page = reddit_posts.page(_listing(await self._get("r/all/search/", params)))
+        if page is None:
+            raise Broken(NAME, "a listing without submissions")
+        return page
 
     async def _commented(self, item: Item) -> Item:
         params: dict[str, str | int] = {"limit": max(PAGE, 2 * self._most), "sort": "top"}

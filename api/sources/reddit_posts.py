@@ -21,11 +21,13 @@ def listing(value: object) -> Mapping[str, Any] | None:
     return data if isinstance(data.get("children"), list) else None
 
 
-def page(data: Mapping[str, Any]) -> Page:
-    """One page of search results, a slot per entry."""
-    after = data.get("after")
+def page(data: Mapping[str, Any]) -> Page | None:
+    """One page of search results, a slot per entry; None when they are all something else."""
+    after, children = data.get("after"), entries(data.get("children"))
+    if children and all(record(child).get("kind") != "t3" for child in children):
+        return None
     return Page(
-        tuple(post(child) for child in entries(data.get("children"))),
+        tuple(map(post, children)),
         after if isinstance(after, str) and after else None,
     )
 

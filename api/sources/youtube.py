@@ -53,6 +53,11 @@ _SPENT = {"quotaExceeded", "dailyLimitExceeded"}
 _BURST = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
 _KEY = {"keyInvalid", "API_KEY_INVALID", "keyExpired"}
 _ABSENT = {"commentsDisabled": "comments are turned off", "videoNotFound": "the video is gone"}
+_SEARCH, _VIDEOS, _THREADS = (
+    "searchListResponse",
+    "videoListResponse",
+    "commentThreadListResponse",
+)
 Call = Callable[[Any], Any]
 
 
@@ -103,7 +108,7 @@ class YouTubeSource:
     async def probe(self) -> Probe:
         """One unit of `videos.list`, never a search."""
         try:
-            await self._ask(lambda api: api.videos().list(part="id", id=_FIRST_VIDEO))
+            await self._ask(_VIDEOS, lambda api: api.videos().list(part="id", id=_FIRST_VIDEO))
         except SourceError as error:
             return Probe(error.code, error.detail)
         return Probe("ok")
@@ -135,9 +140,10 @@ class YouTubeSource:
         chosen = {"publishedAfter": after, "pageToken": token}
         params = {name: value for name, value in chosen.items() if value}
         answer = await self._ask(
+            _SEARCH,
             lambda api: api.search().list(
                 part="snippet", q=clean(query), type="video", maxResults=PAGE, **params
-            )
+            ),
         )
         return youtube_videos.page(answer)
 
@@ -145,7 +151,7 @@ class YouTubeSource:
         ids = ",".join(item.id for item in items)
         try:
             answer = await self._ask(
-                lambda api: api.videos().list(part="snippet,statistics", id=ids)
+                _VIDEOS, lambda api: api.videos().list(part="snippet,statistics", id=ids)
             )
         except SourceError:
             return None
@@ -156,19 +162,20 @@ class YouTubeSource:
             return item
         try:
             answer = await self._ask(
+                _THREADS,
                 lambda api: api.commentThreads().list(
                     part="snippet,replies", videoId=item.id, order="relevance",
                     textFormat="plainText", maxResults=self._most,
-                )
+                ),
             )  # fmt: skip
         except _NoComments as error:
             return replace(item, notes=(*item.notes, error.detail))
         return replace(item, comments=youtube_videos.comments(answer, item.id, self._most))
 
-    async def _ask(self, call: Call) -> Mapping[str, Any]:
+    async def _ask(self, kind: str, call: Call) -> Mapping[str, Any]:
         """One call, and one more after a burst, if it need not wait longer than a call may take."""
         try:
-            return await self._once(call)
+            return await self._once(kind, call)
         except RateLimited as error:
             pause = timedelta(seconds=self._pause)
             if error.retry_at is not None:
@@ -176,13 +183,13 @@ class YouTubeSource:
             if pause > timedelta(seconds=self._seconds):
                 raise
         await asyncio.sleep(pause.total_seconds())
-        return await self._once(call)
+        return await self._once(kind, call)
 
-    async def _once(self, call: Call) -> Mapping[str, Any]:
+    async def _once(self, kind: str, call: Call) -> Mapping[str, Any]:
         answer = await self._workers.run(partial(_execute, call=call), self._seconds)
-        found = youtube_videos.answered(answer)
+        found = youtube_videos.answered(answer, kind)
         if found is None:
-            raise Broken(NAME, "an answer without a list of items")
+            raise Broken(NAME, f"an answer that is no {kind}")
         return found
 
 
@@ -195,7 +202,7 @@ def _completed(item: Item, videos: Mapping[str, Mapping[str, Any]], lost: bool) 
 def _client(key: str, root: str, seconds: float) -> Any:
     """One pair's service with an `Http` of its own; the description of the API is bundled."""
     http_client = _Http(timeout=seconds)
-    http_client.follow_redirects = False
+    http_client.follow_redirects = False  # the key would go along
     return googleapiclient.discovery.build(
         "youtube", "v3", developerKey=key, http=http_client,
         client_options={"api_endpoint": root}, static_discovery=True, cache_discovery=False,
@@ -221,7 +228,7 @@ def _execute(service: Any, *, call: Call) -> Any:
         raise Broken(NAME, type(error).__name__) from None
 
 
-class _NoComments(SourceError):
+class _NoComments(Broken):
     """This video has no comments to read; `detail` says why."""
 
 
@@ -230,7 +237,7 @@ class _StalePage(Broken):
 
 
 class _Http(httplib2.Http):  # type: ignore[misc]
-    """Sends every request of one pair: counted, never redirected (the key would go along), judged."""
+    """Sends every request of one pair, counts it and judges the answer."""
 
     def request(self, uri: str, *args: Any, **kwargs: Any) -> tuple[httplib2.Response, bytes]:
         """The answer, when it is a good one."""

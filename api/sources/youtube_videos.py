@@ -14,12 +14,13 @@ from api.sources.paging import Page
 WATCH = "https://www.youtube.com/watch?v="
 
 
-def answered(value: object) -> Mapping[str, Any] | None:
-    """An answer with a list of items, which Google leaves out when it is empty; else None."""
+def answered(value: object, kind: str) -> Mapping[str, Any] | None:
+    """An answer of this kind with a list of items, which is left out when empty; else None."""
     answer = record(value)
-    listed = answer.get("items")
-    named = clean(answer.get("kind")).startswith("youtube#")
-    return answer if isinstance(listed, list) or (listed is None and named) else None
+    listed, named = answer.get("items"), answer.get("kind")
+    if named not in {None, f"youtube#{kind}"} or not isinstance(listed, (list, type(None))):
+        return None
+    return None if listed is None and named is None else answer
 
 
 def page(answer: Mapping[str, Any]) -> Page:

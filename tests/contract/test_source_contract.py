@@ -1,0 +1,276 @@
+"""One suite over every source: what a caller may rely on, whoever is asked.
+
+A source joins by a line in `EMULATORS`: a loopback upstream with things to find, and faults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from api.errors import NotConfigured, SourceError, TimedOut, Unreachable
+from api.services.metering import metered
+from api.services.ports import Source
+from api.services.schemas import FetchPlan, Outcome
+from api.settings import SourceSettings
+from api.sources import SOURCES
+from tests.loopback import HANG, Reply
+from tests.sources.emulators import SECRET, Emulator, RedditEmulator, YouTubeEmulator, found_by, on
+
+EMULATORS: tuple[type[Emulator], ...] = (RedditEmulator, YouTubeEmulator)
+PLAN = FetchPlan("mug", 5)
+CLIENTS = ("praw", "prawcore", "requests", "googleapiclient", "httplib2", "httpx", "selectolax")
+
+
+@pytest.fixture(params=EMULATORS, ids=lambda kind: kind.name)
+def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """One upstream on loopback."""
+    with request.param() as server:
+        yield server
+
+
+@pytest.fixture
+async def source(upstream: Emulator) -> AsyncIterator[Source]:
+    """The real source that asks it."""
+    made = SOURCES[upstream.name](upstream.settings())
+    yield made
+    await made.aclose()
+
+
+async def test_name_is_the_one_it_is_registered_under(upstream: Emulator, source: Source) -> None:
+    """A source calls itself what `SOURCES` calls it."""
+    assert source.name == upstream.name
+
+
+async def test_building_asks_nothing(upstream: Emulator, source: Source) -> None:
+    """A source that was only built has not touched the network."""
+    assert upstream.server.asked == []
+
+
+async def test_items_are_whole(source: Source) -> None:
+    """At most `limit` items, distinct, each with its identity, text, address and UTC."""
+    batch = await source.fetch(PLAN)
+
+    assert batch.plan == PLAN
+    assert batch.full
+    assert len({item.key for item in batch.items}) == len(batch.items) == 5
+    for item in batch.items:
+        assert item.source == source.name
+        assert item.key.startswith(f"{source.name}:")
+        assert item.title
+        assert item.url.startswith("https://")
+        assert item.created_at is None or item.created_at.tzinfo is UTC
+        assert item.comments == ()
+
+
+async def test_refetch_from_surplus_is_free(upstream: Emulator, source: Source) -> None:
+    """Twice the items of the same page cost no request and begin with the same ones."""
+    first = await source.fetch(PLAN)
+    with metered() as calls:
+        wider = await source.fetch(PLAN.widened(2))
+
+    assert calls.made == 0
+    assert wider.items[:5] == first.items
+    assert len(wider.items) == 10
+    assert len(upstream.searches) == 1
+
+
+async def test_next_page_is_asked_once(upstream: Emulator, source: Source) -> None:
+    """More than a page costs one request more, and nothing comes twice."""
+    await source.fetch(PLAN)
+    with metered() as calls:
+        batch = await source.fetch(replace(PLAN, limit=upstream.page + 1))
+
+    assert calls.made == 1
+    assert len({item.key for item in batch.items}) == upstream.page + 1
+
+
+async def test_end_is_not_full(upstream: Emulator, source: Source) -> None:
+    """A source that has fewer than were asked for says that there is no more."""
+    batch = await source.fetch(replace(PLAN, limit=upstream.count + 1))
+
+    assert len(batch.items) == upstream.count
+    assert not batch.full
+
+
+async def test_nothing_found_is_an_answer(source: Source) -> None:
+    """No result is an empty batch, not an error."""
+    batch = await source.fetch(FetchPlan("nothing", 5))
+
+    assert (batch.items, batch.full) == ((), False)
+
+
+async def test_identical_calls_share_a_flight(upstream: Emulator, source: Source) -> None:
+    """Three callers of the same plan cost one search."""
+    batches = await asyncio.gather(*(source.fetch(PLAN) for _ in range(3)))
+
+    assert len(upstream.searches) == 1
+    assert batches[0] == batches[1] == batches[2]
+
+
+async def test_every_request_is_counted(upstream: Emulator, source: Source) -> None:
+    """What the meter counts is what the server saw, failures and token included."""
+    with metered() as calls:
+        await source.comments(await found_by(source, 4))
+        upstream.fault = on("/", Reply(500, {}))
+        with pytest.raises(SourceError):
+            await source.fetch(FetchPlan("cup", 5))
+
+    assert calls.made == len(upstream.server.asked)
+
+
+async def test_failure_is_typed_and_forgotten(upstream: Emulator, source: Source) -> None:
+    """A failed server is one of the outcomes, keeps the secret, and the next call asks again."""
+    upstream.fault = on(upstream.search_path, Reply(503, "down"))
+
+    with pytest.raises(Unreachable) as caught:
+        await source.fetch(PLAN)
+    upstream.fault = on("never", Reply())
+
+    assert caught.value.code in set(Outcome)
+    assert SECRET not in str(caught.value)
+    assert len((await source.fetch(PLAN)).items) == 5
+
+
+async def test_hung_server_ends_at_the_deadline(upstream: Emulator) -> None:
+    """A server that never answers costs the deadline and nothing more."""
+    source = SOURCES[upstream.name](
+        upstream.settings(source_timeout=0.3, LISTENPOST_PROVIDER_TIMEOUT=0.3)
+    )
+    upstream.fault = on("/", HANG)
+    began = time.monotonic()
+
+    with pytest.raises(TimedOut):
+        await source.fetch(PLAN)
+    await source.aclose()
+
+    assert time.monotonic() - began < 1.5
+
+
+async def test_comments_keep_the_items(upstream: Emulator, source: Source) -> None:
+    """The same items in the same order, each with comments that can be linked to."""
+    items = await found_by(source, 3)
+
+    read = await source.comments(items)
+
+    assert [item.key for item in read.items] == [item.key for item in items]
+    assert read.notes == ()
+    for comment in read.items[0].comments:
+        assert comment.id
+        assert comment.body
+        assert comment.url.startswith("https://")
+    assert 0 < len(read.items[0].comments) <= 20
+
+
+async def test_one_bad_item_costs_only_itself(upstream: Emulator, source: Source) -> None:
+    """One of four comment pages fails: it is kept with a note, and the whole has one."""
+    items = await found_by(source, 4)
+    upstream.fault = on(upstream.comments_of(2), Reply(500, {}))
+
+    read = await source.comments(items)
+
+    assert [bool(item.comments) for item in read.items] == [True, True, False, True]
+    assert read.items[2].notes
+    assert "1 of 4" in read.notes[0]
+
+
+async def test_no_items_ask_nothing(upstream: Emulator, source: Source) -> None:
+    """Comments of nothing are nothing."""
+    read = await source.comments(())
+
+    assert (read.items, read.notes) == ((), ())
+    assert upstream.server.asked == []
+
+
+async def test_probe_agrees_with_the_calls(upstream: Emulator, source: Source) -> None:
+    """A probe is `ok` or names the same outcome as a call, and never raises."""
+    assert (await source.probe()).outcome == "ok"
+    upstream.fault = on("/", Reply(403, "<h1>no</h1>"))
+
+    with pytest.raises(SourceError) as caught:
+        await source.fetch(FetchPlan("cup", 5))
+
+    assert (await source.probe()).outcome == caught.value.code == "blocked"
+
+
+async def test_cancelling_is_immediate(upstream: Emulator, source: Source) -> None:
+    """A cancelled fetch ends at once although the server hangs, and the source goes on."""
+    upstream.fault = on(upstream.search_path, HANG)
+    began = time.monotonic()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await source.fetch(PLAN)
+    upstream.fault = on("never", HANG)
+
+    assert time.monotonic() - began < 1
+    assert len((await source.fetch(PLAN)).items) == 5
+
+
+def test_dead_upstream_does_not_hold_the_process(upstream: Emulator, root: Path) -> None:
+    """A program whose source hangs ends right after its deadline."""
+    upstream.fault = on("/", HANG)
+    settings = {
+        name: getattr(value, "get_secret_value", lambda value=value: value)()
+        for name, value in upstream.settings(source_timeout=0.3)
+        if value is not None
+    }
+    program = f"""
+import asyncio, time
+from api.errors import TimedOut
+from api.services.schemas import FetchPlan
+from api.settings import SourceSettings
+from api.sources import SOURCES
+async def main():
+    source = SOURCES[{upstream.name!r}](SourceSettings.model_validate({settings!r}))
+    try:
+        await source.fetch(FetchPlan("mug", 5))
+    except TimedOut:
+        print(time.time())
+asyncio.run(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert time.time() - float(done.stdout) < 1.5
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_unconfigured_source_names_its_variables(name: str) -> None:
+    """Without settings each factory says which variables are missing."""
+    empty = SourceSettings.model_construct(
+        **{name: field.default for name, field in SourceSettings.model_fields.items()}
+    )
+
+    with pytest.raises(NotConfigured, match=rf"{name}: .*`{name.upper()}_"):
+        SOURCES[name](empty)
+
+
+def test_registry_imports_no_client(root: Path) -> None:
+    """Knowing the sources loads none of their libraries."""
+    program = f"import sys, api.sources; print([n for n in {CLIENTS!r} if n in sys.modules])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,122 @@
+"""A loopback HTTP server whose answers are a function, and which can hang, drip and hang up."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal, Self
+from urllib.parse import parse_qsl, urlsplit
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as the server saw it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    form: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What to answer; `manner` says how."""
+
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    manner: Literal["answer", "hang", "drip", "hang up", "answer and hang up"] = "answer"
+
+    @property
+    def content(self) -> bytes:
+        """Bytes and text as they are, everything else as JSON."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
+
+    @property
+    def kind(self) -> str:
+        """The content type that goes with the body."""
+        return "text/html" if isinstance(self.body, str) else "application/json"
+
+
+HANG = Reply(manner="hang")
+DRIP = Reply(manner="drip")
+
+
+class Loopback:
+    """Serves `answer(asked)` on 127.0.0.1 while its block runs; remembers what was asked."""
+
+    def __init__(self, answer: Callable[[Asked], Reply]) -> None:
+        self.asked: list[Asked] = []
+        self.over = threading.Event()
+        self.answer = answer
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+
+    @property
+    def url(self) -> str:
+        """Root of the server."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        loopback = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_one_request(self) -> None:
+                try:
+                    super().handle_one_request()
+                except OSError:  # the client went away
+                    self.close_connection = True
+
+            def do_GET(self) -> None:
+                url = urlsplit(self.path)
+                body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+                asked = Asked(
+                    self.command, url.path, dict(parse_qsl(url.query)),
+                    {name.lower(): value for name, value in self.headers.items()},
+                    dict(parse_qsl(body)),
+                )  # fmt: skip
+                loopback.asked.append(asked)
+                self._send(loopback.answer(asked))
+
+            def do_POST(self) -> None:
+                self.do_GET()
+
+            def _send(self, reply: Reply) -> None:
+                self.close_connection = reply.manner != "answer"
+                if reply.manner == "hang":
+                    loopback.over.wait(30)
+                if reply.manner in {"hang", "hang up"}:
+                    return
+                self.send_response(reply.status)
+                length = 10_000 if reply.manner == "drip" else len(reply.content)
+                headers = {"content-type": reply.kind, "content-length": str(length)}
+                for name, value in {**headers, **reply.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                while reply.manner == "drip" and not loopback.over.wait(0.05):
+                    self.wfile.write(b" ")
+                    self.wfile.flush()
+                self.wfile.write(reply.content)
+
+            def log_message(self, *args: object) -> None:
+                """Say nothing."""
+
+        return Handler

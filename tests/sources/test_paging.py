@@ -1,0 +1,185 @@
+"""The economy of paging, with a reader that counts."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from api.errors import Unreachable
+from api.services.schemas import FetchPlan, Item
+from api.sources.paging import Page, Shelf, exact_first, since, within
+
+PLAN = FetchPlan("mug", 5)
+
+
+def item(number: int, age: timedelta | None = None) -> Item:
+    """One thing, perhaps dated."""
+    created = None if age is None else datetime.now(UTC) - age
+    return Item(
+        key=f"reddit:t3_{number}", id=str(number), source="reddit", title="t", created_at=created
+    )
+
+
+class Reader:
+    """Pages of ten, numbered through; `fail` makes the next one fail."""
+
+    def __init__(self, total: int = 25) -> None:
+        self.total = total
+        self.cursors: list[str | None] = []
+        self.fail = False
+        self.begun, self.gate = asyncio.Event(), asyncio.Event()
+        self.gate.set()
+
+    async def __call__(self, plan: FetchPlan, cursor: str | None) -> Page:
+        self.cursors.append(cursor)
+        self.begun.set()
+        await self.gate.wait()
+        if self.fail:
+            self.fail = False
+            raise Unreachable("reddit", "HTTP 503")
+        start = int(cursor or 0)
+        end = min(start + 10, self.total)
+        return Page(tuple(map(item, range(start, end))), str(end) if end < self.total else None)
+
+
+async def test_surplus_serves_the_refetch() -> None:
+    """Twice the limit inside one page asks nothing, and begins with the same items."""
+    read = Reader()
+    shelf = Shelf(read, ttl=60)
+
+    first = await shelf.take(PLAN)
+    wider = await shelf.take(PLAN.widened(2))
+
+    assert read.cursors == [None]
+    assert wider.items[:5] == first.items
+    assert (len(first.items), len(wider.items)) == (5, 10)
+    assert first.full
+    assert wider.full
+
+
+async def test_next_page_continues_where_the_last_ended() -> None:
+    """Past the first page the cursor is used and page one is not asked again."""
+    read = Reader()
+    shelf = Shelf(read, ttl=60)
+
+    await shelf.take(PLAN)
+    batch = await shelf.take(replace(PLAN, limit=20))
+    short = await shelf.take(replace(PLAN, limit=99))
+
+    assert read.cursors == [None, "10", "20"]
+    assert len(batch.items) == 20
+    assert len(short.items) == 25
+    assert not short.full
+
+
+async def test_identical_callers_share_one_flight() -> None:
+    """Five callers of the same query wait for the same page; another query has its own."""
+    read = Reader()
+    shelf = Shelf(read, ttl=60)
+
+    await asyncio.gather(*(shelf.take(PLAN) for _ in range(5)), shelf.take(FetchPlan("cup", 5)))
+
+    assert read.cursors == [None, None]
+
+
+async def test_failure_is_not_kept() -> None:
+    """The caller after a failed page reaches the source again."""
+    read = Reader()
+    read.fail = True
+    shelf = Shelf(read, ttl=60)
+
+    with pytest.raises(Unreachable):
+        await shelf.take(PLAN)
+
+    assert len((await shelf.take(PLAN)).items) == 5
+
+
+async def test_waiting_caller_survives_the_first_ones_cancellation() -> None:
+    """When the first of two callers leaves, the second asks for itself."""
+    read = Reader()
+    read.gate.clear()
+    shelf = Shelf(read, ttl=60)
+    leaving, staying = (asyncio.ensure_future(shelf.take(PLAN)) for _ in range(2))
+    await read.begun.wait()
+    leaving.cancel()
+    read.gate.set()
+
+    assert len((await staying).items) == 5
+    assert leaving.cancelled()
+
+
+async def test_page_expires_after_its_time() -> None:
+    """A page older than its time to live is asked again."""
+    read = Reader()
+    shelf = Shelf(read, ttl=-1)
+
+    await shelf.take(PLAN)
+    await shelf.take(PLAN)
+
+    assert read.cursors == [None, None]
+
+
+async def test_full_counts_entries_before_cleaning() -> None:
+    """Entries without anything usable, and repeated ones, count towards a full batch."""
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        return Page((item(1), None, item(1), item(2), None), None, ("a note",))
+
+    batch = await Shelf(read, ttl=60).take(PLAN)
+
+    assert [found.id for found in batch.items] == ["1", "2"]
+    assert batch.full
+    assert batch.notes == ("a note",)
+
+
+async def test_window_is_applied_on_our_side() -> None:
+    """A day holds what is 20 minutes old and what has no date, not what is 25 hours old."""
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        return Page((item(1, timedelta(minutes=20)), item(2, timedelta(hours=25)), item(3)))
+
+    batch = await Shelf(read, ttl=60).take(replace(PLAN, limit=3, window="day"))
+
+    assert [found.id for found in batch.items] == ["1", "3"]
+
+
+def test_window_ignores_the_zone_of_a_time() -> None:
+    """The same instant is inside or outside in whichever zone it is written."""
+    now = datetime(2026, 11, 27, 0, 10, tzinfo=UTC)
+    evening = datetime.fromisoformat("2026-11-27T08:50:00+09:00")
+
+    assert within("day", evening, now)
+    assert not within("day", evening - timedelta(days=1), now)
+    assert since("all", now) is None
+
+
+async def test_quoted_query_is_asked_once_more_without_quotes() -> None:
+    """An exact phrase that gives nothing is widened, and the batch says so."""
+    asked: list[str] = []
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        asked.append(plan.query)
+        return Page(() if '"' in plan.query else (item(1),))
+
+    shelf = Shelf(read, ttl=60)
+    batch = await exact_first(shelf, FetchPlan('"plaud note  pro"', 5))
+    again = await exact_first(shelf, FetchPlan('"plaud note  pro"', 10))
+
+    assert asked == ['"plaud note  pro"', "plaud note pro"]
+    assert len(batch.items) == len(again.items) == 1
+    assert "exact phrase" in batch.notes[0]
+    assert "without quotes: 1 found" in batch.notes[0]
+
+
+@pytest.mark.parametrize("query", ["plain  words", '""'])
+async def test_query_without_words_in_quotes_is_asked_once(query: str) -> None:
+    """Nothing found without quotes, or with nothing inside them, is simply nothing."""
+    read = Reader(total=0)
+
+    batch = await exact_first(Shelf(read, ttl=60), FetchPlan(query, 5))
+
+    assert (batch.items, batch.full, batch.notes) == ((), False, ())
+    assert len(read.cursors) == 1
