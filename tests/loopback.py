@@ -48,6 +48,58 @@ HANG = Reply(manner="hang")
 DRIP = Reply(manner="drip")
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """One connection; the server carries the `Loopback` it belongs to."""
+
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def handle_one_request(self) -> None:
+        try:
+            super().handle_one_request()
+        except OSError:  # the client went away
+            self.close_connection = True
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        query, form = dict(parse_qsl(url.query)), dict(parse_qsl(body))
+        asked = Asked(self.command, url.path, query, headers, form)
+        self.server.loopback.asked.append(asked)
+        self._send(self.server.loopback.answer(asked))
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def _send(self, reply: Reply) -> None:
+        over = self.server.loopback.over
+        self.close_connection = reply.manner != "answer"
+        if reply.manner == "hang":
+            over.wait(30)
+        if reply.manner in {"hang", "hang up"}:
+            return
+        self.send_response(reply.status)
+        length = 10_000 if reply.manner == "drip" else len(reply.content)
+        headers = {"content-type": reply.kind, "content-length": str(length)}
+        for name, value in {**headers, **reply.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        while reply.manner == "drip" and not over.wait(0.05):
+            self.wfile.write(b" ")
+            self.wfile.flush()
+        self.wfile.write(reply.content)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    loopback: Loopback
+
+
 class Loopback:
     """Serves `answer(asked)` on 127.0.0.1 while its block runs; remembers what was asked."""
 
@@ -55,9 +107,8 @@ class Loopback:
         self.asked: list[Asked] = []
         self.over = threading.Event()
         self.answer = answer
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._server.block_on_close = False
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.loopback = self
 
     @property
     def url(self) -> str:
@@ -72,51 +123,3 @@ class Loopback:
         self.over.set()
         self._server.shutdown()
         self._server.server_close()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        loopback = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def handle_one_request(self) -> None:
-                try:
-                    super().handle_one_request()
-                except OSError:  # the client went away
-                    self.close_connection = True
-
-            def do_GET(self) -> None:
-                url = urlsplit(self.path)
-                body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
-                asked = Asked(
-                    self.command, url.path, dict(parse_qsl(url.query)),
-                    {name.lower(): value for name, value in self.headers.items()},
-                    dict(parse_qsl(body)),
-                )  # fmt: skip
-                loopback.asked.append(asked)
-                self._send(loopback.answer(asked))
-
-            def do_POST(self) -> None:
-                self.do_GET()
-
-            def _send(self, reply: Reply) -> None:
-                self.close_connection = reply.manner != "answer"
-                if reply.manner == "hang":
-                    loopback.over.wait(30)
-                if reply.manner in {"hang", "hang up"}:
-                    return
-                self.send_response(reply.status)
-                length = 10_000 if reply.manner == "drip" else len(reply.content)
-                headers = {"content-type": reply.kind, "content-length": str(length)}
-                for name, value in {**headers, **reply.headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                while reply.manner == "drip" and not loopback.over.wait(0.05):
-                    self.wfile.write(b" ")
-                    self.wfile.flush()
-                self.wfile.write(reply.content)
-
-            def log_message(self, *args: object) -> None:
-                """Say nothing."""
-
-        return Handler
