@@ -21,7 +21,12 @@ def sandbox_command(
         raise UsageError(f"`{host}` is no loopback address; the sandbox serves this machine only")
     if recordings is not None and not recordings.is_dir():
         raise UsageError(f"`{recordings}` is no folder of recordings")
-    serve(host, port, faults=faults, latencies=latencies, recordings=recordings, ready=_announce)
+    try:
+        serve(host, port, faults=faults, latency=latencies, ready=_announce)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"`{host}:{port}` cannot be listened on: {error.strerror}") from None
     return 0
 
 
