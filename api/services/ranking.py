@@ -87,11 +87,8 @@ def rank(
         tuple(_placed(one, at, ranking) for at, one in enumerate(line, 1)),
         tuple(sorted((*failed, *unique.copies), key=lambda one: one.item.key)),
         ranking.rerank_top_k or depth.max_evidence,
-        _notes(unique.copies, failed),
-        combined_top=top,
-        used_rerank=used,
-        filtered_by_floor=len(failed),
-    )
+        _notes(unique.copies, failed), top, used, len(failed),
+    )  # fmt: skip
 
 
 def _notes(copies: Sequence[Assessed], failed: Sequence[Assessed]) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def test_near_identical_text_is_a_copy_until_switched_off() -> None:
         ({"title": "Lamp review"}, {"title": "Lamp review"}, False),
         ({"title": "Lamp", "body": "It hums"}, {"title": "Lamp", "body": "It hums"}, True),
         ({"title": "Lamp", "body": "It hums"}, {"title": "Lamp", "body": "It buzzes"}, False),
-        ({"title": "Tea time", "body": STORY}, {"title": "On cracked lids", "body": STORY}, False),
+        ({"title": "Tea time", "body": STORY * 9}, {"title": "On lids", "body": STORY * 9}, False),
         ({"title": "Kettle 1", "body": STORY}, {"title": "Kettle 2", "body": STORY}, False),
     ],
 )
@@ -137,6 +137,19 @@ def test_the_same_key_twice_is_no_copy() -> None:
     found = distinct([plain, graded, plain], similarity=92)
 
     assert (found.kept, found.copies) == ((graded,), ())
+
+
+def test_a_real_grade_beats_a_default() -> None:
+    """
+    Of two copies the graded one stays, however low, since a default knows nothing.
+    """
+    items = [
+        assessed("reddit:a", grade=Grade(3, defaulted=True)),
+        assessed("reddit:b", grade=Grade(2)),
+    ]
+    linked = [replace(one, item=replace(one.item, link="https://x.example/y")) for one in items]
+
+    assert keys(distinct(linked, similarity=92).kept) == ["reddit:b"]
 
 
 @pytest.mark.parametrize(
