@@ -39,6 +39,7 @@ from api.services.text import clean
 from api.settings import SourceSettings
 from api.sources import reddit_posts
 from api.sources.commenting import read_each
+from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.reddit_answers import Allowance, TokenRejected, judge
 from api.sources.workers import Workers
@@ -188,6 +189,8 @@ def _client(
     `Config` has none yet; ours sees the bundled defaults instead and puts back what was there.
     """
     root = (settings.reddit_url or "").rstrip("/")
+    session = requests.Session()
+    session.trust_env = not is_loopback(root)
     defaults = configparser.ConfigParser(interpolation=None)
     defaults.read_string(files("praw").joinpath("praw.ini").read_text("utf-8"))
     with _INI:
@@ -206,7 +209,11 @@ def _client(
                 check_for_updates=False,
                 check_for_async=False,
                 requestor_class=_Requestor,
-                requestor_kwargs={"allowance": allowance, "timeout": settings.source_timeout},
+                requestor_kwargs={
+                    "allowance": allowance,
+                    "session": session,
+                    "timeout": settings.source_timeout,
+                },
             )
         finally:
             Config.CONFIG = before

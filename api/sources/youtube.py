@@ -41,6 +41,7 @@ from api.settings import SourceSettings
 from api.sources import youtube_videos
 from api.sources.commenting import LIMITS, read_each
 from api.sources.fields import entries, record, retry_at
+from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first, since
 from api.sources.workers import Workers
 
@@ -201,7 +202,8 @@ def _completed(item: Item, videos: Mapping[str, Mapping[str, Any]], lost: bool) 
 
 def _client(key: str, root: str, seconds: float) -> Any:
     """One pair's service with an `Http` of its own; the description of the API is bundled."""
-    http_client = _Http(timeout=seconds)
+    proxy = None if is_loopback(root) else httplib2.proxy_info_from_environment
+    http_client = _Http(timeout=seconds, proxy_info=proxy)
     http_client.follow_redirects = False  # the key would go along
     return googleapiclient.discovery.build(
         "youtube", "v3", developerKey=key, http=http_client,

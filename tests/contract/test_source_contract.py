@@ -23,9 +23,17 @@ from api.services.schemas import FetchPlan, Outcome
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import HANG, Reply
-from tests.sources.emulators import SECRET, Emulator, RedditEmulator, YouTubeEmulator, found_by, on
+from tests.sources.emulators import (
+    SECRET,
+    AmazonEmulator,
+    Emulator,
+    RedditEmulator,
+    YouTubeEmulator,
+    found_by,
+    on,
+)
 
-EMULATORS: tuple[type[Emulator], ...] = (RedditEmulator, YouTubeEmulator)
+EMULATORS: tuple[type[Emulator], ...] = (RedditEmulator, YouTubeEmulator, AmazonEmulator)
 PLAN = FetchPlan("mug", 5)
 CLIENTS = ("praw", "prawcore", "requests", "googleapiclient", "httplib2", "httpx", "selectolax")
 
@@ -142,9 +150,7 @@ async def test_failure_is_typed_and_forgotten(upstream: Emulator, source: Source
 
 async def test_hung_server_ends_at_the_deadline(upstream: Emulator) -> None:
     """A server that never answers costs the deadline and nothing more."""
-    source = SOURCES[upstream.name](
-        upstream.settings(source_timeout=0.3, LISTENPOST_PROVIDER_TIMEOUT=0.3)
-    )
+    source = SOURCES[upstream.name](upstream.settings(source_timeout=0.3))
     upstream.fault = on("/", HANG)
     began = time.monotonic()
 
@@ -199,6 +205,18 @@ async def test_probe_agrees_with_the_calls(upstream: Emulator, source: Source) -
         await source.fetch(FetchPlan("cup", 5))
 
     assert (await source.probe()).outcome == caught.value.code == "blocked"
+
+
+async def test_proxy_is_not_asked_for_this_machine(
+    upstream: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy in the environment does not stand between a source and a loopback server."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    source = SOURCES[upstream.name](upstream.settings())
+
+    assert len(await found_by(source, 5)) == 5
+    await source.aclose()
 
 
 async def test_cancelling_is_immediate(upstream: Emulator, source: Source) -> None:

@@ -10,6 +10,7 @@ from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from tests.loopback import Asked, Loopback, Reply
+from tests.sources.amazon_site import product_page, result_page, review, tile
 
 Fault = Callable[[Asked], Reply | None]
 SECRET = "s3cr3t-value"
@@ -161,6 +162,39 @@ class YouTubeEmulator(Emulator):
         end = min(start + int(asked.query["maxResults"]), total)
         more = {"nextPageToken": str(end)} if end < total else {}
         return answer([result(number) for number in range(start, end)]) | more
+
+
+class AmazonEmulator(Emulator):
+    """Result pages and product pages."""
+
+    name, search_path, comments_path, page = "amazon", "/s", "/dp/", 16
+
+    def __init__(self, count: int = 40) -> None:
+        super().__init__(count)
+
+    def settings(self, **more: Any) -> SourceSettings:
+        return SourceSettings.model_validate(
+            {"AMAZON_PROVIDER": "html", "AMAZON_URL": self.server.url} | more
+        )
+
+    def comments_of(self, number: int) -> str:
+        return f"/dp/{_asin(number)}"
+
+    def reply(self, asked: Asked) -> Reply:
+        if asked.path.startswith("/dp/"):
+            return Reply(body=product_page(*(review(f"R{n}TESTAAAA") for n in range(3))))
+        if asked.path == "/":
+            return Reply(body="<title>Shop</title>")
+        if asked.query["k"] == "nothing":
+            return Reply(body="<html><body><span>No results for nothing</span></body></html>")
+        start = (int(asked.query.get("page", "1")) - 1) * self.page
+        numbers = range(start, min(start + self.page, self.count))
+        more = numbers.stop < self.count
+        return Reply(body=result_page(*(tile(_asin(n)) for n in numbers), following=more))
+
+
+def _asin(number: int) -> str:
+    return f"B0TEST{number:04}"
 
 
 def listing(children: list[Any], after: str | None = None) -> dict[str, Any]:
