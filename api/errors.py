@@ -3,6 +3,10 @@
     ListenpostError
     ├── UsageError                what was asked makes no sense            invalid_request
     ├── ConfigurationError        a setting is unknown, malformed, missing  configuration
+    ├── StoreUnavailable          the database cannot be used               store_unavailable
+    ├── AccessDenied              no key, or one that is not valid          unauthorized
+    ├── LimitReached              a key's requests, analyses or cost        limit_reached
+    ├── NotFound                  nothing of that id is yours               not_found
     ├── ModelError                a model server gave no usable answer      model_<reason>
     └── SourceError               a source could not be asked
         ├── NotConfigured         its key or provider is not set            not_configured
@@ -40,6 +44,35 @@ class ConfigurationError(ListenpostError):
     """A setting is unknown, malformed or missing; the message names it."""
 
     code, status = "configuration", 500
+
+
+class StoreUnavailable(ListenpostError):
+    """The database cannot be used; the message names `LISTENPOST_DATABASE_URL`, never its password."""
+
+    code, status = "store_unavailable", 503
+
+
+class AccessDenied(ListenpostError):
+    """No API key, or one that is not valid."""
+
+    code, status = "unauthorized", 401
+
+
+class LimitReached(ListenpostError):
+    """A key's limit of requests, analyses or cost is reached; `retry_after` is in seconds."""
+
+    code, status = "limit_reached", 429
+
+    def __init__(self, detail: str, retry_after: int) -> None:
+        """Keep the wait apart from the words."""
+        super().__init__(f"{detail}; try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class NotFound(ListenpostError):
+    """Nothing of that id is the caller's."""
+
+    code, status = "not_found", 404
 
 
 class ModelError(ListenpostError):

@@ -1,0 +1,184 @@
+"""What is remembered between runs, as protocols; `store/` implements them over one database.
+
+Everything a tenant stores is invisible to every other. Times are aware UTC. All methods raise
+`StoreUnavailable` when the database cannot be used, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Literal, Protocol
+
+State = Literal["running", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One analysis as it is stored."""
+
+    id: str
+    tenant: str
+    state: State
+    created_at: datetime
+    query: str
+    report: Mapping[str, Any] | None
+    """The `analyze` object, migrated to today's version; None until it is done."""
+    reason: str | None = None
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which analyses a listing shows."""
+
+    decision: str | None = None
+    source: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of analyses, newest first; `cursor` asks for the next, None after the last."""
+
+    analyses: tuple[Kept, ...]
+    cursor: str | None
+
+
+class Analyses(Protocol):
+    """Analyses of every decision, with their items and verdicts, each item once by key."""
+
+    async def begin(self, tenant: str, analysis_id: str, query: str) -> None:
+        """Note that an analysis is under way in this process."""
+        ...
+
+    async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
+        """Store a finished report under its id, in one transaction; begun or not."""
+        ...
+
+    async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
+        """Note that it ended without a report."""
+        ...
+
+    async def get(self, tenant: str, analysis_id: str) -> Kept | None:
+        """One analysis of this tenant."""
+        ...
+
+    async def listing(
+        self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
+    ) -> Listing:
+        """Newest first.
+
+        Raises:
+            UsageError: the cursor is none of ours.
+        """
+        ...
+
+    async def delete(self, tenant: str, analysis_id: str) -> bool:
+        """Delete it and every item that only it held; False when there is none."""
+        ...
+
+    async def forget(self, keys: Iterable[str]) -> int:
+        """Remove items that their upstream reports deleted, from everything stored."""
+        ...
+
+    async def sweep(self) -> int:
+        """Mark analyses failed whose process is gone; called at start."""
+        ...
+
+
+class Ledger(Protocol):
+    """Countable budgets: a scope (`youtube.search`, `key:ID:analyses`), a day, whole units."""
+
+    async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
+        """Reserve units if they fit; of two processes racing for the last, exactly one wins."""
+        ...
+
+    async def give_back(self, scope: str, day: date, units: int) -> None:
+        """Release reserved units that were not used."""
+        ...
+
+    async def spent(self, scope: str, day: date) -> int:
+        """Units taken so far."""
+        ...
+
+
+class PageCache(Protocol):
+    """Pages by full plan; failures and block pages never get here."""
+
+    async def page(self, key: str, ttl: float) -> str | None:
+        """The stored text, unless it is older than `ttl` seconds."""
+        ...
+
+    async def keep_page(self, key: str, text: str) -> None:
+        """Store or replace it, and drop what is a day old."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key's record; the key itself is shown once and stored hashed."""
+
+    id: str
+    name: str
+    origin: Literal["environment", "store"]
+    created_at: datetime | None
+    revoked: bool = False
+
+
+class KeyRing(Protocol):
+    """API keys that were added at run time."""
+
+    async def add_key(self, name: str, digest: str) -> ApiKey:
+        """Store a key's SHA-256 under a new id.
+
+        Raises:
+            UsageError: the name is taken.
+        """
+        ...
+
+    async def keys(self) -> Sequence[ApiKey]:
+        """All of them, revoked ones too, oldest first."""
+        ...
+
+    async def key_of(self, digest: str) -> ApiKey | None:
+        """The unrevoked key with this digest."""
+        ...
+
+    async def revoke_key(self, key: str) -> bool:
+        """Revoke by id or name; False when there is none."""
+        ...
+
+
+class Sessions(Protocol):
+    """Chat sessions: an opaque JSON text per tenant and session id."""
+
+    async def session(self, tenant: str, session_id: str) -> str | None:
+        """What was last saved."""
+        ...
+
+    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
+        """Save it."""
+        ...
+
+
+class Idempotency(Protocol):
+    """Which request an idempotency key stands for."""
+
+    async def claim(self, tenant: str, key: str, digest: str, analysis_id: str) -> tuple[str, bool]:
+        """The analysis id that owns the key, and whether it is this call's.
+
+        Raises:
+            UsageError: the key was used for a different request.
+        """
+        ...
+
+
+class Store(Analyses, Ledger, PageCache, KeyRing, Sessions, Idempotency, Protocol):
+    """Everything remembered; one object, one database."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        ...
