@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -56,10 +55,9 @@ def root() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting, key or proxy of the developer reaches a test, and neither does a `.env`."""
     for name in list(os.environ):
         if name in variables() or name.startswith(OURS) or name.lower() in PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    yield

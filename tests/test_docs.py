@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,15 @@ PLACE = re.compile(r"`((?:api|docs|scripts|tests|\.ci)/[\w./{},*-]+)`")
 def headings(path: Path) -> list[str]:
     """The headings of a page, without their marks."""
     return re.findall(r"^#{1,6} (.+)$", path.read_text("utf-8"), re.MULTILINE)
+
+
+def sections(path: Path) -> dict[str, set[str]]:
+    """The headings in backticks below each section of a page."""
+    parts = re.split(r"^## (.+)$", path.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return {
+        name: set(re.findall(r"^### `(\w+)`$", text, re.MULTILINE))
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 def anchors(path: Path) -> set[str]:
@@ -81,17 +92,16 @@ def test_the_example_environment_holds_the_defaults(
 
 
 def test_every_error_code_outcome_and_model_reason_has_a_heading(root: Path) -> None:
-    """`docs/errors.md` explains whatever a program may have to tell apart."""
+    """`docs/errors.md` explains, section by section, whatever a program has to tell apart."""
+    kinds = errors_of(errors.ListenpostError)
     reasons = str(errors.ModelError.__doc__).partition("is one of:")[2].strip(" .\n")
-    wanted = {
-        *(kind.code for kind in errors_of(errors.ListenpostError)),
-        *Outcome,
-        *re.split(r",\s+", reasons),
-    }
+    page = sections(root / "docs" / "errors.md")
 
-    found = {heading.strip("`") for heading in headings(root / "docs" / "errors.md")}
-    assert len(wanted) > 25
-    assert wanted - found == set()
+    outcomes = set(Outcome)
+    assert page["Errors"] == {kind.code for kind in kinds} - outcomes
+    assert page["Outcomes"] == outcomes
+    assert page["Reasons"] == set(re.split(r",\s+", reasons))
+    assert {kind.code for kind in errors_of(errors.SourceError)} - {"source_error"} < outcomes
 
 
 def test_every_source_has_a_page(root: Path) -> None:
@@ -150,3 +160,57 @@ def test_the_readme_starts_with_its_two_commands(root: Path) -> None:
     for command in ("scripts/demo", "scripts/test"):
         assert command in first_screen
         assert (root / command).stat().st_mode & 0o111
+
+
+def test_the_thresholds_in_prose_are_those_of_the_code(root: Path) -> None:
+    """Every number in the threshold and decision tables is the setting's default."""
+    page = (root / "docs" / "relevance-scoring.md").read_text("utf-8")
+    known = settings.variables()
+    stated = re.findall(r"^\| [^|]+ \| (off|[\d.]+)[ %]* \| `(\w+)`", page, re.MULTILINE)
+    depths = re.findall(r"^\| (quick|standard|deep) \| (\d) \| (\d) \|$", page, re.MULTILINE)
+
+    assert len(stated) == 7
+    for number, name in stated:
+        group, field = known[name]
+        assert (number if number == "off" else float(number)) == (
+            "off"
+            if group.model_fields[field].default is None
+            else group.model_fields[field].default
+        ), name
+    assert {name: (int(full), int(short)) for name, full, short in depths} == {
+        name: (depth.min_sources_full_report, depth.min_sources_short_report)
+        for name, depth in settings.load().depths.items()
+    }
+
+
+def test_the_rubric_is_the_one_the_grader_reads(root: Path) -> None:
+    """The prompt's five lines stand in the docs, word for word."""
+    prompt = (root / "api" / "judges" / "prompts" / "grades.md").read_text("utf-8")
+    page = (root / "docs" / "relevance-scoring.md").read_text("utf-8")
+    rubric = re.findall(r"^- (\d): (.+)$", prompt, re.MULTILINE)
+
+    assert [score for score, _ in rubric] == ["5", "4", "3", "2", "1"]
+    assert all(f"| {score} | {words} | " in page for score, words in rubric)
+
+
+def test_the_names_that_stayed_are_in_the_code(root: Path) -> None:
+    """What `docs/lineage.md` calls by its old name has that name here."""
+    page = (root / "docs" / "lineage.md").read_text("utf-8")
+    names = re.findall(r"`(\w+)`", page.partition("## Names that stayed")[2])
+    code = "".join(path.read_text("utf-8") for path in (root / "api").rglob("*.py"))
+
+    assert len(names) > 20
+    assert [name for name in names if not re.search(rf"\b{name}\b", code)] == []
+
+
+def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
+    """Every example is valid, and what it imports exists."""
+    for page in pages(root):
+        for code in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+            tree = compile(
+                code, str(page), "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            )
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom):
+                    module = import_module(str(node.module))
+                    assert all(hasattr(module, alias.name) for alias in node.names)

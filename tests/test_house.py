@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.house import check, main
+from house import check, main
 
 HOME = "/ho" + "me/someone/listenpost"
 REGISTRY = "https://py" + "pi.org/simple"
