@@ -1,0 +1,26 @@
+"""Langfuse around the ports: one trace per question with scores, and nothing in the way of a run.
+
+Without keys nothing is imported or sent. docs/langfuse.md tells the tree, the scores and the masks.
+"""
+
+from __future__ import annotations
+
+from api.settings import TracingSettings
+from api.tracing.wrapping import Tracing
+
+__all__ = ["Tracing", "start"]
+
+
+def start(
+    settings: TracingSettings, *, user_id: str | None = None, session_id: str | None = None
+) -> Tracing | None:
+    """Tracing to the Langfuse of the settings, or None when a key is missing.
+
+    Asks the network nothing. It belongs to no event loop, and several may live side by side; one
+    that is dropped without `shutdown` hands over what it has and ends on its own.
+    """
+    if not (settings.langfuse_public_key and settings.langfuse_secret_key):
+        return None
+    from api.tracing.client import Client
+
+    return Tracing.over(Client(settings, user_id, session_id))

@@ -1,0 +1,65 @@
+"""Secrets and e-mail addresses out of everything that is sent: pure functions over any value."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MASKED = "[masked]"
+
+_PATTERNS = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"(?<![A-Za-z0-9])(?:sk|pk)-[A-Za-z0-9_-]{6,}", MASKED),
+        (r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{20,}", MASKED),
+        (r"(?i)\b(bearer[ \t]+)[^\s\"'<>,;]{6,}", rf"\1{MASKED}"),
+        (r"(?i)\b(basic[ \t]+)[a-z0-9+/]{16,}={0,2}", rf"\1{MASKED}"),
+        (r"(?i)([?&;][\w-]{0,24}(?:key|token|secret|password|sig)=)[^&\s\"'<>\\]+", rf"\1{MASKED}"),
+        (r"(?i)(\bhttps?://)[^\s/@\"'<>]{1,256}@", rf"\1{MASKED}@"),
+        (r"(?<![\w.%+-])[\w.%+-]{1,64}@[a-zA-Z0-9-]{1,63}(?:\.[a-zA-Z0-9-]{1,63}){1,8}", MASKED),
+    )
+)
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|[_-])(?:api[_-]?key|secret(?:[_-]key)?|password|authorization|(?:access|refresh)[_-]token)$"
+)
+
+
+def mask(value: Any) -> Any:
+    """The same value with secrets masked in every text, and whole under a name such as `api_key`.
+
+    Text that is JSON stays valid JSON; lone surrogates, which no protobuf can carry, become `?`.
+    """
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return {key: MASKED if _secret(key, one) else mask(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mask(one) for one in value]
+    return value
+
+
+def _secret(name: object, value: object) -> bool:
+    return isinstance(name, str) and bool(value) and _SECRET_NAME.search(name) is not None
+
+
+def _text(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
+    parsed = _parsed(text)
+    if parsed is not None:
+        masked = mask(parsed)
+        return text if masked == parsed else json.dumps(masked)
+    for pattern, replacement in _PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _parsed(text: str) -> Any:
+    """What a JSON object, array or string holds; None for any other text."""
+    if text[:1] not in {"{", "[", '"'}:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,41 @@
+"""Asking Langfuse whether the keys fit, for `listenpost doctor`."""
+
+from __future__ import annotations
+
+import base64
+from http import HTTPStatus
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from api.settings import TracingSettings
+
+_SECONDS = 5.0
+
+
+def probe(settings: TracingSettings) -> tuple[str, str]:
+    """Outcome and detail of one request; blocks."""
+    try:
+        with urlopen(_request(settings), timeout=_SECONDS):  # noqa: S310 - the owner's own setting
+            return "ok", "it answers and takes the keys"
+    except HTTPError as error:
+        error.close()
+        if error.code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            return "refused", "check `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`"
+        return "unreachable", f"HTTP {error.code}; check `LANGFUSE_BASE_URL`"
+    except TimeoutError:
+        return "timed_out", f"no answer within {_SECONDS:g} s"
+    except (OSError, ValueError) as error:
+        reason = type(getattr(error, "reason", error)).__name__
+        return "unreachable", f"{reason}; check `LANGFUSE_BASE_URL`"
+
+
+def basic(settings: TracingSettings) -> str:
+    """The header that carries both keys."""
+    secret = settings.langfuse_secret_key
+    keys = f"{settings.langfuse_public_key}:{secret.get_secret_value() if secret else ''}"
+    return f"Basic {base64.b64encode(keys.encode()).decode()}"
+
+
+def _request(settings: TracingSettings) -> Request:
+    url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/projects"
+    return Request(url, headers={"Authorization": basic(settings)})  # noqa: S310

@@ -1,0 +1,73 @@
+"""What Langfuse and OpenTelemetry say on the log about our traces becomes one warning."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_log = logging.getLogger("api.tracing")
+_quiet: ContextVar[bool] = ContextVar("listenpost_tracing_quiet", default=False)
+_LOGGERS = (
+    "langfuse",
+    "opentelemetry.attributes",
+    "opentelemetry.context",
+    "opentelemetry.exporter.otlp.proto.common._internal",
+    "opentelemetry.exporter.otlp.proto.common._internal.trace_encoder",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk._shared_internal",
+    "opentelemetry.sdk.trace",
+)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing that the libraries log inside reaches the log."""
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+class Notice:
+    """One warning, however often it is given."""
+
+    def __init__(self, host: str) -> None:
+        """`host` is all that is said about the server."""
+        self._host, self._given = host, threading.Lock()
+
+    def __call__(self) -> None:
+        """Say that traces are being lost."""
+        if self._given.acquire(blocking=False):
+            _log.warning("Langfuse at `%s` takes no traces; everything else goes on", self._host)
+
+
+class Hush(logging.Filter):
+    """Drops what the libraries log in our threads and `quiet` blocks; the program's own passes."""
+
+    def __init__(self, notice: Notice) -> None:
+        """`notice` is given when a thread of ours reports an error."""
+        super().__init__()
+        self._notice, self._threads = notice, set[int | None]()
+
+    def cover(self, threads: set[threading.Thread]) -> None:
+        """These threads are ours; from now on their records are dropped."""
+        self._threads = {thread.ident for thread in threads}
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self)
+
+    def lift(self) -> None:
+        """Leave the loggers as they were."""
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record passes."""
+        if record.thread in self._threads:
+            if record.levelno >= logging.ERROR:
+                self._notice()
+            return False
+        return not _quiet.get()

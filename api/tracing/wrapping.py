@@ -1,0 +1,226 @@
+"""Tracing around the ports, so that what they do carries none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from api.services.explaining import Explainer, Explanation, Shortfall
+from api.services.listening import Writer, Written
+from api.services.pipeline import Evidence
+from api.services.ports import Grader, Grades, Judge, Probe, Rewriter, Rewrites, Source
+from api.services.run import Run
+from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question, Usage
+from api.tracing.observing import LangfuseObserver
+
+if TYPE_CHECKING:
+    from api.tracing.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """The observer, the wrappers, and their end."""
+
+    client: Client
+    observer: LangfuseObserver
+
+    @classmethod
+    def over(cls, client: Client) -> Self:
+        """Tracing through this client."""
+        return cls(client, LangfuseObserver(client))
+
+    def source(self, inner: Source) -> Source:
+        """Spans `fetch.<source>` and `comments.<source>`."""
+        return TracedSource(inner, self.client)
+
+    def judge(self, inner: Judge) -> Judge:
+        """Generations `relevance_filter`."""
+        return TracedJudge(inner, self.client)
+
+    def grader(self, inner: Grader) -> Grader:
+        """Generations `grade`."""
+        return TracedGrader(inner, self.client)
+
+    def rewriter(self, inner: Rewriter) -> Rewriter:
+        """Generations `rewrite`."""
+        return TracedRewriter(inner, self.client)
+
+    def explainer(self, inner: Explainer) -> Explainer:
+        """Generations `explain`."""
+        return TracedExplainer(inner, self.client)
+
+    def writer(self, inner: Writer) -> Writer:
+        """The report agent's own spans, which pydantic-ai makes."""
+        return TracedWriter(inner, self.client)
+
+    def probe(self) -> tuple[str, str]:
+        """Outcome and detail of asking Langfuse whether the keys fit; blocks for one request."""
+        return self.client.probe()
+
+    def shutdown(self) -> None:
+        """Hand over what is queued, once; blocks for `trace_flush_timeout` at most."""
+        self.client.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class TracedSource:
+    """Implements `Source`."""
+
+    inner: Source
+    client: Client
+
+    @property
+    def name(self) -> str:
+        """The source's own name."""
+        return self.inner.name
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """See `Source.fetch`."""
+        asked = {"query": plan.query, "limit": plan.limit, "window": plan.window}
+        with self.client.observation(f"fetch.{self.name}", "retriever", input=asked) as span:
+            batch = await self.inner.fetch(plan)
+            told = {"items": len(batch.items), "full": batch.full, "notes": list(batch.notes)}
+            span.update(output=told)
+            return batch
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """See `Source.comments`."""
+        asked = {"items": [item.key for item in items]}
+        with self.client.observation(f"comments.{self.name}", "retriever", input=asked) as span:
+            read = await self.inner.comments(items)
+            count = sum(len(item.comments) for item in read.items)
+            span.update(output={"comments": count, "notes": list(read.notes)})
+            return read
+
+    async def probe(self) -> Probe:
+        """See `Source.probe`."""
+        return await self.inner.probe()
+
+    async def aclose(self) -> None:
+        """See `Source.aclose`."""
+        await self.inner.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class TracedJudge:
+    """Implements `Judge`."""
+
+    inner: Judge
+    client: Client
+
+    @property
+    def name(self) -> str:
+        """The judge's own name."""
+        return self.inner.name
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """See `Judge.judge`."""
+        asked = {**_asked(question, items), "source": source}
+        with self.client.observation(
+            "relevance_filter", "generation", model=self.name, input=asked
+        ) as span:
+            judged = await self.inner.judge(question, items, source)
+            flags = [verdict.relevant for verdict in judged.verdicts]
+            span.update(output=flags, model=judged.model, **_spent(judged.usage))
+            return judged
+
+
+@dataclass(frozen=True, slots=True)
+class TracedGrader:
+    """Implements `Grader`."""
+
+    inner: Grader
+    client: Client
+
+    async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
+        """See `Grader.grade`."""
+        with self.client.observation(
+            "grade", "generation", model=_model(self.inner), input=_asked(question, items)
+        ) as span:
+            graded = await self.inner.grade(question, items)
+            scores = [None if grade.defaulted else grade.score for grade in graded.grades]
+            span.update(output=scores, model=graded.model or None, **_spent(graded.usage))
+            if missing := scores.count(None):
+                span.update(level="WARNING", status_message=f"{missing} grades defaulted")
+            return graded
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRewriter:
+    """Implements `Rewriter`."""
+
+    inner: Rewriter
+    client: Client
+
+    async def rewrite(
+        self, question: Question, variants: int, gaps: Sequence[str] = ()
+    ) -> Rewrites:
+        """See `Rewriter.rewrite`."""
+        asked = {"question": question.text, "variants": variants, "gaps": list(gaps)}
+        with self.client.observation(
+            "rewrite", "generation", model=_model(self.inner), input=asked
+        ) as span:
+            found = await self.inner.rewrite(question, variants, gaps)
+            span.update(output=list(found.queries), **_spent(found.usage))
+            return found
+
+
+@dataclass(frozen=True, slots=True)
+class TracedExplainer:
+    """Implements `Explainer`."""
+
+    inner: Explainer
+    client: Client
+
+    async def explain(self, shortfall: Shortfall) -> Explanation:
+        """See `Explainer.explain`."""
+        asked = {
+            "question": shortfall.question.text,
+            "queries": list(shortfall.queries),
+            "coverage": list(shortfall.coverage),
+            "dropped": len(shortfall.dropped),
+        }
+        with self.client.observation(
+            "explain", "generation", model=_model(self.inner), input=asked
+        ) as span:
+            told = await self.inner.explain(shortfall)
+            output = {"text": told.text, "suggestions": list(told.suggestions)}
+            span.update(output=output, **_spent(told.usage))
+            return told
+
+
+@dataclass(frozen=True, slots=True)
+class TracedWriter:
+    """Implements `Writer`; without it a process would import pydantic-ai before it has a report."""
+
+    inner: Writer
+    client: Client
+
+    async def write(self, run: Run, evidence: Evidence) -> Written:
+        """See `Writer.write`."""
+        self.client.instrument()
+        return await self.inner.write(run, evidence)
+
+
+def _asked(question: Question, items: Sequence[Item]) -> dict[str, Any]:
+    return {
+        "question": question.text,
+        "about": question.about or None,
+        "count": len(items),
+        "titles": [item.title for item in items],
+    }
+
+
+def _spent(usage: Usage) -> dict[str, Any]:
+    """Tokens and cost; an unknown cost is left out, not zero."""
+    total = usage.input_tokens + usage.output_tokens
+    tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "total": total}
+    cost = {} if usage.usd is None else {"cost_details": {"total": usage.usd}}
+    return {"usage_details": tokens, **cost}
+
+
+def _model(judge: object) -> str | None:
+    """The model of a judge that names one."""
+    name = getattr(judge, "model", None)
+    return name if isinstance(name, str) else None

@@ -1,0 +1,217 @@
+"""A Langfuse that refuses, hangs, dawdles or rejects costs a run nothing and the exit little."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import pytest
+
+from api.services.ports import Facts
+from api.services.schemas import Question
+from api.tracing import Tracing, start
+from api.tracing.closing import Closer
+from tests.tracing.collector import TRACES, Collector, settings_for
+from tests.tracing.fakes import EvenJudge, ShopSource, run
+
+PROGRAM = """
+import asyncio, sys, time
+from api.tracing import start
+from tests.tracing.collector import settings_for
+from tests.tracing.fakes import EvenJudge, ShopSource, run
+
+tracings = [start(settings_for(sys.argv[1])) for _ in range(int(sys.argv[2]))]
+for tracing in tracings:
+    source, judge = tracing.source(ShopSource()), tracing.judge(EvenJudge())
+    began = time.monotonic()
+    for _ in range(int(sys.argv[4])):
+        asyncio.run(run(tracing.observer, [source], judge))
+    assert time.monotonic() - began < 10
+if sys.argv[3] == "shutdown":
+    tracings[0].shutdown()
+    tracings[0].shutdown()
+print(time.monotonic())
+"""
+ROOT = Path(__file__).parents[2]
+
+
+def exit_of(url: str, tracings: int = 1, last: str = "exit", runs: int = 20) -> tuple[float, str]:
+    """Seconds from a program's last line to its end, and what it said on stderr."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, url, str(tracings), last, str(runs)],
+        env=environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    took = time.monotonic() - float(done.stdout)
+    assert took < time.monotonic() - began
+    return took, done.stderr
+
+
+def free_port() -> int:
+    """A port where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("tracings", [1, 3])
+def test_exit_with_a_hung_server(langfuse: Collector, tracings: int) -> None:
+    """A server that never answers delays the exit by 3 s at most, with one tracing or three."""
+    langfuse.delay = 60
+
+    took, said = exit_of(langfuse.url, tracings)
+
+    assert took < 3
+    _at_most_one_warning_each(said, tracings)
+    assert "takes no traces" in said
+
+
+def test_exit_with_a_slow_server(langfuse: Collector) -> None:
+    """A server that takes 2 s to answer gets everything, and the exit does not wait for more."""
+    langfuse.delay = 2
+
+    took, said = exit_of(langfuse.url, runs=1)
+
+    assert took < 3
+    _at_most_one_warning_each(said, 1)
+    assert langfuse.one("analyze")
+    assert {"decision", "upstream_calls"} <= set(langfuse.scored())
+
+
+@pytest.mark.parametrize("last", ["exit", "shutdown"])
+def test_exit_with_a_closed_port(last: str) -> None:
+    """A refused connection is one warning, and the exit does not wait again after a shutdown."""
+    took, said = exit_of(f"http://127.0.0.1:{free_port()}", last=last)
+
+    assert took < 3
+    _at_most_one_warning_each(said, 1)
+    assert "takes no traces" in said
+
+
+def test_exit_hands_over(langfuse: Collector) -> None:
+    """Without any shutdown the exit hands over every span and score, quickly and in silence."""
+    took, said = exit_of(langfuse.url)
+
+    assert took < 1.5
+    assert said == ""
+    assert len(langfuse.named("analyze")) == 20
+    assert len([score for score in langfuse.scores if score["name"] == "decision"]) == 20
+
+
+async def test_no_request_on_the_path(langfuse: Collector, tracing: Tracing) -> None:
+    """No run waits for a server that hangs, and only the shutdown sends the last spans."""
+    langfuse.delay = 60
+    judge, source = tracing.judge(EvenJudge()), tracing.source(ShopSource())
+
+    slowest = 0.0
+    for _ in range(50):
+        began = time.monotonic()
+        await run(tracing.observer, [source], judge)
+        slowest = max(slowest, time.monotonic() - began)
+    tracing.shutdown()
+
+    assert slowest < 2, "a request to this server takes 5 s"
+    assert TRACES in langfuse.requests
+
+
+@pytest.mark.parametrize("status", [401, 404, 500, 503])
+async def test_errors_are_one_warning(
+    langfuse: Collector, tracing: Tracing, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that rejects everything is one warning without a key, and the run is the same."""
+    langfuse.status = status
+
+    found = await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    assert len(found[0].kept) == 4
+    assert [(record.name, record.levelname) for record in caplog.records] == [
+        ("api.tracing", "WARNING")
+    ]
+    assert "127.0.0.1" in caplog.text
+    assert "lf-" not in caplog.text
+
+
+async def test_full_queue(langfuse: Collector, caplog: pytest.LogCaptureFixture) -> None:
+    """More spans than the queue holds are dropped without a word from the libraries."""
+    langfuse.delay = 60
+    made = start(settings_for(langfuse.url, trace_flush_timeout=0.1))
+    assert made is not None
+
+    for _ in range(4000):
+        with made.observer.analysis("analyze", Question("q")):
+            pass
+    made.shutdown()
+    langfuse.over.set()
+
+    assert {record.name for record in caplog.records} == {"api.tracing"}
+    assert len(caplog.records) == 1
+
+
+async def test_others_may_still_speak(tracing: Tracing, caplog: pytest.LogCaptureFixture) -> None:
+    """What the program's own OpenTelemetry and Langfuse log is not swallowed."""
+    with tracing.observer.analysis("analyze", Question("q")):
+        for name in ("langfuse", "opentelemetry.sdk._shared_internal"):
+            logging.getLogger(name).warning("theirs")
+
+    assert [record.message for record in caplog.records] == ["theirs", "theirs"]
+
+
+async def test_same_key_twice(langfuse: Collector) -> None:
+    """Two tracings with the same keys do not share an end: the second outlives the first."""
+    settings = settings_for(langfuse.url)
+    first, second = start(settings), start(settings)
+    assert first is not None
+    assert second is not None
+
+    first.shutdown()
+    with second.observer.analysis("analyze", Question("q")) as span:
+        span.record(Facts("clarify", 0, 0, 0.0))
+    second.shutdown()
+
+    assert len(langfuse.named("analyze")) == 1
+    assert langfuse.scored()["decision"] == ("CATEGORICAL", "clarify")
+
+
+async def test_dropped_tracing(langfuse: Collector) -> None:
+    """A tracing that nobody holds any longer hands over what it has and ends its threads."""
+    before = {thread for thread in threading.enumerate() if isinstance(thread, Closer)}
+    made = start(settings_for(langfuse.url))
+    assert made is not None
+    (closer,) = {one for one in threading.enumerate() if isinstance(one, Closer)} - before
+    with made.observer.analysis("analyze", Question("q")):
+        pass
+
+    gone = weakref.ref(made.client)
+    del made
+    gc.collect()
+    closer.join(10)
+
+    assert gone() is None
+    assert not closer.is_alive()
+    assert len(langfuse.named("analyze")) == 1
+
+
+async def test_after_the_end(langfuse: Collector, tracing: Tracing) -> None:
+    """A run after the shutdown works, and says nothing."""
+    tracing.shutdown()
+
+    found = await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+
+    assert len(found[0].kept) == 4
+    assert langfuse.requests == []
+
+
+def _at_most_one_warning_each(said: str, tracings: int) -> None:
+    lines = said.splitlines()
+    assert len(lines) <= tracings, said
+    assert "lf-" not in said

@@ -1,0 +1,165 @@
+"""Beginning to trace: what it needs, what it imports, and what the other wrappers write."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+from api.errors import ModelError
+from api.services.explaining import Explanation, Shortfall
+from api.services.ports import Grades, Rewrites
+from api.services.schemas import Grade, Item, Question, Usage
+from api.settings import TracingSettings
+from api.tracing import Tracing, start
+from tests.tracing.collector import Collector, settings_for
+from tests.tracing.test_server_trouble import free_port
+
+ITEMS = [Item(key=f"reddit:{n}", id=str(n), source="reddit", title=f"Post {n}") for n in range(3)]
+
+
+@pytest.mark.parametrize("missing", ["langfuse_public_key", "langfuse_secret_key"])
+def test_no_keys(missing: str) -> None:
+    """With one key missing there is no tracing."""
+    settings = settings_for("http://127.0.0.1").model_copy(update={missing: None})
+    assert start(settings) is None
+
+
+def test_imports() -> None:
+    """Without keys neither langfuse nor OpenTelemetry nor pydantic-ai is imported."""
+    program = (
+        "import sys; from api.tracing import start; from api.settings import TracingSettings;"
+        "assert start(TracingSettings()) is None;"
+        "print(*{'langfuse', 'opentelemetry', 'pydantic_ai', 'openai'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={}
+    )
+    assert done.stdout == "\n"
+
+
+def test_agents_are_not_imported(langfuse: Collector) -> None:
+    """With keys, a run without an agent does not import pydantic-ai."""
+    program = (
+        "import sys; from api.tracing import start; from api.settings import TracingSettings;"
+        "from api.services.schemas import Question; made = start(TracingSettings())\n"
+        "with made.observer.analysis('fetch', Question('q')): pass\n"
+        "print('langfuse' in sys.modules, 'pydantic_ai' in sys.modules)"
+    )
+    keys = {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env={**keys, "LANGFUSE_BASE_URL": langfuse.url},
+    )  # fmt: skip
+    assert done.stdout == "True False\n"
+    assert langfuse.one("fetch").told("type") == "span"
+
+
+def test_nothing_global(langfuse: Collector) -> None:
+    """The process keeps its tracer provider, and a span of its own is no parent of ours."""
+    before = trace.get_tracer_provider()
+    made = start(settings_for(langfuse.url))
+    assert made is not None
+    with (
+        TracerProvider(shutdown_on_exit=False).get_tracer("host").start_as_current_span("request"),
+        made.observer.analysis("analyze", Question("q")),
+    ):
+        pass
+    made.shutdown()
+
+    assert trace.get_tracer_provider() is before
+    assert langfuse.path(langfuse.one("analyze")) == "analyze"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(200, "ok"), (401, "refused"), (403, "refused"), (500, "unreachable")]
+)
+def test_probe(langfuse: Collector, tracing: Tracing, status: int, outcome: str) -> None:
+    """Asking whether the keys fit tells a wrong key from a server that is not well."""
+    langfuse.status = status
+    found, detail = tracing.probe()
+    assert found == outcome
+    assert "lf-" not in detail
+
+
+@pytest.mark.parametrize("url", [f"http://127.0.0.1:{free_port()}", "no url"])
+def test_probe_of_nobody(url: str) -> None:
+    """Where nobody answers the variable to check is named."""
+    made = start(settings_for(url))
+    assert made is not None
+    outcome, detail = made.probe()
+    made.shutdown()
+    assert outcome == "unreachable"
+    assert "LANGFUSE_BASE_URL" in detail
+
+
+@dataclass
+class Model:
+    """Grades, rewrites and explains at a fixed price."""
+
+    model: str = "gpt-4o-mini"
+    usage: Usage = Usage(20, 2, None)
+
+    async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
+        grades = (Grade(5), Grade(3, defaulted=True), Grade(1))
+        return Grades(grades, self.usage, "gpt-4o-mini-x")
+
+    async def rewrite(
+        self, question: Question, variants: int, gaps: Sequence[str] = ()
+    ) -> Rewrites:
+        return Rewrites((question.text, "plaud note pin"), self.usage)
+
+    async def explain(self, shortfall: Shortfall) -> Explanation:
+        if shortfall.dropped:
+            raise ModelError("refused")
+        return Explanation("Nothing there.", ("plaud review",), self.usage)
+
+
+async def test_other_generations(langfuse: Collector, tracing: Tracing) -> None:
+    """Grading, rewriting and explaining are generations; an unknown price is no price."""
+    question, model = Question("plaud"), Model()
+    with tracing.observer.analysis("analyze", question):
+        await tracing.grader(model).grade(question, ITEMS)
+        await tracing.rewriter(model).rewrite(question, 2, ["a gap"])
+        await tracing.explainer(model).explain(Shortfall(question, ("plaud",), ("reddit: empty",)))
+        with pytest.raises(ModelError):
+            await tracing.explainer(model).explain(
+                Shortfall(question, ("plaud",), (), (("title", "why"),))
+            )
+    tracing.shutdown()
+
+    grade, rewrite = langfuse.one("grade"), langfuse.one("rewrite")
+    assert grade.told("output") == [5, None, 1]
+    assert grade.told("status_message") == "1 grades defaulted"
+    assert grade.told("model.name") == "gpt-4o-mini-x"
+    assert rewrite.told("output") == ["plaud", "plaud note pin"]
+    assert rewrite.told("model.name") == "gpt-4o-mini"
+    told = [one.told("status_message") for one in langfuse.named("explain")]
+    assert told == [None, "refused"]
+    for span in (grade, rewrite, langfuse.named("explain")[0]):
+        assert span.told("type") == "generation"
+        assert span.told("usage_details")["total"] == 22
+        assert "langfuse.observation.cost_details" not in span.attributes
+
+
+async def test_filter_without_a_question(langfuse: Collector, tracing: Tracing) -> None:
+    """A judge that is asked outside any question makes a trace of its own, with its person."""
+    from tests.tracing.fakes import EvenJudge
+
+    await tracing.judge(EvenJudge()).judge(Question("plaud"), ITEMS, "reddit")
+    tracing.shutdown()
+
+    span = langfuse.one("relevance_filter")
+    assert span.parent == ""
+    assert span.attributes["user.id"] == "ada"
+
+
+def test_settings_without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both keys are what switches tracing on."""
+    monkeypatch.delenv("LANGFUSE_PUBLIC_KEY", raising=False)
+    assert start(TracingSettings()) is None

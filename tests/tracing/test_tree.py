@@ -1,0 +1,208 @@
+"""The tree of one run, its scores and what each observation carries."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from api.errors import ModelError, QuotaExhausted
+from api.services.schemas import Question
+from api.tracing import Tracing
+from tests.tracing.collector import Collector
+from tests.tracing.fakes import EvenJudge, ShopSource, run
+
+
+async def test_one_tree(langfuse: Collector, tracing: Tracing) -> None:
+    """One run of three sources is one trace, a span made in a source's thread included."""
+
+    def within() -> None:
+        with tracing.client.observation("page", "span"):
+            pass
+
+    names = ("reddit", "youtube", "amazon")
+    sources = [tracing.source(ShopSource(name, within)) for name in names]
+
+    await run(tracing.observer, sources, tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    assert len({span.trace for span in langfuse.spans}) == 1
+    assert sorted(langfuse.path(span) for span in langfuse.spans) == sorted(
+        ["analyze"]
+        + [f"analyze > gather.{name}" for name in names]
+        + [f"analyze > gather.{name} > comments.{name}" for name in names]
+        + [f"analyze > gather.{name} > fetch.{name}" for name in names] * 2
+        + [f"analyze > gather.{name} > fetch.{name} > page" for name in names] * 2
+        + [f"analyze > gather.{name} > relevance_filter" for name in names] * 2
+    )
+
+
+async def test_types_and_values(langfuse: Collector, tracing: Tracing) -> None:
+    """Each observation has its type, its input and its output."""
+    source = tracing.source(ShopSource())
+
+    await run(tracing.observer, [source], tracing.judge(EvenJudge()), Question("plaud", "recorder"))
+    tracing.shutdown()
+
+    root = langfuse.one("analyze")
+    assert root.told("type") == "agent"
+    assert root.told("input") == {"question": "plaud", "about": "recorder"}
+    assert root.told("output")["answer"] == {"summary": "fine"}
+    assert root.told("output")["decision"] == "full_report"
+    gathered = langfuse.one("gather.reddit")
+    assert gathered.told("output")["kept"] == [f"reddit:{n}" for n in (0, 3, 6, 9)]
+    assert gathered.told("output")["upstream_calls"] == 6
+    first, second = langfuse.named("fetch.reddit")
+    assert first.told("type") == "retriever"
+    assert first.told("input") == {"query": "plaud", "limit": 5, "window": "all"}
+    assert second.told("output") == {"items": 10, "full": False, "notes": []}
+    assert langfuse.one("comments.reddit").told("output")["comments"] == 4
+
+
+async def test_generation(langfuse: Collector, tracing: Tracing) -> None:
+    """The filter's generation carries model, tokens, cost, titles and booleans."""
+    await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    first, second = langfuse.named("relevance_filter")
+    assert first.told("type") == "generation"
+    assert first.told("model.name") == "gpt-4o-mini-2024-07-18"
+    assert first.told("usage_details") == {"input": 100, "output": 10, "total": 110}
+    assert first.told("cost_details") == {"total": 0.0002}
+    assert first.told("output") == [True, False, False, True, False]
+    assert second.told("input")["titles"] == [f"Post {number}" for number in range(5, 10)]
+    assert second.told("input")["count"] == 5
+    costly = [span for span in langfuse.spans if span.told("cost_details")]
+    assert costly == [first, second]
+
+
+async def test_scores(langfuse: Collector, tracing: Tracing) -> None:
+    """Scores carry their types: a source's on its span, the question's on the trace, once each."""
+    sources = [tracing.source(ShopSource(name)) for name in ("reddit", "youtube")]
+
+    await run(tracing.observer, sources, tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    both = {
+        "relevance_yield": ("NUMERIC", 0.4),
+        "refetched": ("BOOLEAN", 1.0),
+        "fail_open": ("BOOLEAN", 0.0),
+    }
+    for name in ("reddit", "youtube"):
+        found = langfuse.scored(langfuse.one(f"gather.{name}"))
+        assert found == {**both, "refetch_gain": ("NUMERIC", 2.0)}
+    assert langfuse.scored() == {
+        **both,
+        "refetch_gain": ("NUMERIC", 4.0),
+        "decision": ("CATEGORICAL", "full_report"),
+        "items_kept": ("NUMERIC", 8.0),
+        "upstream_calls": ("NUMERIC", 12.0),
+    }
+    assert {score["traceId"] for score in langfuse.scores} == {langfuse.one("analyze").trace}
+
+
+async def test_degraded(langfuse: Collector, tracing: Tracing) -> None:
+    """A failed judge leaves its reason, and no yield that a mean could count."""
+    judge = tracing.judge(EvenJudge(fails=ModelError("timeout", "secret detail")))
+
+    await run(tracing.observer, [tracing.source(ShopSource())], judge)
+    tracing.shutdown()
+
+    generation, gathered = langfuse.one("relevance_filter"), langfuse.one("gather.reddit")
+    assert (generation.told("level"), generation.told("status_message")) == ("ERROR", "timeout")
+    assert gathered.told("level") == "WARNING"
+    assert langfuse.scored(gathered) == {
+        "refetched": ("BOOLEAN", 0.0),
+        "refetch_gain": ("NUMERIC", 0.0),
+        "fail_open": ("BOOLEAN", 1.0),
+        "fail_open_reason": ("CATEGORICAL", "timeout"),
+    }
+    assert "relevance_yield" not in langfuse.scored()
+    comments = [score.get("comment") for score in langfuse.scores if score["name"] == "fail_open"]
+    assert comments == ["timeout", "timeout"]
+
+
+async def test_source_failure(langfuse: Collector, tracing: Tracing) -> None:
+    """A source that could not be asked ends as an error and enters no rate."""
+    source = tracing.source(ShopSource("youtube", fails=QuotaExhausted("youtube")))
+
+    await run(tracing.observer, [source], tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    for name in ("fetch.youtube", "gather.youtube"):
+        span = langfuse.one(name)
+        found = (span.told("level"), span.told("status_message"))
+        assert found == ("ERROR", "quota_exhausted")
+    assert set(langfuse.scored()) == {"decision", "items_kept", "upstream_calls"}
+    assert langfuse.scored(langfuse.one("gather.youtube")) == {}
+
+
+async def test_user_and_session(langfuse: Collector, tracing: Tracing) -> None:
+    """User and session stand on every span."""
+    await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    people = {(one.attributes["user.id"], one.attributes["session.id"]) for one in langfuse.spans}
+    assert people == {("ada", "s-1")}
+    assert {span.attributes["langfuse.trace.name"] for span in langfuse.spans} == {"analyze"}
+
+
+async def test_two_at_once(langfuse: Collector, tracing: Tracing) -> None:
+    """Two questions at the same time are two traces that share nothing."""
+    judge = tracing.judge(EvenJudge())
+    sources = [tracing.source(ShopSource(name)) for name in ("reddit", "youtube")]
+
+    await asyncio.gather(
+        run(tracing.observer, [sources[0]], judge, Question("plaud")),
+        run(tracing.observer, [sources[1]], judge, Question("oura")),
+    )
+    tracing.shutdown()
+
+    traces = {root.trace: root.told("input")["question"] for root in langfuse.named("analyze")}
+    assert sorted(traces.values()) == ["oura", "plaud"]
+    for span in langfuse.spans:
+        if span.name.endswith(("reddit", "youtube")):
+            assert traces[span.trace] == ("plaud" if "reddit" in span.name else "oura")
+    whole = [score for score in langfuse.scores if score["name"] == "decision"]
+    assert {score["traceId"] for score in whole} == set(traces)
+
+
+async def test_trace_id(tracing: Tracing, langfuse: Collector) -> None:
+    """The trace id is known inside a question, and nowhere else."""
+    assert tracing.observer.trace_id is None
+    with tracing.observer.analysis("analyze", Question("plaud")):
+        inside = tracing.observer.trace_id
+    assert tracing.observer.trace_id is None
+    tracing.shutdown()
+
+    assert inside == langfuse.one("analyze").trace
+
+
+async def test_cancelled(langfuse: Collector, tracing: Tracing) -> None:
+    """A cancelled run closes its spans and says so, without scores."""
+    hanging = asyncio.Event()
+    source = tracing.source(ShopSource(hangs=hanging))
+    task = asyncio.create_task(run(tracing.observer, [source], EvenJudge()))
+    await hanging.wait()
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    tracing.shutdown()
+
+    assert {span.name for span in langfuse.spans} == {"analyze", "gather.reddit", "fetch.reddit"}
+    for span in langfuse.spans:
+        assert (span.told("level"), span.told("status_message")) == ("WARNING", "cancelled")
+    assert langfuse.scores == []
+
+
+async def test_where_it_goes(langfuse: Collector, tracing: Tracing) -> None:
+    """Traces and scores go to the configured server with both keys, and to the environment."""
+    await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    (sent,) = langfuse.authorizations
+    assert sent.startswith("Basic pk-lf-test-")
+    assert sent.endswith(":sk-lf-0123456789abcdef")
+    assert {span.resource["langfuse.environment"] for span in langfuse.spans} == {"default"}
+    assert {score["environment"] for score in langfuse.scores} == {"default"}
