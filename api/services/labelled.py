@@ -1,0 +1,197 @@
+"""Labelled queries: lines of JSON as values, or a typed error that names the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated, Any
+
+import regex
+from pydantic import BaseModel, Field, StrictBool, ValidationError
+
+from api.errors import UsageError
+from api.services.schemas import Item
+from api.services.text import clean, cut, fold, one_line
+
+BODY = 200
+"""Characters of a body that a judge sees."""
+_SHAPE = (
+    'one object a line: {"query": "...", "source_hint": "reddit", '
+    '"items": [{"title": "...", "body": "...", "relevant": true}]}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledItem:
+    """A text with what a person said about it."""
+
+    title: str
+    body: str
+    relevant: bool
+    grade: int | None = None
+    """1 to 5, where the label has degrees."""
+    mention: bool = False
+    """A word of the query is in the text; not a label, a slice to report on."""
+    kind: str = ""
+    """Why it is (not) relevant, in a word, for example `competitor`."""
+    language: str = ""
+    """As given, else a guess: `en`, `es`, `zh`, ... or `other`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledQuery:
+    """A query and the items that were judged for it by people."""
+
+    query: str
+    source: str
+    items: tuple[LabelledItem, ...]
+    family: str = ""
+    """The kind of query; reported apart."""
+    about: str = ""
+
+    def shown(self) -> tuple[Item, ...]:
+        """The items as a judge sees them, without their labels."""
+        return tuple(
+            Item(
+                key=f"{self.source}:{number}",
+                id=str(number),
+                source=self.source,
+                title=item.title,
+                body=item.body,
+            )
+            for number, item in enumerate(self.items)
+        )
+
+
+class _Item(BaseModel):
+    title: Any = None
+    body: Any = None
+    relevant: StrictBool
+    grade: Annotated[int, Field(ge=1, le=5)] | None = None
+    mention: StrictBool | None = None
+    neg_kind: str | None = None
+    kind: str | None = None
+    language: str | None = None
+
+
+class _Line(BaseModel):
+    query: Annotated[str, Field(min_length=1)]
+    source_hint: Annotated[str, Field(min_length=1)]
+    family: str = ""
+    about: str = ""
+    items: Annotated[list[_Item], Field(min_length=1)]
+
+
+def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
+    """Labelled queries out of JSON lines; blank lines are skipped.
+
+    Raises:
+        UsageError: a line is malformed (file, line number, field, remedy), or there is none.
+    """
+    found = [_query(line, f"`{name}` line {n}") for n, line in enumerate(lines, 1) if line.strip()]
+    if not found:
+        raise UsageError(f"`{name}` holds no labelled query; write {_SHAPE}")
+    return found
+
+
+def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
+    """Every query as two: one whose items are all relevant, one without a single relevant item."""
+    return [
+        replace(query, items=items)
+        for query in queries
+        for truth in (True, False)
+        if (items := tuple(item for item in query.items if item.relevant is truth))
+    ]
+
+
+def labelled(query: LabelledQuery, items: Iterable[LabelledItem]) -> LabelledQuery:
+    """The query with these items, cut to what a judge sees, mention and language filled in."""
+    return replace(query, items=tuple(_finished(query.query, item) for item in items))
+
+
+def _query(line: str, where: str) -> LabelledQuery:
+    try:
+        read = _Line.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        field = ".".join(map(str, first["loc"])) or "line"
+        raise UsageError(f"{where}: `{field}`: {first['msg']}; write {_SHAPE}") from None
+    query = LabelledQuery(
+        one_line(clean(read.query)), read.source_hint, (), read.family, one_line(clean(read.about))
+    )
+    made = labelled(query, _items(read.items))
+    given = (item.mention for item in read.items)
+    return replace(
+        made,
+        items=tuple(
+            item if mention is None else replace(item, mention=mention)
+            for item, mention in zip(made.items, given, strict=True)
+        ),
+    )
+
+
+def _items(items: Iterable[_Item]) -> Iterator[LabelledItem]:
+    for item in items:
+        yield LabelledItem(
+            clean(item.title),
+            clean(item.body),
+            item.relevant,
+            item.grade,
+            kind=item.kind or item.neg_kind or "",
+            language=item.language or "",
+        )
+
+
+def _finished(query: str, item: LabelledItem) -> LabelledItem:
+    body = cut(item.body, BODY)
+    text = f"{item.title}\n{body}"
+    return replace(
+        item, body=body, mention=mentions(query, text), language=item.language or language_of(text)
+    )
+
+
+_WORD = regex.compile(r"[\p{L}\p{N}]+")
+_BOUNDLESS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
+
+
+def mentions(query: str, text: str) -> bool:
+    """Whether a word of the query is in the text, case and accents aside."""
+    folded = fold(text)
+    words = set(_WORD.findall(folded))
+    return any(
+        word in folded if _BOUNDLESS.search(word) else word in words
+        for word in _WORD.findall(fold(query))
+    )
+
+
+_SCRIPTS = {
+    "ja": r"[\p{Hiragana}\p{Katakana}]", "ko": r"\p{Hangul}", "zh": r"\p{Han}", "ar": r"\p{Arabic}",
+    "ru": r"\p{Cyrillic}", "el": r"\p{Greek}", "he": r"\p{Hebrew}", "th": r"\p{Thai}",
+}  # fmt: skip
+_COMMON = {
+    "en": "the and to of is it in this for that with you my on are was not have but be we an at so",
+    "es": "el la los las de que y en un una por con para del se es no su al lo mas muy como",
+    "pt": "o a os as de que e em um uma por com para do da no na se nao mais muito como foi",
+    "it": "il la gli le di che e in un una per con del della si non piu come sono nel alla",
+    "fr": "le la les de des que et en un une pour avec du au est pas je ce qui sur dans vous",
+    "de": "der die das und ist nicht ich ein eine mit von auf den zu es fur im dem sich auch",
+}
+
+
+@cache
+def _languages() -> tuple[dict[str, regex.Pattern[str]], dict[str, frozenset[str]]]:
+    scripts = {name: regex.compile(pattern) for name, pattern in _SCRIPTS.items()}
+    return scripts, {name: frozenset(words.split()) for name, words in _COMMON.items()}
+
+
+def language_of(text: str) -> str:
+    """A guess from script and common words, good enough to slice a table; `other` when unsure."""
+    scripts, common = _languages()
+    for name, script in scripts.items():
+        if len(script.findall(text)) * 5 > len(text):
+            return name
+    words = _WORD.findall(fold(text))
+    hits = sorted(((sum(w in known for w in words), name) for name, known in common.items()))
+    (second, _), (most, name) = hits[-2:]
+    return name if most > second else "other"

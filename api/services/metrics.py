@@ -1,0 +1,205 @@
+"""Numbers about verdicts: pure functions over counts that add up, so that a resample is a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from random import Random
+from statistics import quantiles
+from typing import TypeVar
+
+BINS = 10
+"""Equal widths of probability in which calibration is counted."""
+RESAMPLES = 1000
+SEED = 20
+Tally = tuple[float, ...]
+"""Counts of one or more pages; see `tally` for the columns."""
+Measures = dict[str, float | None]
+"""A measure is None where it is not defined, for example precision when nothing was kept."""
+Interval = tuple[float, float]
+T = TypeVar("T")
+_PLAIN = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One verdict beside its label."""
+
+    truth: bool
+    relevant: bool
+    probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Verdicts against labels, counted."""
+
+    tp: float = 0
+    fp: float = 0
+    fn: float = 0
+    tn: float = 0
+
+    @property
+    def n(self) -> float:
+        """Verdicts counted."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the kept that is relevant."""
+        return _share(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the relevant that is kept."""
+        return _share(self.tp, self.tp + self.fn)
+
+    @property
+    def kept_irrelevant(self) -> float | None:
+        """Share of the irrelevant that is kept all the same."""
+        return _share(self.fp, self.fp + self.tn)
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall."""
+        return _share(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+
+    @property
+    def balanced_accuracy(self) -> float | None:
+        """Mean of the shares of both classes that were judged right."""
+        recall, kept = self.recall, self.kept_irrelevant
+        return None if recall is None or kept is None else (recall + 1 - kept) / 2
+
+    @property
+    def mcc(self) -> float | None:
+        """Matthews correlation; 0 when all verdicts are the same, None when all labels are."""
+        tp, fp, fn, tn = self.tp, self.fp, self.fn, self.tn
+        if not (tp + fn and fp + tn):
+            return None
+        scale = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        return (tp * tn - fp * fn) / scale if scale else 0.0
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa of verdicts and labels."""
+        n = self.n
+        if not n:
+            return None
+        agreed = (self.tp + self.tn) / n
+        kept, relevant = (self.tp + self.fp) / n, (self.tp + self.fn) / n
+        chance = kept * relevant + (1 - kept) * (1 - relevant)
+        return None if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def tally(answers: Sequence[Answer], min_yield: float = 0.5) -> Tally:
+    """Count one page: its verdicts, its yield, its refetch decision and its calibration bins.
+
+    Columns: tp, fp, fn, tn, pages, absolute yield error, refetch decisions right, verdicts with a
+    probability, their squared errors; then per bin verdicts, sum of probabilities, relevant ones.
+    """
+    if not answers:
+        return (0.0,) * (_PLAIN + 3 * BINS)
+    counts = [0.0, 0.0, 0.0, 0.0]
+    squared, bins = 0.0, [0.0] * (3 * BINS)
+    for answer in answers:
+        counts[_cell(answer)] += 1
+        if (p := answer.probability) is not None:
+            at = 3 * min(int(p * BINS), BINS - 1)
+            bins[at], bins[at + 1] = bins[at] + 1, bins[at + 1] + p
+            bins[at + 2] += answer.truth
+            squared += (p - answer.truth) ** 2
+    said = sum(answer.relevant for answer in answers) / len(answers)
+    true = sum(answer.truth for answer in answers) / len(answers)
+    right = float((said < min_yield) == (true < min_yield))
+    return (*counts, 1.0, abs(said - true), right, sum(bins[::3]), squared, *bins)
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """The sum of tallies."""
+    return tuple(map(sum, zip(*tallies, strict=True))) or tally(())
+
+
+def measures(counted: Tally) -> Measures:
+    """Every measure of a tally, by name."""
+    pages, yield_error, right, placed, squared = counted[4:_PLAIN]
+    confusion = Confusion(*counted[:4])
+    gap = sum(abs(said - true) for _, said, true in _bins(counted))
+    return {
+        "n": confusion.n,
+        "relevant": confusion.tp + confusion.fn,
+        "kept": confusion.tp + confusion.fp,
+        "precision": confusion.precision,
+        "recall": confusion.recall,
+        "f1": confusion.f1,
+        "balanced_accuracy": confusion.balanced_accuracy,
+        "mcc": confusion.mcc,
+        "kappa": confusion.kappa,
+        "kept_irrelevant": confusion.kept_irrelevant,
+        "pages": pages,
+        "yield_mae": _share(yield_error, pages),
+        "refetch_right": _share(right, pages),
+        "ece": _share(gap, placed),
+        "brier": _share(squared, placed),
+    }
+
+
+def calibration(counted: Tally) -> list[tuple[int, float, float]]:
+    """Per bin that holds verdicts: how many, their mean probability, the share that is relevant."""
+    return [(int(n), said / n, true / n) for n, said, true in _bins(counted) if n]
+
+
+def differences(counted: Tally) -> Measures:
+    """Measures of a first judge minus those of a second; both tallies stand behind each other."""
+    half = len(counted) // 2
+    first, second = measures(counted[:half]), measures(counted[half:])
+    return {name: _minus(value, second[name]) for name, value in first.items()}
+
+
+def intervals(
+    groups: Sequence[T],
+    measure: Callable[[Sequence[T]], Mapping[str, float | None]],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> dict[str, Interval]:
+    """95 % intervals of every measure, drawing whole groups (queries) with replacement.
+
+    The same groups and seed give the same intervals. A measure is left out where there are fewer
+    than two groups or where it is undefined in some resample.
+    """
+    if len(groups) < 2:
+        return {}
+    draw = Random(seed)  # noqa: S311 - statistics, not secrets
+    drawn = [measure(draw.choices(groups, k=len(groups))) for _ in range(resamples)]
+    found = {}
+    for name in drawn[0]:
+        values = [value for one in drawn if (value := one[name]) is not None]
+        if len(values) == resamples:
+            cuts = quantiles(values, n=40, method="inclusive")
+            found[name] = (cuts[0], cuts[-1])
+    return found
+
+
+def summed(tallies: Sequence[Tally]) -> Measures:
+    """Measures of many tallies together; what `intervals` resamples."""
+    return measures(total(tallies))
+
+
+def _cell(answer: Answer) -> int:
+    if answer.truth:
+        return 0 if answer.relevant else 2
+    return 1 if answer.relevant else 3
+
+
+def _bins(counted: Tally) -> list[tuple[float, float, float]]:
+    bins = counted[_PLAIN:]
+    return list(zip(bins[::3], bins[1::3], bins[2::3], strict=True))
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _minus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
