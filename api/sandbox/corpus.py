@@ -120,9 +120,11 @@ def posts(rows: Iterable[Mapping[str, Any]]) -> tuple[Post, ...]:
         if copy:
             post = replace(post, id=native_id(post.source, post.id, copy))
         made.append((number, parent, post))
-    ids = {number: post.id for number, _, post in made if number is not None}
+    ids = {(post.source, number): post.id for number, _, post in made if number is not None}
     return tuple(
-        replace(post, crosspost_parent=ids.get(parent)) if parent is not None else post
+        replace(post, crosspost_parent=ids.get((post.source, parent)))
+        if parent is not None
+        else post
         for _, parent, post in made
     )
 

@@ -1,0 +1,74 @@
+"""The sandbox's Langfuse."""
+
+from __future__ import annotations
+
+import gzip
+
+import httpx
+import pytest
+
+from api.sandbox.langfuse import unpacked
+from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
+from tests.sandbox.conftest import Start
+
+KEYS = ("pk", "sk")
+
+
+def test_traces_are_taken_and_kept_as_they_came(sandbox: Sandbox) -> None:
+    """A protobuf is answered with an empty one and stays in the log, byte for byte."""
+    body = gzip.compress(b"\x0a\x03abc")
+    headers = {"content-type": "application/x-protobuf", "content-encoding": "gzip"}
+    url = f"{sandbox.url}/api/public/otel/v1/traces"
+    answer = httpx.post(url, content=body, headers=headers, auth=KEYS)
+
+    assert (answer.status_code, answer.content) == (200, b"")
+    kept = sandbox.requests("langfuse", "traces")[0].body
+    assert kept == body
+    assert unpacked(kept) == b"\x0a\x03abc"
+
+
+def test_scores_are_accepted(sandbox: Sandbox) -> None:
+    """Scores answer 202 and are in the log as JSON."""
+    score = {"name": "relevance_yield", "value": 0.4, "traceId": "t"}
+    answer = httpx.post(f"{sandbox.url}/api/public/scores", json=[score], auth=KEYS)
+
+    assert (answer.status_code, answer.json()) == (202, {"message": "Accepted"})
+    assert sandbox.requests("langfuse", "scores")[0].body == [score]
+
+
+def test_ingestion_says_what_it_took(sandbox: Sandbox) -> None:
+    """The older batch endpoint answers 207 with each event's id."""
+    body = {"batch": [{"id": "e1", "type": "score-create", "body": {}}]}
+    answer = httpx.post(f"{sandbox.url}/api/public/ingestion", json=body, auth=KEYS)
+
+    assert answer.status_code == 207
+    assert answer.json() == {"successes": [{"id": "e1", "status": 201}], "errors": []}
+
+
+def test_a_prompt_is_missing_until_it_is_made(sandbox: Sandbox) -> None:
+    """Prompts are stored with versions, also under a folder's name."""
+    url = f"{sandbox.url}/api/public/v2/prompts"
+    missing = httpx.get(f"{url}/listenpost/gate", auth=KEYS)
+    for _ in range(2):
+        httpx.post(url, json={"name": "listenpost/gate", "prompt": "p"}, auth=KEYS)
+    found = httpx.get(f"{url}/listenpost/gate", auth=KEYS).json()
+
+    assert missing.status_code == 404
+    assert (found["prompt"], found["version"], found["type"]) == ("p", 2, "text")
+
+
+@pytest.mark.parametrize("auth", [None, ("pk", ""), ("pk", "wrong")])
+def test_keys_are_checked(start: Start, auth: tuple[str, str] | None) -> None:
+    """Without both right keys nothing is told."""
+    url = f"{start(options=Options(langfuse_keys=KEYS)).url}/api/public/projects"
+
+    assert httpx.get(url, auth=auth).status_code == 401
+    assert httpx.get(url, auth=KEYS).json()["data"][0]["name"] == "sandbox"
+
+
+def test_a_failing_server_fails(start: Start) -> None:
+    """The fault is a 500."""
+    sandbox = start(faults=["langfuse=500"])
+
+    assert httpx.post(f"{sandbox.url}/api/public/scores", json=[], auth=KEYS).status_code == 500
