@@ -23,7 +23,7 @@ KINDS: Mapping[str, str] = {
 }
 """Field of the answer -> name of the endpoint."""
 _THRESHOLD, _SURE, _VERY_SURE = 0.5, 0.6, 0.75
-_MOST_WORDS = 235
+_MOST_WORDS, _MOST_TITLES = 235, 4
 
 
 def kind_of(schema: Mapping[str, Any] | None, prompt: Prompt) -> str | None:
@@ -135,12 +135,7 @@ def _explanation(prompt: Prompt) -> dict[str, Any]:
         + ".",
         *(f"{source.rstrip('.')}." for source in sources),
     ]
-    if dropped:
-        lines.append("Texts came back, but they do not answer the question.")
-    lines += [
-        f"“{_cut(title)}” was left out: {(why or 'it does not speak about ' + name).rstrip('.')}."
-        for title, _, why in dropped
-    ]
+    lines += _left_out([(title, why.rstrip(".")) for title, _, why in dropped])
     lines += _advice(name)
     kept: list[str] = []
     for line in lines:
@@ -151,6 +146,21 @@ def _explanation(prompt: Prompt) -> dict[str, Any]:
         f"How does {name} compare with its rivals?",
     ]
     return {"explanation_text": " ".join(kept), "suggestions": suggestions}
+
+
+def _left_out(dropped: Sequence[tuple[str, str]]) -> list[str]:
+    """What came back and why it is no answer, told once per reason."""
+    if not dropped:
+        return []
+    titles: dict[str, list[str]] = {}
+    for title, why in dropped:
+        titles.setdefault(why, []).append(f"“{_cut(title)}”")
+    lines = ["Texts came back, but they do not answer the question."]
+    for why, named in titles.items():
+        shown = listed(named[:_MOST_TITLES])
+        reason = why or "nothing in them is about what was asked"
+        lines.append(f"Left out, for example: {shown} ({reason}).")
+    return lines
 
 
 def _advice(name: str) -> list[str]:

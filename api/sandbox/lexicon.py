@@ -33,12 +33,20 @@ class Aspect:
     """What to ask next."""
     details: Sequence[tuple[str, str]]
     """Pattern and what it adds to a finding."""
+    context: str = ""
+    """Words of which one must occur somewhere, or the words mean something else."""
+    rank: float = 1.0
+    """How much it counts beside others; less for the vague."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Its words, standing on their own."""
         signs = f"|[{self.pairs}]{{2}}" if self.pairs else ""
         return re.compile(rf"(?<!\w)(?:{self.words})(?!\w){signs}", re.I)
+
+    def fits(self, text: str) -> bool:
+        """Whether the aspect makes sense for what all these texts are about."""
+        return not self.context or bool(re.search(rf"(?<!\w)(?:{self.context})", text, re.I))
 
     def shades(self, text: str) -> list[str]:
         """The details that a text mentions."""

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import uvicorn
@@ -18,6 +19,7 @@ from api.sandbox.app import application
 from api.sandbox.corpus import Post
 from api.sandbox.faults import Faults
 from api.sandbox.journal import Entry
+from api.sandbox.recordings import Recordings
 from api.sandbox.world import Options, Probabilities, World
 
 Rows = Iterable[Post | Mapping[str, Any]]
@@ -38,12 +40,13 @@ def world(
     latency: Iterable[str] = (),
     judge: Probabilities = local_judge,
     options: Options | None = None,
+    recordings: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> World:
     """A sandbox that is not running: posts (default: the shipped ones), faults and limits.
 
     Raises:
-        ValueError: a fault or latency that does not exist.
+        ValueError: a fault or latency that does not exist, or a folder without recordings.
     """
     made = corpus.load() if posts is None else _posts(posts)
     return World(
@@ -51,6 +54,7 @@ def world(
         judge=judge,
         options=options or Options(),
         faults=Faults(faults, latency),
+        recordings=None if recordings is None else Recordings(recordings),
         clock=clock,
         started=clock(),
     )

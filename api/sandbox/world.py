@@ -18,6 +18,7 @@ from starlette.routing import Route
 from api.sandbox.corpus import Post
 from api.sandbox.faults import Faults
 from api.sandbox.journal import Journal, Started
+from api.sandbox.recordings import Recordings
 from api.sandbox.search import Index
 
 Probabilities = Callable[[str, str, list[str], str], Sequence[float]]
@@ -51,6 +52,8 @@ class World:
     faults: Faults = field(default_factory=Faults)
     journal: Journal = field(default_factory=Journal)
     clock: Callable[[], float] = time.time
+    recordings: Recordings | None = None
+    """Answers to serve before the own ones."""
     started: float = field(default_factory=time.time)
     """Unix seconds; the age of a post counts from here."""
 
@@ -143,12 +146,16 @@ class Desk:
             await gone(call.request)
             return PlainTextResponse("", 499)
         struck = Call(call.request, call.body, call.data, kind)
-        response = self._refused(kind, struck) if kind else None
+        response = self._refused(kind, struck) if kind else self._recorded(entry)
         if response is None:
             made = answer(struck)
             response = made if isinstance(made, Response) else await made
         self.world.journal.end(entry, response.status_code, kind)
         return response
+
+    def _recorded(self, entry: Started) -> Response | None:
+        kept = self.world.recordings
+        return None if kept is None else kept.next(entry.upstream, entry.endpoint)
 
     def _refused(self, kind: str, call: Call) -> Response | None:
         if kind == "drip":

@@ -112,6 +112,8 @@ def _weights(prompt: Prompt, judge: Probabilities) -> dict[str, float]:
 def _groups(prompt: Prompt, weights: dict[str, float], question: str) -> list[Group]:
     """Every aspect and kind with its sentences, the best supported first."""
     asked = {aspect.name for aspect in lexicon().about(question)}
+    everything = " ".join(exhibit.text for exhibit in prompt.exhibits)
+    fitting = {aspect.name for aspect in lexicon().aspects if aspect.fits(everything)}
     found: dict[tuple[str, str], list[Said]] = {}
     for exhibit in prompt.exhibits:
         if exhibit.label in weights:
@@ -121,9 +123,10 @@ def _groups(prompt: Prompt, weights: dict[str, float], question: str) -> list[Gr
                 found.setdefault((one.aspect.name, one.kind), []).append(one)
     groups = [
         Group(said[0].aspect, kind, tuple(sorted(said, key=lambda one: -one.weight)))
-        for (_, kind), said in found.items()
+        for (name, kind), said in found.items()
+        if name in fitting
     ]
-    boost = {g.aspect.name: _ASKED_FOR if g.aspect.name in asked else 1.0 for g in groups}
+    boost = {g.aspect.name: _ASKED_FOR if g.aspect.name in asked else g.aspect.rank for g in groups}
     order = {aspect.name: at for at, aspect in enumerate(lexicon().aspects)}
     return sorted(
         groups, key=lambda g: (-g.weight * boost[g.aspect.name], order[g.aspect.name], g.kind)
