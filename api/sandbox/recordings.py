@@ -1,7 +1,8 @@
 """A folder of recorded answers, each served once before the sandbox answers itself.
 
 Layout: `<upstream>/index.json` maps file names to `status`, `headers` and `url` (or
-`url_indicative`); the files lie beside it. Recordings without an address, and tokens, are not served.
+`url_indicative`); the files lie beside it. Recordings without an address, and tokens, are not
+served.
 """
 
 from __future__ import annotations
