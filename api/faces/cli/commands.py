@@ -12,9 +12,9 @@ from typing import Any
 from api import wiring
 from api.errors import ConfigurationError, UsageError
 from api.faces.cli import terminal
+from api.faces.cli.choices import Format
 from api.faces.cli.estimate import estimate
 from api.faces.cli.live import Live
-from api.faces.cli.main import Format
 from api.faces.cli.running import closing, run
 from api.faces.markdown import fetch_markdown, report_markdown
 from api.services import listening
@@ -79,7 +79,7 @@ def fetch_command(ask: Ask, source: str, wanted: Wanted) -> int:
     return run(work)
 
 
-def filter_command(query: str, source: str, about: str, format: Format) -> int:
+def filter_command(query: str, source: str, about: str, form: Format) -> int:
     """Judge the items on stdin; kept lines go to stdout as they came."""
     settings = wiring.load_settings()
     lines = [line for line in sys.stdin.read().splitlines() if line.strip()]
@@ -91,7 +91,7 @@ def filter_command(query: str, source: str, about: str, format: Format) -> int:
             sifted = await own.gate.sift(Question(query, about), judged, source)
         kept = [verdict.relevant for verdict in sifted.verdicts]
         filtered = Filtered.of(items, sifted)
-        if format is Format.json:
+        if form is Format.json:
             print(json.dumps(_filtered(items, kept, filtered), ensure_ascii=False))
         else:
             for line, relevant in zip(lines, kept, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 from api import wiring
 from api.errors import SourceError
-from api.faces.cli.main import Format
+from api.faces.cli.choices import Format
 from api.faces.cli.running import closing, run
 from api.services.dossier import TITLES
 from api.services.ports import Source
@@ -23,7 +23,7 @@ _FIX = {
 }
 
 
-def doctor_command(format: Format) -> int:
+def doctor_command(form: Format) -> int:
     """Probe everything at once, at the lowest cost there is; exit code 0 when something works."""
     settings = wiring.load_settings()
 
@@ -36,7 +36,7 @@ def doctor_command(format: Format) -> int:
             rows.append(_row("langfuse", *await built.probe_tracing()))
             mode = built.mode
         report = {"mode": mode, "upstreams": rows}
-        print(json.dumps(report) if format is Format.json else _text(report))
+        print(json.dumps(report) if form is Format.json else _text(report))
         return 0 if any(row["outcome"] == "ok" for row in rows) else 4
 
     return run(work)

@@ -7,13 +7,13 @@ configuration, 3 too little or unclear, 4 no source could be asked, 130 interrup
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.errors import ConfigurationError, ListenpostError
+from api.faces.cli.choices import DepthChoice, Format, JudgeChoice, WindowChoice
 
 if TYPE_CHECKING:
     from api.services.listening import Ask
@@ -25,32 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-
-class DepthChoice(StrEnum):
-    """How far to look."""
-
-    quick = "quick"
-    standard = "standard"
-    deep = "deep"
-
-
-class WindowChoice(StrEnum):
-    """How far back to look."""
-
-    day = "day"
-    week = "week"
-    month = "month"
-    year = "year"
-    all = "all"
-
-
-class Format(StrEnum):
-    """How the answer is printed."""
-
-    text = "text"
-    json = "json"
-    markdown = "markdown"
 
 
 Query = Annotated[str, typer.Argument(help="A product or a question, as you would say it.")]
@@ -73,7 +47,7 @@ def analyze(
     source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
     since: Since = WindowChoice.all,
     limit: Limit = None,
-    format: As = Format.text,
+    form: As = Format.text,
     items: Annotated[
         Path | None, typer.Option(help="Your own items, one JSON object a line, as the source.")
     ] = None,
@@ -85,7 +59,7 @@ def analyze(
     """Ask every source, keep what is about the question, and report."""
     from api.faces.cli.commands import Wanted, analyze_command
 
-    wanted = Wanted(format, dropped, verbose, output, estimate)
+    wanted = Wanted(form, dropped, verbose, output, estimate)
     raise typer.Exit(
         analyze_command(_ask(query, depth, about, source or [], since, limit), wanted, items)
     )
@@ -99,7 +73,7 @@ def fetch(
     about: About = "",
     since: Since = WindowChoice.all,
     limit: Limit = None,
-    format: As = Format.text,
+    form: As = Format.text,
     dropped: Dropped = False,
     verbose: Verbose = False,
     output: Output = None,
@@ -108,7 +82,7 @@ def fetch(
     """Ask one source and keep what is about the query."""
     from api.faces.cli.commands import Wanted, fetch_command
 
-    wanted = Wanted(format, dropped, verbose, output, estimate)
+    wanted = Wanted(form, dropped, verbose, output, estimate)
     raise typer.Exit(
         fetch_command(_ask(query, depth, about, [source], since, limit), source, wanted)
     )
@@ -119,12 +93,12 @@ def filter_(
     query: Query,
     source: Annotated[str, typer.Option(help="Where the items are from.")],
     about: About = "",
-    format: As = Format.text,
+    form: As = Format.text,
 ) -> None:
     """Keep the items on stdin (one JSON object a line) that are about the query."""
     from api.faces.cli.commands import filter_command
 
-    raise typer.Exit(filter_command(query, source, about, format))
+    raise typer.Exit(filter_command(query, source, about, form))
 
 
 @app.command()
@@ -149,11 +123,38 @@ def sandbox(
 
 
 @app.command()
-def doctor(format: As = Format.text) -> None:
+def doctor(form: As = Format.text) -> None:
     """Say per upstream: configured, reachable, what is left of the quota, how to fix it."""
     from api.faces.cli.doctor import doctor_command
 
-    raise typer.Exit(doctor_command(format))
+    raise typer.Exit(doctor_command(form))
+
+
+@app.command(name="eval")
+def eval_(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Labelled queries, one JSON object a line.")
+    ] = None,
+    judge: Annotated[JudgeChoice, typer.Option(help="Who is evaluated.")] = JudgeChoice.local,
+    model: Annotated[str | None, typer.Option(help="Model for `openai` and `grader`.")] = None,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Also the sample corpus.")] = False,
+    about: Annotated[bool, typer.Option(help="Show the judge what a query is about.")] = True,
+    pure: Annotated[
+        bool, typer.Option("--pure", help="Split pages into all relevant and all irrelevant.")
+    ] = False,
+    page: Annotated[int, typer.Option(help="Items in one call.", min=1, max=50)] = 25,
+    form: As = Format.text,
+    compare: Annotated[Path | None, typer.Option(help="Result (JSON) to subtract.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="New SVG file for the calibration.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for answers of models.")] = None,
+) -> None:
+    """Measure a judge on labelled items; see docs/evaluation.md."""
+    from api.faces.cli.evaluate import Wanted, eval_command
+
+    wanted = Wanted(
+        files or [], judge, model, corpus, about, pure, page, form, compare, plot, cache
+    )
+    raise typer.Exit(eval_command(wanted))
 
 
 def _ask(

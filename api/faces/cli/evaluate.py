@@ -1,0 +1,161 @@
+"""`eval`: ask a judge about labelled items and say how good it is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from api import wiring
+from api.errors import ConfigurationError, UsageError
+from api.faces.cli.choices import Format, JudgeChoice
+from api.faces.cli.evaluated import comparison_table, table
+from api.faces.cli.plot import calibration_plot
+from api.faces.cli.running import closing, run
+from api.services.answer_cache import AnswerCache
+from api.services.evaluating import Manner, Progress, evaluate
+from api.services.labelled import LabelledQuery, pure, read_labelled
+from api.services.scoring import compare
+from api.settings import Settings
+from api.wiring.evaluated import PAID, Evaluated, build_evaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Who is evaluated on what, and how the result is wanted."""
+
+    files: Sequence[Path]
+    judge: JudgeChoice
+    model: str | None
+    corpus: bool
+    about: bool
+    pure: bool
+    page: int
+    format: Format
+    compare: Path | None
+    plot: Path | None
+    cache: Path | None
+
+
+def eval_command(wanted: Wanted) -> int:
+    """Evaluate and print; exit code 0 when anything was judged."""
+    settings = wiring.load_settings()
+    if wanted.plot is not None and wanted.plot.exists():
+        raise UsageError(f"`{wanted.plot}` exists and is never overwritten; name a new file")
+    other = None if wanted.compare is None else _result(wanted.compare)
+    queries = _queries(wanted)
+
+    async def work() -> int:
+        built = build_evaluated(settings, wanted.judge.value, wanted.model)
+        async with closing(built):
+            if built.sandbox is not None:
+                print("Sample model: the offline sandbox answers, no key is used.", file=sys.stderr)
+            manner = _manner(wanted, settings)
+            result = await evaluate(
+                built.asked, queries, manner, cache=_cache(wanted, built), progress=_progress()
+            )
+        shown = result.as_json()
+        if other is not None:
+            shown["comparison"] = compare(shown, other)
+        _deliver(shown, wanted)
+        return 0
+
+    return run(work)
+
+
+def _queries(wanted: Wanted) -> list[LabelledQuery]:
+    found = [query for path in wanted.files for query in read_labelled(_lines(path), str(path))]
+    if wanted.corpus:
+        from api.faces.cli.corpus import labelled_corpus
+
+        found += labelled_corpus()
+    if not found:
+        raise UsageError("nothing to evaluate on; name a file of labelled queries, or `--corpus`")
+    return pure(found) if wanted.pure else found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"`{path}` is not UTF-8 text; save it as UTF-8") from None
+
+
+def _result(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads("\n".join(_lines(path)))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise UsageError(f"`{path}` is no result; write one with `--format json`")
+    return value
+
+
+def _manner(wanted: Wanted, settings: Settings) -> Manner:
+    return Manner(
+        page=wanted.page,
+        concurrency=settings.models.model_concurrency if wanted.judge.value in PAID else 1,
+        about=wanted.about,
+        min_yield=settings.adaptive.min_yield,
+    )
+
+
+def _cache(wanted: Wanted, built: Evaluated) -> AnswerCache | None:
+    if wanted.cache is None:
+        return None
+    if wanted.judge.value not in PAID:
+        print(f"`{wanted.judge.value}` costs nothing: its answers are not kept", file=sys.stderr)
+        return None
+    return AnswerCache(wanted.cache, built.asked.name)
+
+
+def _progress() -> Progress:
+    """A line on stderr: rewritten in a terminal, elsewhere one every few seconds."""
+    terminal, every = sys.stderr.isatty(), 0.2 if sys.stderr.isatty() else 5.0
+    last = monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        if monotonic() - last >= every or (terminal and done == total):
+            last = monotonic()
+            end = "" if terminal and done < total else "\n"
+            start = "\r" if terminal else ""
+            print(f"{start}judged {done} of {total}", end=end, file=sys.stderr, flush=True)
+
+    return show
+
+
+def _deliver(shown: dict[str, Any], wanted: Wanted) -> None:
+    if wanted.format is Format.json:
+        print(json.dumps(shown, ensure_ascii=False))
+    else:
+        markdown = wanted.format is Format.markdown
+        print(table(shown, markdown=markdown))
+        if "comparison" in shown:
+            print("\n" + comparison_table(shown["comparison"], markdown=markdown))
+    if degraded := shown["overall"]["degraded"]:
+        reasons = ", ".join(shown["reasons"])
+        print(
+            f"{degraded} items were not judged ({reasons}) and count in no figure", file=sys.stderr
+        )
+    if wanted.plot is not None:
+        _draw(shown, wanted.plot)
+
+
+def _draw(shown: dict[str, Any], path: Path) -> None:
+    if not shown["calibration"]:
+        raise UsageError(f"`{shown['judge']}` gives no probabilities: there is nothing to plot")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(calibration_plot(shown))
+    except OSError as error:
+        raise ConfigurationError(
+            f"`{path}` cannot be written ({error.strerror}); the figures are on stdout"
+        ) from None
+    print(f"written to {path}", file=sys.stderr)

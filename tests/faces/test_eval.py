@@ -1,0 +1,250 @@
+"""`listenpost eval` from its words to its figures, with the real clients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from api.errors import ConfigurationError, ListenpostError, ModelError, UsageError
+from api.faces.cli.main import app
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "query": "ember mug",
+        "source_hint": "reddit",
+        "family": "brand",
+        "about": "a mug that keeps coffee warm",
+        "items": [
+            {"title": "My Ember mug died", "body": "no heat", "relevant": True, "grade": 5},
+            {"title": "", "body": "ember mug keeps coffee warm all day", "relevant": True},
+            {"title": "embers of the fire", "relevant": False, "neg_kind": "homonym", "grade": 1},
+            {"title": "coupon | ember mug", "relevant": False, "neg_kind": "bot"},
+        ],
+    },
+    {
+        "query": "tidbyt",
+        "source_hint": "youtube",
+        "family": "clock",
+        "items": [
+            {"title": "Tidbyt review", "relevant": True, "grade": 3},
+            {"title": "pixel art for beginners", "relevant": False, "grade": 1},
+        ],
+    },
+]
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    """A small file of labelled queries."""
+    file = tmp_path / "labels.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in ROWS), "utf-8")
+    return file
+
+
+def evaluate(*words: object) -> Result:
+    """Run the command; an expected failure is in `exception`."""
+    result = CliRunner().invoke(app, ["eval", *map(str, words)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        assert isinstance(result.exception, ListenpostError), result.exception
+    return result
+
+
+def figures(*words: object) -> Mapping[str, Any]:
+    """The JSON that the command prints."""
+    result = evaluate(*words, "--format", "json")
+    assert result.exit_code == 0, result.output
+    shown: Mapping[str, Any] = json.loads(result.stdout)
+    return shown
+
+
+def test_the_json_has_the_promised_shape(labels: Path) -> None:
+    """Figures over all, by family and by source, from the local judge unless told otherwise."""
+    shown = figures(labels)
+
+    wanted = "n precision recall f1 balanced_accuracy mcc yield_mae ece ms_per_10"
+    assert set(wanted.split()) <= set(shown["overall"])
+    assert shown["judge"].startswith("local")
+    assert (shown["overall"]["n"], shown["overall"]["degraded"]) == (6, 0)
+    assert (set(shown["families"]), set(shown["sources"])) == (
+        {"brand", "clock"},
+        {"reddit", "youtube"},
+    )
+    assert shown["calibration"]
+    assert shown["grades"]["n"] == 4
+
+
+def test_a_second_run_prints_the_same_figures(labels: Path) -> None:
+    """Nothing but the time it took may differ."""
+    first, second = figures(labels), figures(labels)
+    for shown in (first, second):
+        shown["overall"].pop("ms_per_10")
+
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("judge", "kept"), [("keyword", 4), ("names", 4), ("keep_all", 6), ("bm25", None)]
+)
+def test_baselines_come_with_it(labels: Path, judge: str, kept: int | None) -> None:
+    """By name, with their own verdicts."""
+    shown = figures(labels, "--judge", judge)
+
+    assert shown["judge"] == judge
+    assert kept in {None, shown["overall"]["kept"]}
+    assert shown["overall"]["ece"] is None
+
+
+def test_the_table_is_for_people(labels: Path) -> None:
+    """Slices, kinds and cost in words; Markdown has the same rows."""
+    text = evaluate(labels, "--judge", "keyword").stdout
+    markdown = evaluate(labels, "--judge", "keyword", "--format", "markdown").stdout
+
+    assert text.startswith("keyword: 6 items, 2 queries, pages of 25")
+    for part in ("overall", "family brand", "mention true", "kind bot: kept 1 of 1 (100.0 %)"):
+        assert part in text
+        assert part in markdown
+    assert "| overall | 6 |" in markdown
+
+
+def test_the_whole_paid_path_runs_without_a_key(labels: Path, tmp_path: Path) -> None:
+    """The real client asks the sandbox's model; a second run is served from the cache."""
+    result = evaluate(labels, "--judge", "openai", "--cache", tmp_path / "kept")
+    (kept,) = (tmp_path / "kept").iterdir()
+    written = kept.read_bytes()
+    again = evaluate(labels, "--judge", "openai", "--cache", tmp_path / "kept")
+
+    assert result.exit_code == again.exit_code == 0
+    assert "the offline sandbox answers" in result.stderr
+    assert result.stdout.startswith("gpt-4o-mini@sandbox: 6 items")
+    assert result.stdout == again.stdout
+    assert len(written.splitlines()) == 2
+    assert kept.read_bytes() == written
+
+
+def test_a_grader_is_evaluated_on_grades(labels: Path) -> None:
+    """Its own scores are ranked, under the model's name that was asked for."""
+    shown = figures(labels, "--judge", "grader", "--model", "gpt-4o")
+
+    assert shown["judge"] == "grades:gpt-4o@sandbox"
+    assert shown["grades"]["n"] == 4
+    assert set(shown["grades"]) >= {"spearman", "quadratic_kappa", "ndcg10"}
+    assert shown["overall"]["tokens"] > 0
+
+
+def test_another_server_is_named(labels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is not there degrades every page, so that there is no result."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    result = evaluate(labels, "--judge", "openai")
+
+    assert isinstance(result.exception, ModelError)
+    assert result.exception.reason == "unreachable"
+
+
+@pytest.mark.parametrize("judge", ["openai", "grader"])
+def test_live_without_a_key_is_refused(
+    labels: Path, judge: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever insists on the real server needs a key."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    result = evaluate(labels, "--judge", judge)
+
+    assert isinstance(result.exception, ModelError | UsageError)
+    assert "OPENAI_API_KEY" in str(result.exception) or "no_key" in str(result.exception)
+
+
+def test_two_results_are_compared(labels: Path, tmp_path: Path) -> None:
+    """A result written as JSON is subtracted, query by query."""
+    before = tmp_path / "before.json"
+    before.write_text(evaluate(labels, "--judge", "keep_all", "--format", "json").stdout)
+    text = evaluate(labels, "--judge", "keyword", "--compare", before).stdout
+    shown = figures(labels, "--judge", "keyword", "--compare", before)
+
+    assert "keyword minus keep_all, 2 queries in both" in text
+    assert shown["comparison"]["overall"]["mcc"]["difference"] > 0
+    assert shown["comparison"]["overall"]["recall"]["difference"] == 0
+
+
+def test_the_calibration_is_drawn(labels: Path, tmp_path: Path) -> None:
+    """Well-formed SVG with a mark per bin; an existing file is left alone."""
+    plot = tmp_path / "plot.svg"
+    assert evaluate(labels, "--plot", plot).exit_code == 0
+    svg = ElementTree.parse(plot).getroot()
+    bins = figures(labels)["calibration"]
+
+    assert svg.tag.endswith("svg")
+    assert len(svg.findall(".//{*}circle")) == len(bins)
+    assert isinstance(evaluate(labels, "--plot", plot).exception, UsageError)
+
+
+def test_there_is_nothing_to_draw_without_probabilities(labels: Path, tmp_path: Path) -> None:
+    """The figures are printed all the same, and no empty plot is left behind."""
+    result = evaluate(labels, "--judge", "keyword", "--plot", tmp_path / "plot.svg")
+
+    assert "gives no probabilities" in str(result.exception)
+    assert result.stdout.startswith("keyword")
+    assert not (tmp_path / "plot.svg").exists()
+
+
+def test_a_plot_that_cannot_be_written_is_named(labels: Path, tmp_path: Path) -> None:
+    """The figures are on stdout by then."""
+    result = evaluate(labels, "--plot", tmp_path / "no" / "plot.svg")
+
+    assert isinstance(result.exception, ConfigurationError)
+    assert result.stdout.startswith("local")
+
+
+def test_the_sample_corpus_is_a_labelled_set() -> None:
+    """Over 300 posts of every source by product; Amazon's as tiles, without a body."""
+    shown = figures("--corpus", "--judge", "keyword")
+    products = set(shown["families"])
+
+    assert shown["overall"]["n"] >= 300
+    assert len(products) >= 10
+    assert set(shown["sources"]) == {"amazon", "reddit", "youtube"}
+    assert shown["overall"]["pages"] > len(products)
+
+
+def test_pure_pages_and_small_pages(labels: Path) -> None:
+    """Splitting by label doubles the pages; the size of a call does not change what is counted."""
+    pure = figures(labels, "--pure", "--judge", "keyword", "--page", "1")
+
+    assert (pure["overall"]["pages"], pure["overall"]["n"], pure["page"]) == (4, 6, 1)
+
+
+def test_free_answers_are_not_kept(labels: Path, tmp_path: Path) -> None:
+    """The folder is not even made, and that is said."""
+    result = evaluate(labels, "--judge", "keyword", "--cache", tmp_path / "kept")
+
+    assert "its answers are not kept" in result.stderr
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to evaluate on"),
+        (["absent.jsonl"], "`absent.jsonl` cannot be read"),
+        (["bad.jsonl"], "`bad.jsonl` line 1: `query`"),
+        (["latin.jsonl"], "`latin.jsonl` is not UTF-8 text"),
+        (["labels.jsonl", "--model", "x"], "`--model` goes with"),
+        (["labels.jsonl", "--compare", "bad.jsonl"], "share no query|malformed"),
+        (["labels.jsonl", "--compare", "list.json"], "`list.json` is no result"),
+        (["labels.jsonl", "--compare", "labels.jsonl"], "`labels.jsonl` is no result"),
+    ],
+)
+def test_what_is_wrong_is_named(labels: Path, tmp_path: Path, words: list[str], said: str) -> None:
+    """One line that holds the thing and the remedy."""
+    (tmp_path / "bad.jsonl").write_text("{}")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "latin.jsonl").write_bytes("é".encode("latin-1"))
+    result = evaluate(*words)
+
+    assert isinstance(result.exception, UsageError)
+    assert any(part in str(result.exception) for part in said.split("|"))
