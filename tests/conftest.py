@@ -13,7 +13,17 @@ import pytest
 
 from api.settings import variables
 
-OURS = ("LISTENPOST_", "LANGFUSE_", "OPENAI_", "OTEL_", "REDDIT_", "YOUTUBE_", "AMAZON_", "PRAW")
+OURS = (
+    "LISTENPOST_",
+    "LANGFUSE_",
+    "OPENAI_",
+    "OTEL_",
+    "REDDIT_",
+    "YOUTUBE_",
+    "AMAZON_",
+    "PRAW",
+    "praw_",
+)
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
