@@ -9,22 +9,42 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Protocol
 
 from api.errors import SourceError
 from api.services.metering import metered
-from api.services.ports import Event, Listener, Observer, Source, silent
+from api.services.ports import Event, Listener, Observer, silent
 from api.services.schemas import (
     Assessed,
     Attempt,
     Batch,
+    Commented,
     FetchPlan,
     Gathered,
     Item,
     Outcome,
     Sifted,
+    Usage,
     Verdict,
 )
+
+
+class Asked(Protocol):
+    """The part of a `Source` that is used here."""
+
+    @property
+    def name(self) -> str:
+        """See `Source.name`."""
+        ...
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """See `Source.fetch`."""
+        ...
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """See `Source.comments`."""
+        ...
 
 
 class Sift(Protocol):
@@ -54,16 +74,31 @@ class _Pass:
     requests: int
 
     @property
+    def relevant(self) -> int:
+        return sum(verdict.relevant for verdict in self.sifted.verdicts)
+
+    @property
     def attempt(self) -> Attempt:
-        relevant = sum(verdict.relevant for verdict in self.sifted.verdicts)
         return Attempt(
-            self.batch.plan.limit, len(merge_crossposts(self.batch.items)), len(self.new), relevant,
-            self.requests, self.sifted.status, self.sifted.reason,
+            self.batch.plan.limit, len(merge_crossposts(self.batch.items)), len(self.new),
+            self.relevant, self.requests, self.sifted.status, self.sifted.reason,
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Second:
+    """What became of the refetch: a pass that counts, or an attempt that leaves the first alone."""
+
+    attempt: Attempt
+    sound: _Pass | None = None
+    batch: Batch | None = None
+    usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+    retry_at: datetime | None = None
+
+
 async def gather(
-    source: Source,
+    source: Asked,
     plan: FetchPlan,
     sift: Sift,
     policy: Policy,
@@ -87,7 +122,8 @@ async def gather(
                 source.name, plan.query, Outcome.TIMED_OUT, reason="the crawl's deadline passed"
             )
         except asyncio.CancelledError:
-            span.record(Gathered(source.name, plan.query, Outcome.CANCELLED))
+            left = Gathered(source.name, plan.query, Outcome.CANCELLED, upstream_calls=calls.made)
+            span.record(left)
             raise
         gathered = replace(gathered, upstream_calls=calls.made)
         span.record(gathered)
@@ -97,32 +133,60 @@ async def gather(
 
 def failed(source: str, query: str, error: SourceError) -> Gathered:
     """The outcome of a source that could not be asked."""
-    return Gathered(source, query, Outcome(error.code), reason=str(error), retry_at=error.retry_at)
+    outcome = next((known for known in Outcome if known == error.code), Outcome.BROKEN)
+    return Gathered(source, query, outcome, reason=str(error), retry_at=error.retry_at)
 
 
 async def _gather(
-    source: Source, plan: FetchPlan, sift: Sift, policy: Policy, listener: Listener
+    source: Asked, plan: FetchPlan, sift: Sift, policy: Policy, listener: Listener
 ) -> Gathered:
     first = await _attempt(source, plan, sift, policy, listener)
-    second: _Pass | None = None
-    lost: Attempt | None = None
+    second: _Second | None = None
     notes = list(first.batch.notes)
     if wants_more(first.batch, first.sifted, policy):
-        wider = plan.widened(policy.factor)
-        listener(Event("source.refetching", source.name, {"limit": wider.limit}))
-        with metered() as calls:
-            try:
-                second = await _attempt(source, wider, sift, policy, listener, first.new)
-            except (SourceError, TimeoutError) as error:
-                reason = error.code if isinstance(error, SourceError) else "timed_out"
-                lost = Attempt(wider.limit, 0, 0, 0, calls.made, "degraded", reason)
-                notes.append(f"refetch failed ({reason}); the first pass stands")
-    gathered = _union(source.name, plan, first, second, lost, notes)
+        if _late(policy):
+            notes.append("not refetched: the deadline passed")
+        else:
+            second = await _refetch(source, plan, sift, policy, listener, first.new)
+    elif _thin(first.sifted, policy):
+        notes.append("not refetched: the source had no more")
+    gathered = _union(source.name, plan, first, second, notes)
     return await _with_comments(source, gathered, policy)
 
 
+async def _refetch(
+    source: Asked,
+    plan: FetchPlan,
+    sift: Sift,
+    policy: Policy,
+    listener: Listener,
+    seen: tuple[Item, ...],
+) -> _Second:
+    """The second, wider attempt; half of the time left, so that comments can still be read."""
+    wider = plan.widened(policy.factor)
+    listener(Event("source.refetching", source.name, {"limit": wider.limit}))
+    with metered() as calls:
+        try:
+            done = await _attempt(source, wider, sift, _halved(policy), listener, seen)
+        except (SourceError, TimeoutError) as error:
+            return _Second(
+                Attempt(wider.limit, 0, 0, 0, calls.made, "degraded", _code(error)),
+                notes=(f"refetch failed ({_code(error)}); the first pass stands",),
+                retry_at=error.retry_at if isinstance(error, SourceError) else None,
+            )
+    sifted, notes = done.sifted, done.batch.notes
+    if sifted.status != "degraded":
+        return _Second(done.attempt, done, done.batch, sifted.usage, notes)
+    withheld = (
+        f"refetch could not be judged ({sifted.reason}): {len(done.new)} new items withheld, "
+        "the first pass stands"
+    )
+    attempt = replace(done.attempt, relevant=0)
+    return _Second(attempt, None, done.batch, sifted.usage, (*notes, withheld))
+
+
 async def _attempt(
-    source: Source,
+    source: Asked,
     plan: FetchPlan,
     sift: Sift,
     policy: Policy,
@@ -133,34 +197,49 @@ async def _attempt(
         async with asyncio.timeout_at(policy.until):
             batch = await source.fetch(plan)
     listener(Event("source.fetched", source.name, {"fetched": len(batch.items)}))
-    known = {_root(item) for item in seen}
-    new = tuple(item for item in merge_crossposts(batch.items) if _root(item) not in known)
+    known = {item.original for item in seen}
+    new = tuple(item for item in merge_crossposts(batch.items) if item.original not in known)
     try:
         async with asyncio.timeout_at(policy.until):
             sifted = await sift.sift(new, source.name)
     except TimeoutError:
         sifted = Sifted(tuple(Verdict(True) for _ in new), "degraded", "timeout")
-    relevant = sum(verdict.relevant for verdict in sifted.verdicts)
-    facts = {"judged": len(new), "relevant": relevant, "status": sifted.status}
+    done = _Pass(batch, new, sifted, calls.made)
+    facts = {"judged": len(new), "relevant": done.relevant, "status": sifted.status}
     listener(Event("source.judged", source.name, facts))
-    return _Pass(batch, new, sifted, calls.made)
+    return done
 
 
 def wants_more(batch: Batch, sifted: Sifted, policy: Policy) -> bool:
     """Whether a wider fetch promises more: judged for sure, a full batch, too little relevant."""
-    if sifted.status != "ok" or not batch.full:
+    return batch.full and _thin(sifted, policy)
+
+
+def _thin(sifted: Sifted, policy: Policy) -> bool:
+    if sifted.status != "ok" or not sifted.verdicts:
         return False
     relevant = sum(verdict.relevant for verdict in sifted.verdicts)
-    return relevant < policy.min_yield * len(sifted.verdicts)
+    return relevant / len(sifted.verdicts) < policy.min_yield
+
+
+def _late(policy: Policy) -> bool:
+    return policy.until is not None and asyncio.get_running_loop().time() >= policy.until
+
+
+def _halved(policy: Policy) -> Policy:
+    if policy.until is None:
+        return policy
+    now = asyncio.get_running_loop().time()
+    return replace(policy, until=now + (policy.until - now) / 2)
 
 
 def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
     """One item per original post, in order of first sight; the places of its crossposts listed."""
     found: dict[str, Item] = {}
     for item in items:
-        first = found.setdefault(_root(item), item)
-        if first is not item:
-            found[_root(item)] = replace(first, places=_places(first, item))
+        first = found.setdefault(item.original, item)
+        if first.key != item.key or first.places != item.places:
+            found[item.original] = replace(first, places=_places(first, item))
     return tuple(found.values())
 
 
@@ -169,48 +248,31 @@ def _places(first: Item, other: Item) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place for place in named if place))
 
 
-def _root(item: Item) -> str:
-    return item.crosspost_parent or item.key
-
-
 def _union(
-    name: str,
-    plan: FetchPlan,
-    first: _Pass,
-    second: _Pass | None,
-    lost: Attempt | None,
-    notes: list[str],
+    name: str, plan: FetchPlan, first: _Pass, second: _Second | None, notes: list[str]
 ) -> Gathered:
-    passes = [first]
-    attempts = [first.attempt]
+    judged = list(zip(first.new, first.sifted.verdicts, strict=True))
+    attempts, usage, gain = [first.attempt], first.sifted.usage, 0
     if second is not None:
         attempts.append(second.attempt)
-        notes += [note for note in second.batch.notes if note not in notes]
-        if second.sifted.status == "degraded":
-            notes.append(
-                f"refetch could not be judged ({second.sifted.reason}): "
-                f"{len(second.new)} new items withheld, the first pass stands"
-            )
-        else:
-            passes.append(second)
-    elif lost is not None:
-        attempts.append(lost)
-    judged = [pair for one in passes for pair in zip(one.new, one.sifted.verdicts, strict=True)]
-    if second is not None:
-        judged = _with_places(judged, second.batch.items)
+        usage += second.usage
+        notes += [note for note in second.notes if note not in notes]
+        if second.sound is not None:
+            judged += zip(second.sound.new, second.sound.sifted.verdicts, strict=True)
+            gain = second.sound.relevant
+        if second.batch is not None:
+            judged = _with_places(judged, second.batch.items)
     kept = tuple(Assessed(item, verdict) for item, verdict in judged if verdict.relevant)
     dropped = tuple(
         Assessed(item, verdict, dropped_by="gate", reason="the gate judged it off topic")
         for item, verdict in judged
         if not verdict.relevant
     )
-    outcome = Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY
-    usage = first.sifted.usage if second is None else first.sifted.usage + second.sifted.usage
     return Gathered(
-        name, plan.query, outcome, tuple(attempts), kept, dropped, first.sifted.status,
-        None, first.sifted.model, first.sifted.reason, usage, notes=tuple(notes),
-        refetched=len(attempts) > 1, refetch_gain=sum(a.relevant for a in attempts[1:])
-        if len(passes) > 1 else 0,
+        name, plan.query, Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY,
+        tuple(attempts), kept, dropped, first.sifted.status, None, first.sifted.model,
+        first.sifted.reason, usage, 0, second.retry_at if second else None, tuple(notes),
+        refetched=second is not None, refetch_gain=gain,
     )  # fmt: skip
 
 
@@ -218,30 +280,33 @@ def _with_places(
     judged: list[tuple[Item, Verdict]], wider: Sequence[Item]
 ) -> list[tuple[Item, Verdict]]:
     """First-pass items learn the places of crossposts that only the wider batch showed."""
-    merged = {_root(item): item for item in merge_crossposts(wider)}
-    return [
-        (replace(item, places=other.places), verdict)
-        if (other := merged.get(_root(item))) is not None and other.places
-        else (item, verdict)
-        for item, verdict in judged
-    ]
+    merged = {
+        item.original: item for item in merge_crossposts([*(item for item, _ in judged), *wider])
+    }
+    return [(merged[item.original], verdict) for item, verdict in judged]
 
 
-async def _with_comments(source: Source, gathered: Gathered, policy: Policy) -> Gathered:
+async def _with_comments(source: Asked, gathered: Gathered, policy: Policy) -> Gathered:
     if not gathered.kept:
         return gathered
     try:
+        if _late(policy):
+            raise TimeoutError
         async with asyncio.timeout_at(policy.until):
             read = await source.comments([assessed.item for assessed in gathered.kept])
     except (SourceError, TimeoutError) as error:
-        reason = error.code if isinstance(error, SourceError) else "timed_out"
-        return replace(gathered, notes=(*gathered.notes, f"comments could not be read ({reason})"))
+        note = f"comments could not be read ({_code(error)})"
+        return replace(gathered, notes=(*gathered.notes, note))
     full = {item.key: item for item in read.items}
     kept = tuple(
         replace(assessed, item=_filled(assessed.item, full.get(assessed.item.key)))
         for assessed in gathered.kept
     )
     return replace(gathered, kept=kept, notes=(*gathered.notes, *read.notes))
+
+
+def _code(error: SourceError | TimeoutError) -> str:
+    return error.code if isinstance(error, SourceError) else "timed_out"
 
 
 def _filled(item: Item, read: Item | None) -> Item:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from api.services.adaptive import merge_crossposts
 from api.services.schemas import Assessed, Gathered, Outcome, Usage
 
 Gather = Callable[[str, str], Coroutine[Any, Any, Gathered]]
@@ -57,17 +58,25 @@ async def crawl(gather: Gather, sources: Sequence[str], queries: Sequence[str]) 
     )
 
 
+def merged(first: Crawl, second: Crawl) -> Crawl:
+    """Two crawls of the same sources as one, the first leading; either may have asked nothing."""
+    if not (first.sources and second.sources):
+        return first if first.sources else second
+    pairs = zip(first.sources, second.sources, strict=True)
+    return Crawl(tuple(combine(pair) for pair in pairs), (*first.queries, *second.queries))
+
+
 def combine(parts: Sequence[Gathered]) -> Gathered:
-    """One source's results for several queries as one; the first query leads, items are distinct."""
-    first = parts[0]
-    if len(parts) == 1:
+    """One source's results for several queries as one; the first leads, items are distinct."""
+    first, *others = parts = list(_once(parts))
+    if not others:
         return first
     kept = _distinct(assessed for part in parts for assessed in part.kept)
-    known = {assessed.item.key for assessed in kept}
+    known = {assessed.item.original for assessed in kept}
     dropped = tuple(
         assessed
         for assessed in _distinct(assessed for part in parts for assessed in part.dropped)
-        if assessed.item.key not in known
+        if assessed.item.original not in known
     )
     judged = [part for part in parts if part.status != "skipped"] or [first]
     worst = next((part for part in judged if part.status == "degraded"), judged[0])
@@ -75,7 +84,7 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     return replace(
         leading,
         query=first.query,
-        outcome=_outcome(parts, kept, dropped),
+        outcome=_outcome(leading, kept, dropped),
         attempts=tuple(attempt for part in parts for attempt in part.attempts),
         kept=kept,
         dropped=dropped,
@@ -90,24 +99,35 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     )
 
 
+def _once(parts: Iterable[Gathered]) -> Iterator[Gathered]:
+    """Without what a run's memory served a second time: it shares its very attempts."""
+    seen: set[int] = set()
+    for part in parts:
+        attempts = {id(attempt) for attempt in part.attempts}
+        if not attempts or not attempts <= seen:
+            yield part
+        seen |= attempts
+
+
 def _outcome(
-    parts: Sequence[Gathered], kept: tuple[Assessed, ...], dropped: tuple[Assessed, ...]
+    leading: Gathered, kept: tuple[Assessed, ...], dropped: tuple[Assessed, ...]
 ) -> Outcome:
     if kept:
         return Outcome.OK
-    if dropped:
-        return Outcome.IRRELEVANT
-    return next((part.outcome for part in parts if part.outcome.asked), parts[0].outcome)
+    return Outcome.IRRELEVANT if dropped else leading.outcome
 
 
 def _notes(part: Gathered, leading: Gathered) -> tuple[str, ...]:
     if part.outcome.asked or part is leading:
         return part.notes
-    return (*part.notes, f"a further query failed: {part.outcome}")
+    return (*part.notes, f"one query failed: {part.outcome}")
 
 
 def _distinct(found: Iterable[Assessed]) -> tuple[Assessed, ...]:
+    """The first of each original post, with the places of all."""
+    listed = list(found)
+    items = {item.original: item for item in merge_crossposts([one.item for one in listed])}
     seen: dict[str, Assessed] = {}
-    for assessed in found:
-        seen.setdefault(assessed.item.key, assessed)
+    for one in listed:
+        seen.setdefault(one.item.original, replace(one, item=items[one.item.original]))
     return tuple(seen.values())

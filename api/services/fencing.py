@@ -28,7 +28,7 @@ class Fence:
         )
 
     def quote(self, text: str, label: str = "") -> str:
-        """One quoted text on one line; `label` is ours (a number, an exhibit name), never theirs."""
+        """One quoted text on one line; `label` is ours (a number, an exhibit name), not theirs."""
         safe = one_line(clean(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return f"<q-{self.nonce}{' ' + label if label else ''}>{safe}</q-{self.nonce}>"
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from api.errors import ModelError
+from api.services.memory import Memory
 from api.services.ports import Judge
+from api.services.query import canonical
 from api.services.schemas import Item, Judgement, Question, Sifted, Usage, Verdict
 
 CHUNK = 50
@@ -72,43 +74,53 @@ class Gate:
         )
 
 
+def identity(question: Question) -> tuple[str, str]:
+    """What makes two questions one within a run: the name in any spelling, and what it is about."""
+    return canonical(question.text) or question.text, question.about
+
+
+_Key = tuple[str, str, str]
+
+
 @dataclass(slots=True)
 class RunGate:
     """The gate of one run: an item is judged once per question, whatever query or tool found it."""
 
     gate: Gate
-    _known: dict[tuple[Question, str], asyncio.Future[Verdict]] = field(default_factory=dict)
+    _known: Memory[_Key, Verdict] = field(default_factory=Memory)
 
     async def sift(self, question: Question, items: Sequence[Item], source: str) -> Sifted:
-        """Verdicts in order; what was judged in this run, or is being judged, is not sent again."""
-        mine = [item for item in items if (question, item.key) not in self._known]
-        loop = asyncio.get_running_loop()
-        self._known.update(((question, item.key), loop.create_future()) for item in mine)
-        sifted: Sifted | None = None
-        try:
-            sifted = await self.gate.sift(question, mine, source)
-        finally:
-            self._settle(question, mine, sifted)
-        judged = dict(zip((item.key for item in mine), sifted.verdicts, strict=True))
-        verdicts = tuple(
-            [judged.get(item.key) or await self._other(question, item) for item in items]
-        )
-        if items and not mine:
-            return Sifted(verdicts, "ok", None, verdicts[0].judge or None)
-        return replace(sifted, verdicts=verdicts)
+        """Verdicts in order; what was judged in this run, or is being judged, is not sent again.
 
-    async def _other(self, question: Question, item: Item) -> Verdict:
-        """The verdict of a call that another query of this run made."""
-        waiting = self._known.get((question, item.key))
-        return Verdict(True) if waiting is None else await waiting
+        Only sound verdicts are remembered: what passed unjudged may be judged later. A crosspost
+        shares the verdict of its original.
+        """
+        asked = identity(question)
+        wanted: dict[_Key, Item] = {}
+        for item in items:
+            wanted.setdefault((*asked, item.original), item)
+        calls: list[Sifted] = []
+        passed: dict[_Key, Verdict] = {}
 
-    def _settle(self, question: Question, items: Sequence[Item], sifted: Sifted | None) -> None:
-        """Publish sound verdicts; what failed passes now and may be judged later."""
-        verdicts = (Verdict(True) for _ in items) if sifted is None else iter(sifted.verdicts)
-        for item, verdict in zip(items, verdicts, strict=True):
-            self._known[question, item.key].set_result(verdict)
-            if sifted is None or sifted.status == "degraded":
-                del self._known[question, item.key]
+        async def find(mine: dict[_Key, Item]) -> dict[_Key, Verdict]:
+            calls.append(await self.gate.sift(question, tuple(mine.values()), source))
+            verdicts = dict(zip(mine, calls[-1].verdicts, strict=True))
+            passed.update(verdicts)
+            return verdicts if calls[-1].status == "ok" else {}
+
+        known = await self._known.recall(wanted, find)
+        verdicts = {**dict.fromkeys(wanted, Verdict(True)), **passed, **known}
+        return _told(tuple(verdicts[*asked, item.original] for item in items), calls)
+
+
+def _told(verdicts: tuple[Verdict, ...], calls: Sequence[Sifted]) -> Sifted:
+    """Verdicts of one batch as its own calls came by them; without a call all were known."""
+    if not verdicts:
+        return Sifted((), "skipped")
+    if not calls:
+        return Sifted(verdicts, "ok", None, verdicts[0].judge or None)
+    usage = sum((call.usage for call in calls), Usage())
+    return replace(calls[-1], verdicts=verdicts, usage=usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,33 +136,46 @@ class Sieve:
 
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
-    """All chunks at once; one that fails fails the whole."""
+    """All chunks at once; one that fails stops the others and fails the whole."""
     chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
-    failed: ModelError | None = None
     calls: list[asyncio.Task[Judgement]] = []
+    failed: BaseException | None = None
     try:
         async with asyncio.TaskGroup() as group:
             calls += [group.create_task(judge.judge(question, chunk, source)) for chunk in chunks]
-    except* ModelError as errors:
-        failed = next(e for e in _leaves(errors) if isinstance(e, ModelError))
+    except* (ModelError, OSError) as errors:
+        failed = errors
     if failed is not None:
-        raise failed
+        raise _model_error(failed)
     answers = [call.result() for call in calls]
-    for chunk, answer in zip(chunks, answers, strict=True):
-        if len(answer.verdicts) != len(chunk):
-            raise ModelError("count_mismatch", f"{len(answer.verdicts)} for {len(chunk)}")
     return Judgement(
-        tuple(verdict for answer in answers for verdict in answer.verdicts),
+        tuple(
+            verdict
+            for chunk, answer in zip(chunks, answers, strict=True)
+            for verdict in _sound(answer.verdicts, len(chunk))
+        ),
         answers[0].model,
         sum((answer.usage for answer in answers), Usage()),
     )
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for error in group.exceptions:
-        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found
+def _model_error(failed: BaseException) -> ModelError:
+    """The first of what went wrong, also where a judge lets its client's errors through."""
+    while isinstance(failed, BaseExceptionGroup):
+        failed = failed.exceptions[0]
+    if isinstance(failed, ModelError):
+        return failed
+    reason = "timeout" if isinstance(failed, TimeoutError) else "unreachable"
+    return ModelError(reason, type(failed).__name__)
+
+
+def _sound(verdicts: Sequence[Verdict], count: int) -> Sequence[Verdict]:
+    """The verdicts, when there is one boolean per item; "false" is not a verdict."""
+    if len(verdicts) != count:
+        raise ModelError("count_mismatch", f"{len(verdicts)} for {count}")
+    if not all(isinstance(verdict.relevant, bool) for verdict in verdicts):
+        raise ModelError("malformed", "a verdict that is no boolean")
+    return verdicts
 
 
 def _opposed(relevant: bool, probability: float | None) -> bool:

@@ -1,8 +1,8 @@
 """Counting what upstream is asked, by run: upstream quota is money.
 
-A source calls `charge()` once per HTTP request it sends (token, details and comments included, failed
-ones too). Whoever wants the count opens a `metered()` block; blocks nest and an inner count also
-reaches the outer one. Threads see the block through a copied context.
+A source calls `charge()` once per HTTP request it sends (token, details and comments included,
+failed ones too). Whoever wants the count opens a `metered()` block; blocks nest and an inner count
+also reaches the outer one. Threads see the block through a copied context.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 
 
 @dataclass(slots=True)
@@ -19,6 +20,12 @@ class Calls:
 
     made: int = 0
     outer: Calls | None = None
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def add(self, requests: int) -> None:
+        """Count requests, from any thread."""
+        with self._lock:
+            self.made += requests
 
 
 _current: ContextVar[Calls | None] = ContextVar("listenpost_calls", default=None)
@@ -39,5 +46,5 @@ def charge(requests: int = 1) -> None:
     """Count requests sent upstream; without a block it does nothing."""
     calls = _current.get()
     while calls is not None:
-        calls.made += requests
+        calls.add(requests)
         calls = calls.outer

@@ -1,18 +1,21 @@
-"""Question in, evidence out: crawl, grade, rank, decide; a second pass when the first was too thin."""
+"""Question in, evidence out: crawl, grade, rank, decide; a second pass when the first is thin."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from api.services.crawler import Crawl, combine, crawl
+from api.services.crawler import Crawl, crawl, merged
 from api.services.figures import figures
 from api.services.ports import Event, Rewriter
+from api.services.query import canonical
 from api.services.ranking import Ranked, rank
+from api.services.reranking import by_words
 from api.services.run import Run
 from api.services.schemas import Assessed, Decision, Gathered, Question, Usage
 from api.services.sufficiency import Counts, Decided, decide
@@ -98,15 +101,14 @@ class _Found:
 
 async def _first_pass(run: Run, scope: Scope, steps: Steps) -> _Found:
     """The original query at once; rewritten ones beside it as soon as they are known."""
-    original = scope.question.text
-    if scope.depth.query_variants == 1:
-        return await _search(run, scope, [original], Usage())
+    original, variants = scope.question.text, scope.depth.query_variants
+    if variants == 1:
+        return await _graded(run, scope, await _search(run, scope, [original]), Usage())
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(_search(run, scope, [original], Usage()))
-        rewrites = await steps.rewriter.rewrite(scope.question, scope.depth.query_variants)
-        others = [query for query in rewrites.queries if query != original]
-        second = group.create_task(_search(run, scope, others, rewrites.usage))
-    return _merge(first.result(), second.result())
+        first = group.create_task(_search(run, scope, [original]))
+        rewrites = await steps.rewriter.rewrite(scope.question, variants)
+        second = group.create_task(_search(run, scope, _new(rewrites.queries, [original])))
+    return await _graded(run, scope, merged(first.result(), second.result()), rewrites.usage)
 
 
 async def _second_pass(
@@ -114,36 +116,30 @@ async def _second_pass(
 ) -> _Found:
     gaps = [*(one.item.title for one in evidence.kept), *_reasons(evidence.dropped)][:GAPS]
     rewrites = await steps.rewriter.rewrite(scope.question, scope.depth.retry_variants, gaps)
-    others = [query for query in rewrites.queries if query not in found.crawl.queries]
-    more = await _search(run, scope, others, rewrites.usage)
-    return _merge(found, more)
+    more = await _search(run, scope, _new(rewrites.queries, found.crawl.queries))
+    return await _graded(run, scope, merged(found.crawl, more), found.usage + rewrites.usage)
 
 
-async def _search(run: Run, scope: Scope, queries: Sequence[str], usage: Usage) -> _Found:
-    """Crawl; each source's kept items are graded as soon as that source is done."""
-    graded: dict[str, Assessed] = {}
+def _new(queries: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Queries that are more than another spelling of one that was asked, in order."""
+    known, found = {canonical(query) for query in asked}, dict[str, str]()
+    for query in queries:
+        form = canonical(query)
+        if form and form not in known:
+            found.setdefault(form, query)
+    return list(found.values())
 
+
+async def _search(run: Run, scope: Scope, queries: Sequence[str]) -> Crawl:
     async def gather(source: str, query: str) -> Gathered:
-        gathered = await run.gather(scope.question, source, query, scope.limit)
-        found = await run.grade(scope.question, gathered.kept)
-        graded.update((one.item.key, one) for one in found)
-        return gathered
+        return await run.gather(scope.question, source, query, scope.limit)
 
-    crawled = await crawl(gather, scope.sources if queries else (), queries)
-    ordered = tuple(graded[one.item.key] for one in crawled.kept)
-    return _Found(crawled, ordered, usage)
+    return await crawl(gather, scope.sources if queries else (), queries)
 
 
-def _merge(first: _Found, second: _Found) -> _Found:
-    if not second.crawl.sources:
-        return replace(first, usage=first.usage + second.usage)
-    pairs = zip(first.crawl.sources, second.crawl.sources, strict=True)
-    merged = Crawl(
-        tuple(combine(pair) for pair in pairs), (*first.crawl.queries, *second.crawl.queries)
-    )
-    graded = {one.item.key: one for one in (*second.graded, *first.graded)}
-    ordered = tuple(graded[one.item.key] for one in merged.kept)
-    return _Found(merged, ordered, first.usage + second.usage)
+async def _graded(run: Run, scope: Scope, crawled: Crawl, usage: Usage) -> _Found:
+    """All survivors of a pass in one go: full chunks, and what is graded already costs nothing."""
+    return _Found(crawled, await run.grade(scope.question, crawled.kept), usage)
 
 
 def _weigh(run: Run, scope: Scope, steps: Steps, found: _Found) -> Evidence:
@@ -151,7 +147,7 @@ def _weigh(run: Run, scope: Scope, steps: Steps, found: _Found) -> Evidence:
     grading = run.grader is not None
     ranked = rank(
         found.graded, depth=scope.depth, ranking=steps.ranking, retrieval=steps.retrieval,
-        now=now, source_weights=steps.source_weights,
+        now=now, source_weights=steps.source_weights, rerank=by_words(scope.question.text),
     )  # fmt: skip
     counts = _counts(scope, found, ranked, grading)
     if grading:
@@ -168,6 +164,9 @@ def _counts(scope: Scope, found: _Found, ranked: Ranked, grading: bool) -> Count
     crawled = found.crawl
     defaulted = sum(one.grade is not None and one.grade.defaulted for one in found.graded)
     twins = sum(one.dropped_by == "duplicate" for one in ranked.dropped)
+    stages: Counter[str] = Counter(
+        one.dropped_by for one in (*ranked.dropped, *crawled.dropped) if one.dropped_by
+    )
     return Counts(
         total_scored=len(found.graded) - twins if grading else _distinct(crawled) - twins,
         total_survived=len(ranked.kept),
@@ -181,11 +180,12 @@ def _counts(scope: Scope, found: _Found, ranked: Ranked, grading: bool) -> Count
         anything_judged=True,
         asked=crawled.asked,
         wanted=len(crawled.sources),
+        dropped=stages,
     )
 
 
 def _judged(found: _Found, counts: Counts) -> bool:
-    answered = any(gathered.status == "ok" for gathered in found.crawl.sources)
+    answered = any(one.status == "ok" or one.model for one in found.crawl.sources)
     graded = counts.grading_on and counts.defaulted < len(found.graded)
     return answered or graded or not found.crawl.kept
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from api.errors import SourceError
 from api.services.adaptive import Policy, failed, gather
 from api.services.dossier import Dossier
-from api.services.gate import RunGate, Sieve
+from api.services.gate import RunGate, Sieve, identity
+from api.services.memory import Memory
 from api.services.ports import Event, Grader, Listener, Observer, Source, silent
 from api.services.query import canonical, neutralise
 from api.services.schemas import (
     Assessed,
+    Batch,
+    Commented,
     FetchPlan,
     Gathered,
     Grade,
@@ -50,21 +54,36 @@ class Run:
     dossier: Dossier = field(default_factory=Dossier)
     usage: Usage = Usage()
     """What grading used; judging is counted in each `Gathered`."""
-    _gathered: dict[tuple[str, str, str, int], asyncio.Task[Gathered]] = field(default_factory=dict)
-    _graded: dict[tuple[Question, str], Grade] = field(default_factory=dict)
+    _gathered: Memory[tuple[str, ...], Gathered] = field(default_factory=Memory)
+    _commented: Memory[str, Item] = field(default_factory=Memory)
+    _graded: Memory[tuple[str, ...], Grade] = field(default_factory=Memory)
+    _heard: list[Gathered] = field(default_factory=list)
+    _numbers: Counter[str] = field(default_factory=Counter)
 
     async def gather(self, question: Question, source: str, query: str, limit: int) -> Gathered:
-        """Ask one source one query; the same again within the run costs nothing."""
-        key = (question.text, source, canonical(query), limit)
-        task = self._gathered.get(key)
-        if task is None or task.cancelled():
-            work = self._gather(question, source, query, limit)
-            task = self._gathered[key] = asyncio.create_task(work)
-        return await task
+        """Ask one source one query; the same again within the run costs nothing.
 
-    async def _gather(self, question: Question, name: str, query: str, limit: int) -> Gathered:
+        Spellings of one name are the same query. A query of search operators only is taken for the
+        question. A failure is shared by those who wait for it, but not remembered.
+        """
+        asked = neutralise(query, source) or neutralise(question.text, source)
+        key = (*identity(question), source, canonical(asked) or asked, str(limit))
+        mine: list[Gathered] = []
+
+        async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
+            mine.append(await self._gather(question, source, wanted[key], limit))
+            return {key: mine[0]}
+
+        known = await self._gathered.recall({key: asked}, find)
+        if not mine:
+            return replace(known[key], usage=Usage(), upstream_calls=0)
+        self._heard.append(mine[0])
+        if not mine[0].outcome.asked:
+            self._gathered.forget(key)
+        return mine[0]
+
+    async def _gather(self, question: Question, name: str, asked: str, limit: int) -> Gathered:
         source = self.sources[name]
-        asked = neutralise(query, name)
         if isinstance(source, SourceError):
             gathered = failed(name, asked, source)
             facts = {"outcome": str(gathered.outcome), "reason": gathered.reason}
@@ -72,7 +91,7 @@ class Run:
             return gathered
         adaptive, until = self.bounds.adaptive, self._until()
         return await gather(
-            source,
+            _Remembered(source, self._commented),
             FetchPlan(asked, limit, self.bounds.window),
             Sieve(self.gate, question),
             Policy(adaptive.min_yield, adaptive.refetch_factor, until),
@@ -84,22 +103,27 @@ class Run:
         return asyncio.get_running_loop().time() + self.bounds.seconds
 
     async def grade(self, question: Question, found: Sequence[Assessed]) -> tuple[Assessed, ...]:
-        """The same items with their grades; without a grader they stay ungraded."""
-        if self.grader is None or not found:
+        """The same items with their grades, each asked for once; without a grader as they were."""
+        grader, asked = self.grader, identity(question)
+        if grader is None or not found:
             return tuple(found)
-        new = [one.item for one in found if (question, one.item.key) not in self._graded]
-        if new:
-            graded = await self.grader.grade(question, new)
+
+        async def find(mine: Mapping[tuple[str, ...], Item]) -> dict[tuple[str, ...], Grade]:
+            graded = await grader.grade(question, tuple(mine.values()))
             self.usage += graded.usage
-            for item, grade in zip(new, graded.grades, strict=True):
-                self._graded[question, item.key] = grade
-                self._say(item, grade)
-        return tuple(_with_grade(one, self._graded[question, one.item.key]) for one in found)
+            grades = dict(zip(mine, graded.grades, strict=True))
+            for key, grade in grades.items():
+                self._say(mine[key], grade)
+            return grades
+
+        wanted: dict[tuple[str, ...], Item] = {(*asked, one.item.key): one.item for one in found}
+        grades = await self._graded.recall(wanted, find)
+        return tuple(_with_grade(one, grades[(*asked, one.item.key)]) for one in found)
 
     def _say(self, item: Item, grade: Grade) -> None:
-        number = sum(1 for _, key in self._graded if key.startswith(f"{item.source}:"))
+        self._numbers[item.source] += 1
         facts = {
-            "number": number,
+            "number": self._numbers[item.source],
             "place": item.place,
             "score": grade.score,
             "explanation": grade.explanation,
@@ -107,9 +131,34 @@ class Run:
         self.listener(Event("graded.item", item.source, facts))
 
     def asked(self) -> list[Gathered]:
-        """Everything gathered so far in this run."""
-        finished = [task for task in self._gathered.values() if task.done()]
-        return [task.result() for task in finished if not task.cancelled() and not task.exception()]
+        """Everything gathered so far in this run, failures included, each once."""
+        return list(self._heard)
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A source within one run: an item's comments are read once, whichever query found it."""
+
+    source: Source
+    read: Memory[str, Item]
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        return await self.source.fetch(plan)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        notes: list[str] = []
+
+        async def find(mine: Mapping[str, Item]) -> dict[str, Item]:
+            done = await self.source.comments(tuple(mine.values()))
+            notes.extend(done.notes)
+            return {item.key: item for item in done.items if item.key in mine}
+
+        known = await self.read.recall({item.key: item for item in items}, find)
+        return Commented(tuple(known.get(item.key, item) for item in items), tuple(notes))
 
 
 def _with_grade(one: Assessed, grade: Grade) -> Assessed:

@@ -1,8 +1,8 @@
 """The vocabulary: one frozen class per word of the design.
 
 A question becomes a plan; a plan becomes a batch per source; a batch gets verdicts from one judge
-call; one or two attempts make what was gathered; all sources together are a crawl; graded, ranked and
-counted it is evidence; the writer reads it as numbered exhibits and cites only those: a report.
+call; one or two attempts make what was gathered; all sources together are a crawl; graded, ranked
+and counted it is evidence; the writer reads it as numbered exhibits and cites only those: a report.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
-from api.settings import DepthName, Window
+from api.settings import Window
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
@@ -104,6 +104,11 @@ class Item:
     """Where a link post points."""
     notes: tuple[str, ...] = ()
     """What is missing and why, for example comments that are turned off."""
+
+    @property
+    def original(self) -> str:
+        """The key of what this is a crosspost of, or its own: one per distinct item."""
+        return self.crosspost_parent or self.key
 
 
 @dataclass(frozen=True, slots=True)

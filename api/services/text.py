@@ -9,7 +9,7 @@ import regex
 
 _CONTROL = regex.compile(r"[\p{Cc}--[\n\t]]|[\p{Bidi_Control}]", regex.V1)
 _SPACES = regex.compile(r"[^\S\n]+")
-_ESCAPE = regex.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
+_ESCAPE = regex.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 
 
 def clean(value: object) -> str:
@@ -51,7 +51,7 @@ def one_line(text: str) -> str:
 def web_url(value: object) -> str:
     """The URL when it is http or https with a host, else nothing (`javascript:`, `data:`)."""
     text = clean(value)
-    return text if regex.match(r"https?://[^\s/\"'<>\\]+[^\s\"'<>\\]*$", text, regex.I) else ""
+    return text if regex.match(r"https?://[^\s/?#\"'<>\\]+[^\s\"'<>\\]*$", text, regex.I) else ""
 
 
 _MARK = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Arabic}\p{Hebrew}])\p{Mn}+")
