@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
+from itertools import takewhile
 
 import regex
 
@@ -35,12 +36,8 @@ def cut(text: str, limit: int) -> str:
     """At most `limit` code points, never splitting a grapheme (an emoji family, an accent)."""
     if len(text) <= limit:
         return text
-    end = 0
-    for match in regex.finditer(r"\X", text):
-        if match.end() > limit:
-            break
-        end = match.end()
-    return text[:end]
+    ends = (match.end() for match in regex.finditer(r"\X", text))
+    return text[: max(takewhile(lambda end: end <= limit, ends), default=0)]
 
 
 def one_line(text: str) -> str:

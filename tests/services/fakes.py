@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from api.services.adaptive import Policy, gather
+from api.services.gate import Gate, RunGate, Sieve
 from api.services.metering import charge
 from api.services.ports import Event, Facts, Grades, Probe, Recorder, Rewrites
 from api.services.schemas import (
@@ -20,6 +22,7 @@ from api.services.schemas import (
     Item,
     Judgement,
     Question,
+    Sifted,
     Usage,
     Verdict,
 )
@@ -56,8 +59,10 @@ async def _meet(hitch: Hitch | None) -> None:
 class FakeSource:
     """Serves its slots from the first; an empty slot is counted but holds nothing usable."""
 
-    slots: Sequence[Item | None]
+    slots: Sequence[Item | None] = ()
     name: str = "reddit"
+    by_query: Mapping[str, Sequence[Item | None]] = field(default_factory=dict)
+    """Slots of some queries; the rest get `slots`."""
     trouble: Trouble = field(default_factory=dict)
     silence: Trouble = field(default_factory=dict)
     """Trouble with comments."""
@@ -72,7 +77,7 @@ class FakeSource:
         self.entered.set()
         charge(0 if self.cached else 1)
         await _meet(self.trouble.get(len(self.plans) - 1))
-        slots = self.slots[: plan.limit]
+        slots = self.by_query.get(plan.query, self.slots)[: plan.limit]
         return Batch(plan, tuple(filter(None, slots)), len(slots) >= plan.limit, self.notes)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
@@ -143,7 +148,7 @@ class FakeRewriter:
 
     others: tuple[str, ...] = ()
     asked: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
-    gate: asyncio.Event | None = None
+    gate: Hitch | None = None
 
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
@@ -195,3 +200,32 @@ class Heard:
     @property
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
+
+
+async def gathered(
+    source: FakeSource,
+    judge: FakeJudge,
+    limit: int = 5,
+    *,
+    until: float | None = None,
+    min_yield: float = 0.5,
+    **watchers: Any,
+) -> Gathered:
+    """One source through the loop; `until` in seconds from now."""
+    if until is not None:
+        until += asyncio.get_running_loop().time()
+    watchers.setdefault("observer", FakeObserver())
+    sieve = Sieve(RunGate(Gate(judge)), Question("plaud.ai"))
+    return await gather(
+        source, FetchPlan("plaud.ai", limit), sieve, Policy(min_yield, 2, until), **watchers
+    )
+
+
+def ids(found: Gathered) -> list[str]:
+    """What was kept, in order."""
+    return [one.item.id for one in found.kept]
+
+
+def passed(sifted: Sifted) -> list[bool]:
+    """Which items went through."""
+    return [verdict.relevant for verdict in sifted.verdicts]
