@@ -1,19 +1,11 @@
-"""Every setting with its default and unit, read from the environment and `.env`.
-
-Groups are frozen; each field is one variable, named group prefix + field. Names that start with
-`LISTENPOST_` and are not here are refused by `load`, with the nearest valid name.
-"""
+"""The groups of settings; each field is one variable, named group prefix + field."""
 
 from __future__ import annotations
 
-import difflib
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, SettingsConfigDict
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 DepthName = Literal["quick", "standard", "deep"]
 Window = Literal["day", "week", "month", "year", "all"]
@@ -22,7 +14,8 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 
 
-def _group(prefix: str) -> SettingsConfigDict:
+def named(prefix: str) -> SettingsConfigDict:
+    """How a group reads its variables: frozen, from the environment and `.env`."""
     return SettingsConfigDict(
         env_prefix=prefix,
         env_file=".env",
@@ -41,7 +34,7 @@ def _native(name: str) -> AliasChoices:
 class GeneralSettings(BaseSettings):
     """What runs, and against what."""
 
-    model_config = _group("LISTENPOST_")
+    model_config = named("LISTENPOST_")
 
     mode: Literal["auto", "live", "sandbox"] = "auto"
     """`auto` is the offline sandbox until a source is configured."""
@@ -62,7 +55,7 @@ class GeneralSettings(BaseSettings):
 class ModelSettings(BaseSettings):
     """The model server and how long it may take."""
 
-    model_config = _group("LISTENPOST_")
+    model_config = named("LISTENPOST_")
 
     openai_api_key: SecretStr | None = Field(None, validation_alias=_native("OPENAI_API_KEY"))
     """Key of the OpenAI-compatible server."""
@@ -87,7 +80,7 @@ class ModelSettings(BaseSettings):
 class SourceSettings(BaseSettings):
     """Where the upstreams live and how long they may take."""
 
-    model_config = _group("LISTENPOST_")
+    model_config = named("LISTENPOST_")
 
     reddit_client_id: SecretStr | None = Field(None, validation_alias=_native("REDDIT_CLIENT_ID"))
     """Id of a Reddit app."""
@@ -130,7 +123,7 @@ class SourceSettings(BaseSettings):
 class AdaptiveSettings(BaseSettings):
     """When and how a source is fetched a second time."""
 
-    model_config = _group("LISTENPOST_")
+    model_config = named("LISTENPOST_")
 
     min_yield: Share = 0.5
     """Refetch when a smaller share of a full batch was relevant; 0: never."""
@@ -141,7 +134,7 @@ class AdaptiveSettings(BaseSettings):
 class RetrievalSettings(BaseSettings):
     """Floors, reranking and diversity; each has an off switch."""
 
-    model_config = _group("LISTENPOST_RETRIEVAL_")
+    model_config = named("LISTENPOST_RETRIEVAL_")
 
     guardrails_enable: bool = True
     """Off: floors, rerank and diversity do nothing."""
@@ -164,7 +157,7 @@ class RetrievalSettings(BaseSettings):
 class RankingSettings(BaseSettings):
     """How kept items are ordered and cut."""
 
-    model_config = _group("LISTENPOST_")
+    model_config = named("LISTENPOST_")
 
     relevance_threshold: Share | None = None
     """Relevance (0 to 1) an item needs beside the cutoff; unset: off."""
@@ -187,7 +180,7 @@ class RankingSettings(BaseSettings):
 class TracingSettings(BaseSettings):
     """Langfuse; without keys nothing is imported or sent."""
 
-    model_config = _group("LISTENPOST_")
+    model_config = named("LISTENPOST_")
 
     langfuse_public_key: str | None = Field(None, validation_alias=_native("LANGFUSE_PUBLIC_KEY"))
     """Public key of the Langfuse project."""
@@ -205,141 +198,14 @@ class TracingSettings(BaseSettings):
     """Seconds the exit waits for traces."""
 
 
-class _Depth(BaseSettings):
-    """How far one question goes; the three depths differ in numbers only."""
+class LimitSettings(BaseSettings):
+    """What one API key may ask for; 0 switches a limit off."""
 
-    limit: Count = 10
-    """Items asked per source at first."""
-    max_evidence: Count = 30
-    """Kept items the writer sees at most."""
-    min_sources_full_report: Count = 4
-    """Survivors for a full report."""
-    min_sources_short_report: Count = 2
-    """Survivors for a short report."""
-    relevance_cutoff: Annotated[int, Field(ge=1, le=5)] = 3
-    """Grade an item needs."""
-    query_variants: Annotated[int, Field(ge=1, le=5)] = 1
-    """Queries asked at once, the original included."""
-    retry_variants: Annotated[int, Field(ge=1, le=5)] = 1
-    """Queries asked when the first pass is insufficient, the original included; 1: none."""
-    rerank: bool = False
-    """Opportunistic reranking runs."""
-    diversity: bool = True
-    """Diversity runs."""
+    model_config = named("LISTENPOST_LIMIT_")
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        short, full, most = (
-            self.min_sources_short_report,
-            self.min_sources_full_report,
-            self.max_evidence,
-        )
-        if not short <= full <= most:
-            raise ValueError(
-                "needs min_sources_short_report <= min_sources_full_report <= max_evidence"
-            )
-        return self
-
-
-class QuickDepth(_Depth):
-    """A look: five items a source, one query."""
-
-    model_config = _group("LISTENPOST_QUICK_")
-    limit: Count = 5
-    max_evidence: Count = 15
-    min_sources_full_report: Count = 3
-    min_sources_short_report: Count = 1
-    diversity: bool = False
-
-
-class StandardDepth(_Depth):
-    """The default of `analyze`."""
-
-    model_config = _group("LISTENPOST_STANDARD_")
-    retry_variants: Annotated[int, Field(ge=1, le=5)] = 3
-
-
-class DeepDepth(_Depth):
-    """Wide: three queries, sixty exhibits."""
-
-    model_config = _group("LISTENPOST_DEEP_")
-    limit: Count = 25
-    max_evidence: Count = 60
-    min_sources_full_report: Count = 5
-    query_variants: Annotated[int, Field(ge=1, le=5)] = 3
-    rerank: bool = True
-
-
-Depth = _Depth
-
-GROUPS: tuple[type[BaseSettings], ...] = (
-    GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
-    RankingSettings, TracingSettings, QuickDepth, StandardDepth, DeepDepth,
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """All groups together; see each for its fields."""
-
-    general: GeneralSettings
-    models: ModelSettings
-    sources: SourceSettings
-    adaptive: AdaptiveSettings
-    retrieval: RetrievalSettings
-    ranking: RankingSettings
-    tracing: TracingSettings
-    depths: Mapping[DepthName, Depth]
-
-
-def variable(group: type[BaseSettings], field: str) -> str:
-    """The environment variable of one field."""
-    alias = group.model_fields[field].validation_alias
-    if isinstance(alias, AliasChoices):
-        return str(alias.choices[0])
-    return (group.model_config.get("env_prefix", "") + field).upper()
-
-
-def variables() -> dict[str, tuple[type[BaseSettings], str]]:
-    """Every variable: name -> its group and field, in reading order."""
-    return {
-        variable(group, field): (group, field) for group in GROUPS for field in group.model_fields
-    }
-
-
-def load() -> Settings:
-    """Read the environment and `.env` of the working directory; the environment wins.
-
-    Raises:
-        ValueError: an unknown `LISTENPOST_*` name or a malformed value, named with its remedy.
-    """
-    _refuse_unknown()
-    try:
-        return Settings(
-            GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
-            RetrievalSettings(), RankingSettings(), TracingSettings(),
-            {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
-        )  # fmt: skip
-    except ValidationError as error:
-        raise ValueError(_explain(error)) from None
-
-
-def _refuse_unknown() -> None:
-    known = variables()
-    dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
-    names = {*(str(name).upper() for name in dotenv.env_vars), *(n.upper() for n in os.environ)}
-    for name in sorted(names):
-        if name.startswith("LISTENPOST_") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0)
-            raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
-
-
-def _explain(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    group = next((g for g in GROUPS if g.__name__ == error.title), None)
-    where = str(first["loc"][0]) if first["loc"] else ""
-    if group is not None and where in group.model_fields:
-        where = variable(group, where)
-    elif not where and group is not None:
-        where = str(group.model_config.get("env_prefix", "")) + "*"
-    return f"`{where}`: {first['msg']}"
+    requests_per_minute: Annotated[int, Field(ge=0, le=100_000)] = 60
+    """Requests of one key in one minute."""
+    analyses_per_day: Annotated[int, Field(ge=0, le=1_000_000)] = 200
+    """Analyses of one key in one day (UTC)."""
+    usd_per_day: Annotated[float, Field(ge=0, le=100_000)] = 5.0
+    """USD that models may cost one key in one day (UTC)."""

@@ -1,0 +1,112 @@
+"""Every setting with its default and unit, read from the environment and `.env`.
+
+Groups are frozen; each field is one variable, named group prefix + field. Names that start with
+`LISTENPOST_` and are not here are refused by `load`, with the nearest valid name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import AliasChoices, ValidationError
+from pydantic_settings import BaseSettings, DotEnvSettingsSource
+
+from api.settings.depths import DeepDepth, Depth, QuickDepth, StandardDepth
+from api.settings.groups import (
+    AdaptiveSettings,
+    Count,
+    DepthName,
+    GeneralSettings,
+    LimitSettings,
+    ModelSettings,
+    RankingSettings,
+    RetrievalSettings,
+    Seconds,
+    Share,
+    SourceSettings,
+    TracingSettings,
+    Window,
+)
+
+__all__ = [
+    "GROUPS", "AdaptiveSettings", "Count", "DeepDepth", "Depth", "DepthName", "GeneralSettings",
+    "LimitSettings", "ModelSettings", "QuickDepth", "RankingSettings", "RetrievalSettings",
+    "Seconds", "Settings", "Share", "SourceSettings", "StandardDepth", "TracingSettings", "Window",
+    "load", "variable", "variables",
+]  # fmt: skip
+
+GROUPS: tuple[type[BaseSettings], ...] = (
+    GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
+    RankingSettings, TracingSettings, LimitSettings, QuickDepth, StandardDepth, DeepDepth,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All groups together; see each for its fields."""
+
+    general: GeneralSettings
+    models: ModelSettings
+    sources: SourceSettings
+    adaptive: AdaptiveSettings
+    retrieval: RetrievalSettings
+    ranking: RankingSettings
+    tracing: TracingSettings
+    limits: LimitSettings
+    depths: Mapping[DepthName, Depth]
+
+
+def variable(group: type[BaseSettings], field: str) -> str:
+    """The environment variable of one field."""
+    alias = group.model_fields[field].validation_alias
+    if isinstance(alias, AliasChoices):
+        return str(alias.choices[0])
+    return (group.model_config.get("env_prefix", "") + field).upper()
+
+
+def variables() -> dict[str, tuple[type[BaseSettings], str]]:
+    """Every variable: name -> its group and field, in reading order."""
+    return {
+        variable(group, field): (group, field) for group in GROUPS for field in group.model_fields
+    }
+
+
+def load() -> Settings:
+    """Read the environment and `.env` of the working directory; the environment wins.
+
+    Raises:
+        ValueError: an unknown `LISTENPOST_*` name or a malformed value, named with its remedy.
+    """
+    _refuse_unknown()
+    try:
+        return Settings(
+            GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
+            RetrievalSettings(), RankingSettings(), TracingSettings(), LimitSettings(),
+            {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
+        )  # fmt: skip
+    except ValidationError as error:
+        raise ValueError(_explain(error)) from None
+
+
+def _refuse_unknown() -> None:
+    known = variables()
+    dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
+    names = {*(str(name).upper() for name in dotenv.env_vars), *(n.upper() for n in os.environ)}
+    for name in sorted(names):
+        if name.startswith("LISTENPOST_") and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+            raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False)[0]
+    group = next((g for g in GROUPS if g.__name__ == error.title), None)
+    where = str(first["loc"][0]) if first["loc"] else ""
+    if group is not None and where in group.model_fields:
+        where = variable(group, where)
+    elif not where and group is not None:
+        where = str(group.model_config.get("env_prefix", "")) + "*"
+    return f"`{where}`: {first['msg']}"
