@@ -270,6 +270,7 @@ class _End:
         self._langfuse.shutdown()
         self._provider.shutdown()
         self._resources.httpx_client.close()
+        self._resources.prompt_cache._task_manager.shutdown()
         self._hush.lift()
 
 

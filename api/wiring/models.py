@@ -91,7 +91,8 @@ class Crew:
         """The report agent; pydantic-ai is imported when the first report is due."""
         if self.client is None:
             return NoModel()
-        return _LazyWriter(self.settings, self.models, self.client)
+        writer = _LazyWriter(self.settings, self.models, self.client)
+        return writer if self.tracing is None else self.tracing.writer(writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +113,8 @@ class _LazyWriter:
         name = self.models.agent_model
         model = OpenAIChatModel(name, provider=OpenAIProvider(openai_client=self.client.openai))
         ranking = self.settings.ranking
-        writer = AgentWriter(model, name, self.models.report_timeout, ranking.words_per_item)
+        writer = AgentWriter(
+            model, name, self.models.report_timeout, ranking.words_per_item,
+            ranking.relevance_threshold, ranking.duplicate_similarity,
+        )  # fmt: skip
         return await writer.write(run, evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from pydantic_ai import Agent
@@ -13,7 +14,11 @@ from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
+from api.errors import ModelError
+from api.services.listening import Written
+from api.services.pipeline import Evidence
 from api.services.ports import Facts
+from api.services.run import Run
 from api.services.schemas import Question
 from api.tracing import Tracing, start
 from tests.tracing.collector import Collector, settings_for
@@ -146,6 +151,22 @@ async def test_without_a_question(langfuse: Collector, tracing: Tracing) -> None
     assert path == "invoke_agent theirs > execute_tool fetch_reddit > fetch"
     assert {one.attributes["session.id"] for one in langfuse.spans} == {"s-1"}
     assert set(langfuse.scored()) == {"decision", "items_kept", "upstream_calls"}
+
+
+async def test_the_report_writer(langfuse: Collector, tracing: Tracing) -> None:
+    """The report writer switches the tracing of agents on, whatever was loaded before it."""
+
+    class Reporter:
+        async def write(self, run: Run, evidence: Evidence) -> Written:
+            await Agent(TestModel(), name="report").run("write")
+            raise ModelError("timeout")
+
+    nothing: Any = None
+    with pytest.raises(ModelError):
+        await tracing.writer(Reporter()).write(nothing, nothing)
+    tracing.shutdown()
+
+    assert langfuse.named("invoke_agent report")
 
 
 async def test_their_instrumentation_stays(langfuse: Collector, tracing: Tracing) -> None:

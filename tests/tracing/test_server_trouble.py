@@ -14,6 +14,8 @@ import weakref
 from pathlib import Path
 
 import pytest
+from langfuse import Langfuse, get_client
+from langfuse._client.resource_manager import LangfuseResourceManager
 
 from api.services.ports import Facts
 from api.services.schemas import Question
@@ -30,10 +32,11 @@ from tests.tracing.fakes import EvenJudge, ShopSource, run
 
 tracings = [start(settings_for(sys.argv[1])) for _ in range(int(sys.argv[2]))]
 for tracing in tracings:
-    source, judge = tracing.source(ShopSource()), tracing.judge(EvenJudge())
+    sources = [tracing.source(ShopSource(name)) for name in ("reddit", "youtube", "amazon")]
+    judge = tracing.judge(EvenJudge())
     began = time.monotonic()
     for _ in range(int(sys.argv[4])):
-        asyncio.run(run(tracing.observer, [source], judge))
+        asyncio.run(run(tracing.observer, sources, judge))
     assert time.monotonic() - began < 10
 if sys.argv[3] == "shutdown":
     tracings[0].shutdown()
@@ -85,6 +88,7 @@ def test_exit_with_a_slow_server(langfuse: Collector) -> None:
     _at_most_one_warning_each(said, 1)
     assert langfuse.one("analyze")
     assert {"decision", "upstream_calls"} <= set(langfuse.scored())
+    assert len(langfuse.scores) == 3 * 4 + 7
 
 
 @pytest.mark.parametrize("last", ["exit", "shutdown"])
@@ -147,9 +151,9 @@ async def test_full_queue(langfuse: Collector, caplog: pytest.LogCaptureFixture)
     made = start(settings_for(langfuse.url, trace_flush_timeout=0.1))
     assert made is not None
 
+    agents = made.client._provider.get_tracer("pydantic-ai")
     for _ in range(4000):
-        with made.observer.analysis("analyze", Question("q")):
-            pass
+        agents.start_span("chat").end()
     made.shutdown()
     langfuse.over.set()
 
@@ -180,6 +184,41 @@ async def test_same_key_twice(langfuse: Collector) -> None:
 
     assert len(langfuse.named("analyze")) == 1
     assert langfuse.scored()["decision"] == ("CATEGORICAL", "clarify")
+
+
+async def test_their_langfuse(langfuse: Collector) -> None:
+    """A program's own client with the same keys stays as it is, and carries nothing of ours."""
+    settings = settings_for(langfuse.url)
+    key = settings.langfuse_public_key
+    theirs = Langfuse(
+        public_key=key, secret_key="sk-lf-x", base_url=langfuse.url, tracing_enabled=False
+    )
+
+    made = start(settings)
+    assert made is not None
+    with made.observer.analysis("analyze", Question("ada@example.com")):
+        pass
+    made.shutdown()
+
+    assert langfuse.one("analyze").told("input")["question"] == "[masked]"
+    assert get_client(public_key=key).api is theirs.api
+    theirs.shutdown()
+
+
+def test_nothing_stays(langfuse: Collector) -> None:
+    """No client is left for others to find, and after the shutdown no thread."""
+    settings, before = settings_for(langfuse.url), set(threading.enumerate())
+    made = start(settings)
+    assert made is not None
+    assert settings.langfuse_public_key not in LangfuseResourceManager._instances
+    begun = set(threading.enumerate()) - before
+
+    made.shutdown()
+    for thread in begun:
+        thread.join(5)
+
+    assert begun
+    assert not [thread for thread in begun if thread.is_alive()]
 
 
 async def test_dropped_tracing(langfuse: Collector) -> None:
