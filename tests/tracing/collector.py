@@ -104,43 +104,52 @@ class Collector:
         return b'{"data": []}'
 
 
+class Server(ThreadingHTTPServer):
+    """The port of one collector."""
+
+    daemon_threads = True
+
+    def __init__(self, collector: Collector) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.collector = collector
+
+    def handle_error(self, *_: object) -> None:
+        """A client that has gone is no news."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        self._answer(self.server.collector.receive(self.path, body))
+
+    def do_GET(self) -> None:
+        self._answer(self.server.collector.receive(self.path, b""))
+
+    def _answer(self, answer: bytes) -> None:
+        collector = self.server.collector
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        collector.authorizations.add(f"{scheme} {base64.b64decode(token).decode()}")
+        collector.over.wait(collector.delay)
+        status = 202 if (collector.status, self.path) == (200, SCORES) else collector.status
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Stay silent."""
+
+
 @contextmanager
 def collecting() -> Iterator[Collector]:
     """A collector on a free port."""
     collector = Collector()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            self._answer(collector.receive(self.path, body))
-
-        def do_GET(self) -> None:
-            self._answer(collector.receive(self.path, b""))
-
-        def _answer(self, answer: bytes) -> None:
-            scheme, _, token = self.headers.get("Authorization", "").partition(" ")
-            collector.authorizations.add(f"{scheme} {base64.b64decode(token).decode()}")
-            collector.over.wait(collector.delay)
-            status = 202 if (collector.status, self.path) == (200, SCORES) else collector.status
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, *_: object) -> None:
-            """Stay silent."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """A client that has gone is no news."""
-
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(collector)
     collector.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
