@@ -1,7 +1,7 @@
 """Blind sheets for a second reader: `python scripts/labelling_sheets.py DIRECTORY`.
 
-They hold query, context and text; no label, no id, nothing of where a text comes from. DIRECTORY must
-lie outside the checkout, since the recordings are never copied into it.
+They hold query, context and text; no label, no id, nothing of where a text comes from. DIRECTORY
+must lie outside the checkout, since the recordings are never copied into it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def recorded_sheet() -> list[Row]:
 
 
 def corpus_sheet() -> list[tuple[str, int, Row]]:
-    """As many posts of every product, chosen and shuffled by hash: product, its row, the sheet's."""
+    """Posts of every product, chosen and shuffled by hash: product, its row, the sheet's row."""
     data = resources.files("api.sandbox") / "data"
     found: list[tuple[str, int, Row]] = []
     for product in json.loads((data / "products.json").read_text("utf-8")):
