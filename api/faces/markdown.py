@@ -11,7 +11,9 @@ from api.services.dossier import TITLES
 from api.services.text import clean, one_line, web_url
 
 _SPECIAL = regex.compile(r"([\\`*_\[\]<>#|~!{}()$&])")
-_LEAD = regex.compile(r"^(\s*)([-+=]|\d+[.)])")
+_LEAD = regex.compile(r"^(\d*)([-+=.])")
+_SELF_LINKING = regex.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\b(www)(?=\.)|(?<=\S)(?=@\S)")
+_IN_ADDRESS = {"(": "%28", ")": "%29", "`": "%60", "[": "%5B", "]": "%5D"}
 KINDS = (
     ("praise", "What people praise"),
     ("complaint", "What people complain about"),
@@ -24,13 +26,13 @@ KINDS = (
 def md(text: object) -> str:
     """Any text as one line that markdown shows as it is."""
     line = _SPECIAL.sub(r"\\\1", one_line(clean(text)))
-    line = regex.sub(r"(?i)\b(https?|www)([:.])", "\\1\u200b\\2", line)
+    line = _SELF_LINKING.sub(lambda found: f"{found[0]}\u200b", line)
     return str(_LEAD.sub(r"\1\\\2", line))
 
 
 def link(label: str, url: object) -> str:
     """A link, or the label alone when the URL is not http."""
-    target = web_url(url).replace("(", "%28").replace(")", "%29")
+    target = "".join(_IN_ADDRESS.get(sign, sign) for sign in web_url(url))
     return f"[{label}](<{target}>)" if target else label
 
 
@@ -41,12 +43,12 @@ def report_markdown(answer: Mapping[str, Any], dropped: bool) -> str:
         parts.append(md(answer["summary"]))
     if answer["explanation_text"]:
         parts += [md(part) for part in str(answer["explanation_text"]).split("\n\n")]
-    numbers = {item["key"]: n for n, item in enumerate(answer["items"], 1)}
-    parts += _findings(answer, numbers)
-    parts += _quotes(answer, numbers)
+    cited = _cited(answer["items"])
+    parts += _findings(answer, cited)
+    parts += _quotes(answer, cited)
     parts += _figures(answer)
     parts += ["## Coverage", _sources(answer["sources"]), md(answer["coverage"])]
-    parts += _listed("Sources", answer["items"], numbers)
+    parts += _listed("Sources", answer["items"])
     if dropped and answer["dropped"]:
         parts += ["## Dropped", "\n".join(_dropped(one) for one in answer["dropped"])]
     if answer["suggestions"]:
@@ -61,8 +63,8 @@ def fetch_markdown(answer: Mapping[str, Any], dropped: bool) -> str:
     parts.append(_sources({answer["source"]: answer}))
     if answer["reason"]:
         parts.append(md(answer["reason"]))
-    numbers = {item["key"]: n for n, item in enumerate(answer["items"], 1)}
-    parts += _listed("Items", answer["items"], numbers)
+    parts += [f"> {md(note)}" for note in answer["notes"]]
+    parts += _listed("Items", answer["items"])
     if dropped and answer["dropped"]:
         parts += ["## Dropped", "\n".join(_dropped(one) for one in answer["dropped"])]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -81,25 +83,30 @@ def _sample(answer: Mapping[str, Any]) -> str:
     return "> **Sample data**: made up, from the offline sandbox." if answer["sample"] else ""
 
 
-def _findings(answer: Mapping[str, Any], numbers: Mapping[str, int]) -> list[str]:
+def _cited(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Item key -> its number, linked to where it stands."""
+    return {item["key"]: link(f"\\[{n}\\]", item["url"]) for n, item in enumerate(items, 1)}
+
+
+def _findings(answer: Mapping[str, Any], cited: Mapping[str, str]) -> list[str]:
     parts = []
     for kind, title in KINDS:
         found = [one for one in answer["findings"] if one["kind"] == kind]
         if found:
-            lines = [f"- {md(one['text'])} {_cites(one['cites'], numbers)}" for one in found]
+            lines = [f"- {md(one['text'])} {_cites(one['cites'], cited)}" for one in found]
             parts += [f"## {title}", "\n".join(lines)]
     return parts
 
 
-def _cites(keys: Iterable[str], numbers: Mapping[str, int]) -> str:
-    return " ".join(f"\\[{numbers[key]}\\]" for key in keys if key in numbers)
+def _cites(keys: Iterable[str], cited: Mapping[str, str]) -> str:
+    return " ".join(cited[key] for key in keys if key in cited)
 
 
-def _quotes(answer: Mapping[str, Any], numbers: Mapping[str, int]) -> list[str]:
+def _quotes(answer: Mapping[str, Any], cited: Mapping[str, str]) -> list[str]:
     if not answer["quotes"]:
         return []
     lines = [
-        f"> “{md(quote['text'])}” {link('link', quote['url'])} {_cites([quote['key']], numbers)}"
+        f"> “{md(quote['text'])}” {link('link', quote['url'])} {_cites([quote['key']], cited)}"
         for quote in answer["quotes"]
     ]
     return ["## In their words", "\n>\n".join(lines)]
@@ -135,7 +142,7 @@ def _figures(answer: Mapping[str, Any]) -> list[str]:
 def _sources(sources: Mapping[str, Any]) -> str:
     rows = [
         f"| {md(TITLES.get(name, name))} | {md(one['outcome'])} | {one['fetched']} | {one['kept']} "
-        f"| {one['yield_ratio'] * 100:.0f} % | {'yes' if one['refetched'] else 'no'} "
+        f"| {_share(one)} | {'yes' if one['refetched'] else 'no'} "
         f"| {md(one['gate']['status'])} | {one['upstream_calls']} |"
         for name, one in sources.items()
     ]
@@ -145,19 +152,23 @@ def _sources(sources: Mapping[str, Any]) -> str:
     return "\n".join([head, "| --- | --- | ---: | ---: | ---: | --- | --- | ---: |", *rows])
 
 
-def _listed(
-    title: str, items: Iterable[Mapping[str, Any]], numbers: Mapping[str, int]
-) -> list[str]:
+def _share(source: Mapping[str, Any]) -> str:
+    return f"{source['yield_ratio'] * 100:.0f} %" if source["fetched"] else "-"
+
+
+def _listed(title: str, items: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = []
-    for item in items:
+    for number, item in enumerate(items, 1):
         place = f" ({md(item['place'])})" if item["place"] else ""
         badge = " *low relevance*" if item["low_relevance"] else ""
+        badge += " *disputed*" if item["disputed"] else ""
         dated = f", {item['created_at'][:10]}" if item["created_at"] else ""
         label = link(md(item["title"]) or "untitled", item["url"])
-        lines.append(f"{numbers[item['key']]}. {label}: {md(item['source'])}{place}{dated}{badge}")
+        name = md(TITLES.get(item["source"], item["source"]))
+        lines.append(f"{number}. {label}: {name}{place}{dated}{badge}")
     return [f"## {title}", "\n".join(lines)] if lines else []
 
 
 def _dropped(one: Mapping[str, Any]) -> str:
-    why = one["explanation"] or one["reason"] or one["dropped_by"]
+    why = f"{one['dropped_by']}: {one['reason']}"
     return f"- {link(md(one['title']) or 'untitled', one['url'])}: {md(why)}"

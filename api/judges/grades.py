@@ -18,6 +18,7 @@ from api.judges.client import ModelClient, Request
 from api.judges.prompting import asked, excerpt, system
 from api.services.fencing import Fence
 from api.services.ports import Grades
+from api.services.reranking import best_comments
 from api.services.schemas import Grade, Item, Question, Usage
 from api.services.text import clean, cut, one_line
 
@@ -42,7 +43,7 @@ class OpenAIGrader:
     body: int = 1500
     """Characters of the body that the model sees."""
     comments: int = 3
-    """Comments per item that the model sees, the source's best."""
+    """Comments per item that the model sees, those that fit the question first."""
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
         """One grade per item, in order; what failed is a defaulted 3, logged once with causes."""
@@ -71,7 +72,9 @@ class OpenAIGrader:
 
     def _request(self, question: Question, items: Sequence[Item]) -> Request:
         fence = self.fence()
-        shown = (self._shown(fence, number, item) for number, item in enumerate(items, 1))
+        shown = (
+            self._shown(fence, number, item, question.text) for number, item in enumerate(items, 1)
+        )
         return Request(
             name="grades",
             schema=_schema(len(items)),
@@ -82,9 +85,10 @@ class OpenAIGrader:
             seconds=self.seconds,
         )
 
-    def _shown(self, fence: Fence, number: int, item: Item) -> str:
+    def _shown(self, fence: Fence, number: int, item: Item, question: str) -> str:
         texts = (excerpt(item.title, _TITLE), excerpt(item.body, self.body))
-        said = [text for comment in item.comments if (text := excerpt(comment.body, _COMMENT))]
+        best = best_comments(item, question)
+        said = [text for comment in best if (text := excerpt(comment.body, _COMMENT))]
         lines = [fence.quote(" | ".join(text for text in texts if text), str(number))]
         lines += [fence.quote(text, f"{number} comment") for text in said[: self.comments]]
         return "\n".join(lines)

@@ -11,9 +11,9 @@ from api.services.ports import Rewrites
 from api.services.schemas import Item, Judgement, Question
 
 if TYPE_CHECKING:
-    from api.services.listening import Written
     from api.services.pipeline import Evidence
     from api.services.run import Run
+    from api.services.writing import Written
 
 
 class NoModel:

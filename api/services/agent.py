@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 
 from pydantic import BaseModel, Field
@@ -15,16 +15,43 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from api.errors import ModelError
-from api.services.citing import Drafted, Flaws, check
+from api.errors import ListenpostError
+from api.services.citing import Drafted, check, shortened
+from api.services.defects import DEFECTS, told
 from api.services.dossier import Exhibit, describe, gate_line
 from api.services.fencing import Fence
-from api.services.pipeline import Evidence, Scope
+from api.services.follow_ups import Bar
+from api.services.pipeline import Evidence
+from api.services.query import screen
 from api.services.run import Run
-from api.services.schemas import Decision, FindingKind, Usage
+from api.services.schemas import Decision, FindingKind, Gathered, Usage
+from api.services.small_talk import content_words
+from api.services.text import cut, fold
+from api.services.writing import FollowUp, NotWritten, Written
 
 REQUESTS = 8
 """Model requests of one report at most."""
+QUERY = 100
+"""Characters of a follow-up query; nothing longer leaves."""
+FEWEST_WORDS = 60
+"""Words a full report may always have."""
+SLACK = 1.25
+"""How far a short report may go beyond its words."""
+
+_REASONS = {
+    "ModelRequestTimeout": "timeout",
+    "ModelTimeoutError": "timeout",
+    "RunTimedOut": "timeout",
+    "ModelQuotaExceededError": "quota",
+    "ModelRateLimitError": "rate_limited",
+    "ModelAuthenticationError": "unauthorized",
+    "ContentFilterError": "filtered",
+    "OutputTokenLimitExceeded": "truncated",
+    "ModelConnectionError": "unreachable",
+    "ModelHTTPError": "http_error",
+    "ModelAPIError": "unreachable",
+}
+"""Kind of pydantic-ai error -> reason code; any other is `malformed`."""
 
 
 class DraftFinding(BaseModel):
@@ -52,24 +79,30 @@ class Draft(BaseModel):
     suggestions: list[str] = Field(default_factory=list, description="Next questions")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Desk:
-    """What one report is written at: the run, its scope and the fence of its prompt."""
+    """What one report is written at."""
 
     run: Run
-    scope: Scope
+    evidence: Evidence
     fence: Fence
-    asked: set[str]
-    """Sources that the model asked once more."""
-    flaws: list[Flaws]
+    bar: Bar
+    calls: int = 0
+    """Follow-up calls the model made, the refused ones too."""
+    asked: set[str] = field(default_factory=set)
+    """Sources that it asked once more."""
+    found: list[FollowUp] = field(default_factory=list)
+    returned: list[Draft] = field(default_factory=list)
+    """Drafts that went back."""
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A checked draft and what it cost."""
-
-    draft: Drafted
-    usage: Usage
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know."""
+        refused = self.calls - len(self.asked)
+        if not refused:
+            return ()
+        one = "one per source and on the question"
+        return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {one}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +113,10 @@ class AgentWriter:
     model_name: str
     seconds: float
     words_per_item: int
+    threshold: float | None = None
+    """Relevance that newly found items need beside the cutoff."""
+    similarity: float = 92.0
+    """Percent of likeness from which a newly found item is a copy."""
 
     async def write(self, run: Run, evidence: Evidence) -> Written:
         """One report over the evidence's exhibits.
@@ -88,73 +125,96 @@ class AgentWriter:
         still wrong then is removed and noted.
 
         Raises:
-            ModelError: the model could not be reached or gave no usable draft.
+            NotWritten: the model could not be reached or gave no usable draft.
         """
-        fence = Fence()
-        desk = Desk(run, evidence.scope, fence, set(), [])
-        exhibits = run.dossier.show(evidence.shown)
+        bar = Bar(evidence.scope.depth.relevance_cutoff, self.threshold, self.similarity)
+        desk = Desk(run, evidence, Fence(), bar)
         usage = RunUsage()
+        notes: tuple[str, ...] = ()
         try:
-            async with asyncio.timeout(self.seconds):
-                result = await self._agent(evidence, fence).run(
-                    _prompt(evidence, exhibits, fence),
-                    deps=desk,
-                    usage=usage,
-                    usage_limits=UsageLimits(request_limit=REQUESTS, tool_calls_limit=REQUESTS),
-                )
-        except TimeoutError as error:
-            raise ModelError("timeout", "report") from error
-        except (AgentRunError, UserError) as error:
-            raise ModelError(_reason(error), "report") from error
-        return Written(_drafted(result.output, desk), self._cost(usage))
+            draft = await self._draft(desk, usage)
+        except (TimeoutError, AgentRunError, UserError) as error:
+            reason = _reason(error)
+            if not desk.returned:
+                bill = (_spent(usage), tuple(desk.found), desk.notes)
+                raise NotWritten(reason, _detail(error), *bill) from error
+            draft = desk.returned[-1]
+            notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
+        checked, cut = self._fitted(_checked(draft, desk), evidence)
+        return Written(checked, _spent(usage), tuple(desk.found), (*desk.notes, *notes, *cut))
 
-    def _agent(self, evidence: Evidence, fence: Fence) -> Agent[Desk, Draft]:
+    def _fitted(self, draft: Drafted, evidence: Evidence) -> tuple[Drafted, tuple[str, ...]]:
+        """A short report within its words, and a note when that took findings away."""
+        if evidence.decided.decision is not Decision.SHORT:
+            return draft, ()
+        fitted = shortened(draft, int(SLACK * _words(evidence, self.words_per_item)))
+        left_out = len(draft.findings) - len(fitted.findings)
+        note = f"{left_out} finding(s) left out: few items carry a short report only"
+        return fitted, (note,) if left_out else ()
+
+    async def _draft(self, desk: Desk, usage: RunUsage) -> Draft:
+        exhibits = desk.run.dossier.show(desk.evidence.shown)
+        async with asyncio.timeout(self.seconds):
+            result = await self._agent(desk).run(
+                _prompt(desk, exhibits),
+                deps=desk,
+                usage=usage,
+                usage_limits=UsageLimits(request_limit=REQUESTS),
+            )
+        return result.output
+
+    def _agent(self, desk: Desk) -> Agent[Desk, Draft]:
         agent: Agent[Desk, Draft] = Agent(
             self.model,
             output_type=Draft,
             deps_type=Desk,
             name="report",
-            instructions=_instructions(evidence, fence, self.words_per_item),
-            toolsets=[_follow_ups(evidence.scope.sources)],
+            instructions=_instructions(desk, self.words_per_item),
+            toolsets=[_follow_ups(desk.evidence.crawl.sources)],
             retries=1,
             model_settings=ModelSettings(temperature=0),
         )
         agent.output_validator(_sound)
         return agent
 
-    def _cost(self, usage: RunUsage) -> Usage:
-        cost = usage.cost
-        usd = None if cost is None else float(cost)
-        return Usage(usage.input_tokens, usage.output_tokens, usd)
+
+def _spent(usage: RunUsage) -> Usage:
+    usd = None if usage.cost is None else float(usage.cost)
+    return Usage(usage.input_tokens, usage.output_tokens, usd if usage.requests else 0.0)
 
 
-def _instructions(evidence: Evidence, fence: Fence, words_per_item: int) -> str:
+def _words(evidence: Evidence, words_per_item: int) -> int:
+    """How many words the report gets: by item, half of that when it is short."""
     short = evidence.decided.decision is Decision.SHORT
-    words = max(60, words_per_item * len(evidence.shown) // (2 if short else 1))
+    return max(FEWEST_WORDS, words_per_item * len(evidence.shown)) // (2 if short else 1)
+
+
+def _instructions(desk: Desk, words_per_item: int) -> str:
+    short = desk.evidence.decided.decision is Decision.SHORT
+    words = _words(desk.evidence, words_per_item)
     tone = "Few items were relevant: say that this is a starting point." if short else ""
     prompt = resources.files("api.services").joinpath("prompts/report.md").read_text("utf-8")
-    return prompt.format(rule=fence.rule, words=words, tone=tone)
+    return prompt.format(rule=desk.fence.rule, words=words, tone=tone)
 
 
-def _prompt(evidence: Evidence, exhibits: Sequence[Exhibit], fence: Fence) -> str:
-    question = evidence.scope.question
+def _prompt(desk: Desk, exhibits: Sequence[Exhibit]) -> str:
+    question, fence = desk.evidence.scope.question, desk.fence
     about = [fence.quote(question.about, "about")] if question.about else []
-    gates = [gate_line(gathered) for gathered in evidence.crawl.sources]
-    return "\n".join(
-        [fence.quote(question.text, "question"), *about, *gates, "", describe(exhibits, fence)]
-    )
+    gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
+    shown = describe(exhibits, fence, question.text)
+    return "\n".join([fence.quote(question.text, "question"), *about, *gates, "", shown])
 
 
 async def _sound(ctx: RunContext[Desk], draft: Draft) -> Draft:
     """Send a draft back once when it cites, links or counts what it was not shown."""
-    drafted = _drafted(draft, ctx.deps)
-    if drafted.flaws and ctx.retry == 0 and not ctx.deps.flaws:
-        ctx.deps.flaws.append(drafted.flaws)
-        raise ModelRetry(drafted.flaws.advice)
+    flaws = _checked(draft, ctx.deps).flaws
+    if flaws and ctx.retry == 0 and not ctx.deps.returned:
+        ctx.deps.returned.append(draft)
+        raise ModelRetry(flaws.advice)
     return draft
 
 
-def _drafted(draft: Draft, desk: Desk) -> Drafted:
+def _checked(draft: Draft, desk: Desk) -> Drafted:
     return check(
         draft.topic,
         draft.summary,
@@ -162,12 +222,12 @@ def _drafted(draft: Draft, desk: Desk) -> Drafted:
         [(quote.text, quote.cite) for quote in draft.quotes],
         draft.suggestions,
         desk.run.dossier,
-        desk.scope.question,
+        desk.evidence.scope.question,
     )
 
 
-def _follow_ups(sources: Sequence[str]) -> FunctionToolset[Desk]:
-    """One more call per source, through the run's own memory, gate and numbering."""
+def _follow_ups(sources: Sequence[Gathered]) -> FunctionToolset[Desk]:
+    """One more call per source that answers, through the run's own memory, gate and numbering."""
     toolset: FunctionToolset[Desk] = FunctionToolset(id="follow-ups")
 
     def add(source: str) -> None:
@@ -180,28 +240,52 @@ def _follow_ups(sources: Sequence[str]) -> FunctionToolset[Desk]:
             description=f"Look once more on {source} with another query; relevant items only.",
         )
 
-    for source in sources:
-        if source in {"reddit", "youtube", "amazon"}:
-            add(source)
+    for gathered in sources:
+        if gathered.outcome.asked and gathered.source != "items":
+            add(gathered.source)
     return toolset
 
 
 async def _follow_up(desk: Desk, source: str, query: str) -> str:
+    desk.calls += 1
     if source in desk.asked:
         return f"{source} was already asked once more; write with what you have."
+    question = desk.evidence.scope.question
+    wanted = screen(cut(query, QUERY))
+    if not wanted.ok or not _names(question.text, wanted.query):
+        return "Name what the question is about in the query, in a few words."
     desk.asked.add(source)
-    scope = desk.scope
-    gathered = await desk.run.gather(scope.question, source, query, scope.limit)
-    kept = await desk.run.grade(scope.question, gathered.kept)
-    cutoff = scope.depth.relevance_cutoff
-    sound = [one for one in kept if one.grade is None or one.grade.score >= cutoff]
-    exhibits = desk.run.dossier.show(sound)
-    return f"{gate_line(gathered)}\n{describe(exhibits, desk.fence)}"
+    before = desk.run.asked()
+    try:
+        gathered = await desk.run.gather(question, source, wanted.query, desk.evidence.scope.limit)
+        graded = await desk.run.grade(question, gathered.kept)
+    except (ListenpostError, *DEFECTS) as error:
+        return f"{source} could not be asked: {told(error)[1]}"
+    if any(gathered.attempts and gathered.attempts is one.attempts for one in before):
+        return f"{source} was asked exactly this before; write with what you have."
+    evidence = desk.evidence
+    later = [one for found in desk.found for one in (*found.kept, *found.dropped)]
+    found = desk.bar.admit(gathered, graded, [*evidence.kept, *evidence.dropped, *later])
+    desk.found.append(found)
+    shown = desk.run.dossier.show(found.kept)
+    return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
+
+
+def _names(question: str, query: str) -> bool:
+    """Whether a query shares a word with the question: what strangers dictate does not leave."""
+    known = " ".join(content_words(fold(question))) or fold(question)
+    parts = {part for part in known.replace(".", " ").split() if len(part) > 2} or {known}
+    return any(part in fold(query) for part in parts)
 
 
 def _reason(error: Exception) -> str:
-    """The reason code behind a pydantic-ai error."""
-    status = getattr(error, "status_code", None)
-    if status is None:
-        return "malformed" if "UnexpectedModel" in type(error).__name__ else "unreachable"
-    return {401: "unauthorized", 403: "unauthorized", 429: "rate_limited"}.get(status, "http_error")
+    """The reason code behind a failed run."""
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    return next((_REASONS[kind] for kind in kinds if kind in _REASONS), "malformed")
+
+
+def _detail(error: Exception) -> str:
+    limit = type(error).__name__ == "UsageLimitExceeded"
+    return f"report, more than {REQUESTS} model requests" if limit else "report"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import regex
 
-from api.services.dossier import Dossier, Exhibit
+from api.services.dossier import TITLES, Dossier, Exhibit
+from api.services.explaining import words as counted_words
+from api.services.said import LABEL, LINK, Said, numbers, said_by
 from api.services.schemas import Finding, FindingKind, Question, Quote
 from api.services.text import clean, one_line
+from api.services.verbatim import verbatim
 
-_LABEL = regex.compile(r"\bE\d+\b")
-_LABEL_GROUP = regex.compile(r"\s*[\[(]\s*E\d+(?:\s*[,;]\s*E\d+)*\s*[\])]")
-_LINK = regex.compile(r"(?:https?://|www\.)\S+|\]\([^)]*\)", regex.I)
-_NUMBER = regex.compile(r"\d+(?:[.,:]\d+)*")
-_SENTENCE = regex.compile(r"(?<=[.!?。！？])\s+")
+_GROUP = regex.compile(r"\s*[\[(]\s*E\d+(?:\s*(?:[,;&]|and)\s*E\d+)*\s*[\])]")
+_LINKED = regex.compile(r"!?\[([^\[\]]*)\]\(\s*<?([^()\s<>]*)[^()]*\)")
+_EMPTY = regex.compile(r"\]?[(\[]\s*[)\]]|\s+(?=[.,;:!?](?:\s|$))")
+_SENTENCE = regex.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,95 +82,143 @@ def check(
 ) -> Drafted:
     """Keep what stands; findings are (text, kind, labels), quotes (text, label).
 
-    A sentence with a number stands when an exhibit (for a finding: one it cites) or the question says
-    that number. Quotes that are not verbatim are left out without a note: nothing is claimed by them.
+    A sentence with a number stands when an exhibit (for a finding: one it cites) or the question
+    says that number. Quotes that are not verbatim are left out without a note: nothing is claimed
+    by them.
     """
     exhibits = dossier.by_label()
-    flaws = _Found()
-    everything = _said(exhibits.values(), question)
-    sound: list[Finding] = []
-    for text, kind, cites in findings:
-        known = _known(cites, exhibits, flaws)
-        cited = _said((exhibits[label] for label in known), question)
-        kept = flaws.clear(text, cited)
-        keys = tuple(dict.fromkeys(exhibits[label].item.key for label in known))
-        if not keys:
-            flaws.uncited += 1
-        elif kept:
-            sound.append(Finding(kept, kind, keys))
+    draft = _Clearing(exhibits, question)
+    everything = said_by(exhibits.values(), question)
+    sound = [draft.finding(text, kind, cites) for text, kind, cites in findings]
+    quoted = [draft.quote(words, label) for words, label in quotes]
+    asides = _Clearing(exhibits, question)
     return Drafted(
-        flaws.clear(topic, everything),
-        flaws.clear(summary, everything),
-        tuple(sound),
-        tuple(quote for words, label in quotes if (quote := verbatim(words, exhibits.get(label)))),
-        tuple(said for text in suggestions if (said := _LINK.sub("", one_line(clean(text))))),
-        flaws.frozen(),
+        draft.clear(topic, everything) or one_line(clean(question.text)),
+        draft.clear(summary, everything),
+        tuple(finding for finding in sound if finding is not None),
+        tuple(dict.fromkeys(quote for quote in quoted if quote is not None)),
+        tuple(kept for text in suggestions if (kept := asides.clear(text, everything))),
+        draft.flaws(),
     )
 
 
-def verbatim(words: str, exhibit: Exhibit | None) -> Quote | None:
-    """The quote with its link, if the exhibit's item or one of its comments holds it word for word."""
-    wanted = one_line(clean(words)).strip("\"'“”„«» ")
-    if exhibit is None or not wanted:
-        return None
-    item = exhibit.item
-    if wanted in one_line(item.title) or wanted in one_line(item.body):
-        return Quote(wanted, item.key, item.url)
-    for comment in item.comments:
-        if wanted in one_line(comment.body):
-            return Quote(wanted, item.key, comment.url or item.url, comment.id)
-    return None
+def shortened(drafted: Drafted, words: int) -> Drafted:
+    """The leading findings that fit, the summary counted; the first one always stays."""
+    left = words - counted_words(drafted.summary)
+    kept = list(drafted.findings[:1])
+    left -= sum(counted_words(finding.text) for finding in kept)
+    for finding in drafted.findings[1:]:
+        left -= counted_words(finding.text)
+        if left < 0:
+            break
+        kept.append(finding)
+    return replace(drafted, findings=tuple(kept))
 
 
-class _Found:
-    """Collects flaws while a draft is cleared."""
+class _Clearing:
+    """Takes out of one draft what does not stand, and remembers it."""
 
-    def __init__(self) -> None:
-        self.citations: list[str] = []
-        self.links: list[str] = []
-        self.numbers: list[str] = []
-        self.uncited = 0
+    def __init__(self, exhibits: dict[str, Exhibit], question: Question) -> None:
+        self._exhibits, self._question = exhibits, question
+        self._urls = {url for one in exhibits.values() for url in _urls(one)}
+        self._urls |= {_bare(match[0]) for match in LINK.finditer(question.text)}
+        self._citations: list[str] = []
+        self._links: list[str] = []
+        self._numbers: list[str] = []
+        self._uncited = 0
 
-    def clear(self, text: str, said: str) -> str:
+    def finding(self, text: str, kind: FindingKind, cites: Sequence[str]) -> Finding | None:
+        """The finding with item keys for labels; None when nothing of it stands."""
+        grouped = [match[0] for match in _GROUP.finditer(text)]
+        known = [*self._known(cites), *(label for label in _labels(grouped) if self._has(label))]
+        cited = said_by((self._exhibits[label] for label in known), self._question)
+        kept = self.clear(text, cited)
+        if not known:
+            self._uncited += 1
+            return None
+        keys = dict.fromkeys(self._exhibits[label].item.key for label in known)
+        return Finding(kept, kind, tuple(keys)) if kept else None
+
+    def quote(self, words: str, cite: str) -> Quote | None:
+        """The quote when one of the exhibits named holds it."""
+        found = (verbatim(words, self._exhibits[label]) for label in self._known([cite]))
+        return next((quote for quote in found if quote is not None), None)
+
+    def clear(self, text: str, said: Said) -> str:
         """The sentences that stand, without exhibit names and foreign links."""
-        plain = _LABEL_GROUP.sub("", one_line(clean(text)))
-        foreign = [link for link in _LINK.findall(plain) if link.strip("](). ") not in said]
-        self.links += foreign
-        for link in foreign:
-            plain = plain.replace(link, "")
-        sentences = []
-        for sentence in _SENTENCE.split(plain):
-            unknown = [n for n in _NUMBER.findall(_LABEL.sub("", sentence)) if not _holds(said, n)]
-            self.numbers += unknown
-            if not unknown and sentence.strip():
-                sentences.append(sentence.strip())
-        return " ".join(sentences)
+        plain = _LINKED.sub(self._unlinked, one_line(clean(text)))
+        plain = _GROUP.sub(lambda match: self._ungrouped(match[0], said), plain)
+        plain = _EMPTY.sub("", LINK.sub(lambda match: self._allowed(match[0]), plain))
+        sentences = (self._sentence(part.strip(), said) for part in _SENTENCE.split(plain))
+        return " ".join(sentence for sentence in sentences if sentence)
 
-    def frozen(self) -> Flaws:
+    def flaws(self) -> Flaws:
         """What was found, each once."""
-        citations, links, numbers = (
-            tuple(dict.fromkeys(found)) for found in (self.citations, self.links, self.numbers)
+        citations, links, counted = (
+            tuple(dict.fromkeys(found)) for found in (self._citations, self._links, self._numbers)
         )
-        return Flaws(citations, links, numbers, self.uncited)
+        return Flaws(citations, links, counted, self._uncited)
+
+    def _has(self, label: str) -> bool:
+        return label in self._exhibits
+
+    def _known(self, cites: Sequence[str]) -> list[str]:
+        """Labels that exist; a cite may hold several (`E1, E2`) or brackets."""
+        labels = _labels(cites)
+        self._citations += [label for label in labels if not self._has(label)]
+        return [label for label in labels if self._has(label)]
+
+    def _unlinked(self, match: regex.Match[str]) -> str:
+        """The words of a markdown link."""
+        if match[2] not in self._urls:
+            self._links.append(match[2])
+        return str(match[1])
+
+    def _allowed(self, link: str) -> str:
+        """An exhibit's own address as it is, any other without its address."""
+        bare = _bare(link)
+        if bare in self._urls:
+            return link
+        self._links.append(bare)
+        return link[len(bare) :]
+
+    def _ungrouped(self, group: str, said: Said) -> str:
+        labels = LABEL.findall(group)
+        if said.labels.issuperset(labels):
+            return group
+        self._citations += [label for label in labels if not self._has(label)]
+        return ""
+
+    def _sentence(self, sentence: str, said: Said) -> str:
+        """The sentence, unless it rests on a number or an exhibit that is not there."""
+        bare = {label for label in LABEL.findall(sentence) if label not in said.labels}
+        unknown = [label for label in sorted(bare) if not self._has(label)]
+        unsaid = [number for number in numbers(sentence) if number not in said.numbers]
+        self._citations += unknown
+        self._numbers += unsaid
+        if unknown or unsaid:
+            return ""
+        return str(LABEL.sub(lambda match: self._named(match[0], bare), sentence))
+
+    def _named(self, label: str, bare: set[str]) -> str:
+        """A reader knows no exhibit numbers, but the place."""
+        if label not in bare:
+            return label
+        source = self._exhibits[label].item.source
+        return TITLES.get(source, source)
 
 
-def _known(cites: Sequence[str], exhibits: dict[str, Exhibit], flaws: _Found) -> list[str]:
-    """Labels that exist; a cite may hold several (`E1, E2`) or brackets."""
-    labels = [label for cite in cites for label in (_LABEL.findall(cite) or [cite.strip()])]
-    flaws.citations += [one_line(clean(label))[:40] for label in labels if label not in exhibits]
-    return [label for label in labels if label in exhibits]
+def _labels(cites: Sequence[str]) -> list[str]:
+    """Exhibit names in what a model wrote as cites; what holds none is one unknown name."""
+    plain = [one_line(clean(cite)) for cite in cites]
+    found = [LABEL.findall(cite.upper()) or [cite[:40]] for cite in plain if cite]
+    return list(dict.fromkeys(label for labels in found for label in labels))
 
 
-def _said(exhibits: Iterable[Exhibit], question: Question) -> str:
-    parts = [question.text, question.about]
-    for exhibit in exhibits:
-        item = exhibit.item
-        parts += [item.title, item.body, item.url, item.place or ""]
-        parts += [comment.body for comment in item.comments]
-        parts += [f"{value:g}" for value in item.engagement.values() if value is not None]
-        parts += [f"{item.created_at:%Y-%m-%d}"] if item.created_at else []
-    return one_line(" ".join(parts))
+def _bare(link: str) -> str:
+    return link.rstrip(".,;:!?")
 
 
-def _holds(said: str, number: str) -> bool:
-    return regex.search(rf"(?<!\d){regex.escape(number)}(?!\d)", said) is not None
+def _urls(exhibit: Exhibit) -> list[str]:
+    item = exhibit.item
+    return [url for url in (item.url, *(comment.url for comment in item.comments)) if url]

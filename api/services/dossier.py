@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
+
+import regex
 
 from api.services.fencing import Fence
+from api.services.reranking import best_comments
 from api.services.schemas import Assessed, Gathered, Item, Outcome
 from api.services.text import cut, one_line
 
@@ -23,6 +27,7 @@ _WHY = {
     Outcome.BROKEN: "its answer was malformed",
     Outcome.CANCELLED: "cancelled",
 }
+_NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
 TITLES = {"reddit": "Reddit", "youtube": "YouTube", "amazon": "Amazon", "items": "Your items"}
 
 
@@ -41,7 +46,7 @@ class Exhibit:
 
 @dataclass(slots=True)
 class Dossier:
-    """Every exhibit shown in one run, numbered in order of first showing; the numbers never change."""
+    """Every exhibit shown in one run, numbered in order of first showing; numbers never change."""
 
     _labels: dict[str, Exhibit] = field(default_factory=dict)
 
@@ -65,9 +70,10 @@ class Dossier:
         return {exhibit.label: exhibit for exhibit in self._labels.values()}
 
 
-def text_of(item: Item) -> str:
-    """Everything of an item that a model was shown, on one line."""
-    said = [cut(one_line(comment.body), COMMENT) for comment in item.comments[:COMMENTS]]
+def text_of(item: Item, question: str = "") -> str:
+    """Everything of an item that a model is shown, on one line; comments that fit it first."""
+    best = best_comments(item, question)[:COMMENTS]
+    said = [text for comment in best if (text := cut(one_line(comment.body), COMMENT))]
     parts = [
         one_line(item.title),
         cut(one_line(item.body), BODY),
@@ -76,36 +82,51 @@ def text_of(item: Item) -> str:
     return " | ".join(part for part in parts if part)
 
 
-def describe(exhibits: Sequence[Exhibit], fence: Fence) -> str:
+def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "") -> str:
     """The exhibits as the model reads them: our facts in the clear, their words fenced."""
-    return "\n".join(f"{_facts(exhibit)}\n{_quoted(exhibit, fence)}" for exhibit in exhibits)
+    lines = (f"{_facts(exhibit)}\n{_quoted(exhibit, fence, question)}" for exhibit in exhibits)
+    return "\n".join(lines)
 
 
-def _quoted(exhibit: Exhibit, fence: Fence) -> str:
+def measure(value: float) -> str:
+    """A number as the item has it, never in powers of ten."""
+    return f"{value:.15g}"
+
+
+def _quoted(exhibit: Exhibit, fence: Fence, question: str) -> str:
     place = f"({exhibit.item.place}) " if exhibit.item.place else ""
-    return fence.quote(place + text_of(exhibit.item), exhibit.label)
+    return fence.quote(place + text_of(exhibit.item, question), exhibit.label)
 
 
 def _facts(exhibit: Exhibit) -> str:
+    """What is ours to say; names that a person's own items bring along stay out of the clear."""
     item = exhibit.item
     dated = f", {item.created_at:%Y-%m-%d}" if item.created_at else ""
-    measures = [f", {value:g} {name}" for name, value in item.engagement.items() if value]
+    measures = [
+        f", {measure(value)} {name}"
+        for name, value in item.engagement.items()
+        if value and _NAME.fullmatch(name)
+    ]
     grade = exhibit.assessed.grade
     graded = f", score {grade.score}/5" if grade and not grade.defaulted else ""
-    return f"{exhibit.label}: {item.source}{dated}{''.join(measures[:1])}{graded}"
+    source = item.source if _NAME.fullmatch(item.source) else "items"
+    return f"{exhibit.label}: {source}{dated}{''.join(measures[:1])}{graded}"
 
 
 def gate_line(gathered: Gathered) -> str:
     """What happened at one source, for people and models alike."""
     name = TITLES.get(gathered.source, gathered.source)
     if not gathered.outcome.asked:
-        when = f", resets {gathered.retry_at:%H:%M} UTC" if gathered.retry_at else ""
+        at = gathered.retry_at
+        when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
         return f"{name} could not be asked: {_WHY[gathered.outcome]}{when}"
     if gathered.outcome is Outcome.EMPTY:
         return f"{name} was asked and found nothing"
+    line = f"{name}: kept {len(gathered.kept)} of {gathered.fetched}"
     refetched = ", refetched once" if gathered.refetched else ""
-    share = f"yield {gathered.yield_ratio * 100:.0f} %"
-    line = f"{name}: kept {len(gathered.kept)} of {gathered.fetched}, {share}{refetched}"
     if gathered.status == "degraded":
-        line += f"; the relevance gate did not work ({gathered.gate_reason}), nothing was filtered"
-    return line
+        stood_in = f"{gathered.model} stood in" if gathered.model else "nothing was filtered"
+        why = gathered.gate_reason or "unknown"
+        return f"{line}{refetched}; the relevance gate did not work ({why}), {stood_in}"
+    none = "" if gathered.kept else ", nothing found was about it"
+    return f"{line}, yield {gathered.yield_ratio * 100:.0f} %{refetched}{none}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.services.citing import Drafted, Flaws, verbatim
+from api.services.citing import Drafted, Flaws
 from api.services.dossier import TITLES, Exhibit
 from api.services.schemas import Finding, FindingKind, Question, Quote
 from api.services.text import cut, one_line
+from api.services.verbatim import verbatim
 
-FINDINGS, WORDS = 8, 160
-"""Findings at most, and characters of an item's words in one."""
+FINDINGS, TITLE, WORDS = 8, 90, 160
+"""Findings at most, and characters of an item's title and words in one."""
 
 
 def extract(question: Question, exhibits: Sequence[Exhibit]) -> Drafted:
@@ -21,7 +22,7 @@ def extract(question: Question, exhibits: Sequence[Exhibit]) -> Drafted:
     )
     return Drafted(
         one_line(question.text),
-        "No report model could be reached, so this report only lists what the items themselves say.",
+        "No report model wrote this: it only lists what the items themselves say.",
         findings,
         quotes(exhibits),
         (),
@@ -35,17 +36,18 @@ def quotes(exhibits: Sequence[Exhibit], limit: int = FINDINGS) -> tuple[Quote, .
     for exhibit in exhibits:
         grade = exhibit.assessed.grade
         quote = verbatim(grade.quote, exhibit) if grade and grade.quote else None
-        if quote is not None:
+        if quote is not None and quote not in found:
             found.append(quote)
     return tuple(found[:limit])
 
 
 def _sentence(exhibit: Exhibit) -> str:
     item, grade = exhibit.item, exhibit.assessed.grade
-    words = (grade.quote if grade else "") or one_line(item.body) or one_line(item.title)
+    title = cut(one_line(item.title), TITLE)
+    words = cut(one_line((grade.quote if grade else "") or item.body), WORDS)
     where = TITLES.get(item.source, item.source) + (f" ({item.place})" if item.place else "")
-    short = cut(one_line(words), WORDS)
-    return f"{where}, “{cut(one_line(item.title), 90)}”: {short}"
+    said = [f"“{title}”" if title else "", words if words != title else ""]
+    return f"{where}: {', '.join(part for part in said if part) or 'untitled'}"
 
 
 def _kind(exhibit: Exhibit) -> FindingKind:

@@ -7,53 +7,33 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from api.errors import ModelError, UsageError
 from api.services.citing import Drafted
-from api.services.dossier import describe, gate_line
+from api.services.dossier import Exhibit, describe, gate_line
 from api.services.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.extractive import extract, quotes
 from api.services.fencing import Fence
+from api.services.follow_ups import joined
 from api.services.gate import Gate, RunGate
 from api.services.pipeline import Evidence, Scope, Steps, collect
 from api.services.ports import Event, Facts, Grader, Listener, Observer, silent
 from api.services.query import screen
-from api.services.ranking import rank
+from api.services.ranking import Ranked, rank
 from api.services.report import Report, clarify_json, fetch_json, report_json
+from api.services.reranking import by_words
 from api.services.run import Bounds, Run, Sources
 from api.services.schemas import Assessed, Decision, Gathered, Question, Usage
 from api.services.sufficiency import Decided, decide
+from api.services.text import clean
+from api.services.writing import FollowUp, NotWritten
+from api.services.writing import Writer as Writer
+from api.services.writing import Written as Written
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
 MAX_LIMIT = 500
 """Items per source a person may ask for."""
-
-
-class Writer(Protocol):
-    """Writes a report over a run's exhibits."""
-
-    async def write(self, run: Run, evidence: Evidence) -> Written:
-        """A checked draft.
-
-        Raises:
-            ModelError: the model could not be reached or gave no usable draft.
-        """
-        ...
-
-
-class Written(Protocol):
-    """A checked draft and what it cost."""
-
-    @property
-    def draft(self) -> Drafted:
-        """What stands."""
-        ...
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens and USD."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +86,7 @@ class Kit:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or tuple(self.sources)
-        question = Question(screen(ask.query).query or ask.query, ask.about)
+        question = Question(screen(ask.query).query, clean(ask.about))
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 
@@ -130,29 +110,24 @@ async def analyze(kit: Kit, ask: Ask, listener: Listener = silent) -> dict[str, 
     with kit.observer.analysis("analyze", scope.question) as span:
         trace_id = kit.observer.trace_id
         if not screened.ok:
-            span.record(Facts(str(Decision.CLARIFY), 0, 0, 0.0, screened.guidance))
-            return clarify_json(
+            answer = clarify_json(
                 report_id, ask.query, ask.about, ask.depth, screened.guidance, kit.sample, trace_id
             )
-        run = kit.start(ask.window, listener)
-        evidence = await collect(run, scope, kit.steps)
-        told = await _tell(kit, run, evidence)
-        took = int((time.monotonic() - began) * 1000)
-        timings = {**evidence.timings_ms, "total": took, "report": took - _spent(evidence)}
-        report = replace(
-            told, id=report_id, trace_id=trace_id, sample=kit.sample, timings_ms=timings
-        )
-        answer = report_json(report)
-        calls = evidence.crawl.upstream_calls
-        span.record(
-            Facts(str(report.decision), len(evidence.kept), calls, report.usage.usd, answer)
-        )
-    listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))
+            span.record(Facts(answer["decision"], 0, 0, 0.0, answer))
+        else:
+            run = kit.start(ask.window, listener)
+            told = await _tell(kit, run, await collect(run, scope, kit.steps))
+            took = int((time.monotonic() - began) * 1000)
+            spent = told.evidence.timings_ms.get("evidence", 0)
+            timings = {"evidence": spent, "report": took - spent, "total": took}
+            report = replace(
+                told, id=report_id, trace_id=trace_id, sample=kit.sample, timings_ms=timings
+            )
+            answer = report_json(report)
+            kept, calls = len(report.evidence.kept), report.evidence.crawl.upstream_calls
+            span.record(Facts(str(report.decision), kept, calls, report.usage.usd, answer))
+    listener(Event("report", None, {"decision": answer["decision"], "id": report_id}))
     return answer
-
-
-def _spent(evidence: Evidence) -> int:
-    return evidence.timings_ms.get("evidence", 0)
 
 
 async def _tell(kit: Kit, run: Run, evidence: Evidence) -> Report:
@@ -160,20 +135,52 @@ async def _tell(kit: Kit, run: Run, evidence: Evidence) -> Report:
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(kit, evidence)
     run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
-    exhibits = run.dossier.show(evidence.shown)
+    exhibits, graded = run.dossier.show(evidence.shown), run.usage
     try:
         written = await kit.writer.write(run, evidence)
+    except NotWritten as error:
+        evidence = _with(kit, run, evidence, error.follow_ups, graded, error.usage)
+        return _unwritten(evidence, exhibits, error, error.notes)
     except ModelError as error:
-        if not evidence.judged:
-            return _unjudged(evidence, error)
-        note = f"the report model could not be used ({error.reason}): extracted from the items"
-        draft = extract(evidence.scope.question, exhibits)
-        return _report(evidence, evidence.decided, draft, evidence.usage, (note,))
+        return _unwritten(evidence, exhibits, error, ())
+    evidence = _with(kit, run, evidence, written.follow_ups, graded, written.usage)
     draft = written.draft
+    notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes)
+    if not draft.findings:
+        note = "the report model gave no finding that stands: extracted from the items"
+        return _extracted(evidence, exhibits, (note, *notes))
     if not draft.quotes:
         draft = replace(draft, quotes=quotes(exhibits))
-    notes = tuple(f"report: {note}" for note in draft.flaws.notes)
-    return _report(evidence, evidence.decided, draft, evidence.usage + written.usage, notes)
+    return _report(evidence, evidence.decided, draft, notes)
+
+
+def _with(
+    kit: Kit,
+    run: Run,
+    evidence: Evidence,
+    found: Sequence[FollowUp],
+    graded: Usage,
+    writing: Usage,
+) -> Evidence:
+    """The evidence with what the writer looked up and used; `graded` is what grading had used."""
+    low, now = kit.steps.ranking.low_relevance_below, datetime.now(UTC)
+    whole = joined(evidence, found, grading=run.usage - graded, low_relevance_below=low, now=now)
+    return replace(whole, usage=whole.usage + writing)
+
+
+def _unwritten(
+    evidence: Evidence, exhibits: Sequence[Exhibit], error: ModelError, notes: tuple[str, ...]
+) -> Report:
+    if not evidence.judged:
+        return _unjudged(evidence, error)
+    why = str(error).removeprefix("model: ")
+    note = f"the report model could not be used ({why}): extracted from the items"
+    return _extracted(evidence, exhibits, (note, *notes))
+
+
+def _extracted(evidence: Evidence, exhibits: Sequence[Exhibit], notes: tuple[str, ...]) -> Report:
+    draft = extract(evidence.scope.question, exhibits)
+    return _report(evidence, evidence.decided, draft, notes)
 
 
 async def _explain(kit: Kit, evidence: Evidence) -> Report:
@@ -182,20 +189,23 @@ async def _explain(kit: Kit, evidence: Evidence) -> Report:
         evidence.scope.question,
         crawled.queries,
         tuple(gate_line(gathered) for gathered in crawled.sources),
-        tuple((one.item.title, _why(one)) for one in evidence.dropped),
+        tuple(
+            (one.item.title, _why(one)) for one in evidence.dropped if one.dropped_by != "duplicate"
+        ),
     )
     notes: tuple[str, ...] = ()
     if crawled.asked:
         try:
             explanation = await kit.explainer.explain(shortfall)
         except ModelError as error:
+            if not evidence.judged:
+                return _unjudged(evidence, error)
             explanation = plain_explanation(shortfall)
             notes = (f"the explanation is made without a model ({error.reason})",)
     else:
         explanation = plain_explanation(shortfall)
-    return _report(
-        evidence, evidence.decided, None, evidence.usage + explanation.usage, notes, explanation
-    )
+    spent = replace(evidence, usage=evidence.usage + explanation.usage)
+    return _report(spent, evidence.decided, None, notes, explanation)
 
 
 def _why(one: Assessed) -> str:
@@ -208,14 +218,13 @@ def _unjudged(evidence: Evidence, error: ModelError) -> Report:
         f"No model answered ({error.reason}), neither to judge relevance nor to write. "
         "The items are listed as they were found; nothing is claimed about them."
     )
-    return _report(evidence, decided, None, evidence.usage, (), Explanation(text, ()))
+    return _report(evidence, decided, None, (), Explanation(text, ()))
 
 
 def _report(
     evidence: Evidence,
     decided: Decided,
     draft: Drafted | None,
-    usage: Usage,
     notes: tuple[str, ...],
     explanation: Explanation | None = None,
 ) -> Report:
@@ -229,8 +238,8 @@ def _report(
         explanation=explanation.text if explanation else None,
         drafted=draft,
         suggestions=suggestions,
-        notes=(*decided.notes, *evidence.ranked.notes, *notes),
-        usage=usage,
+        notes=(*decided.notes, *notes),
+        usage=evidence.usage,
         timings_ms={},
         sample=False,
         trace_id=None,
@@ -250,35 +259,43 @@ async def fetch(
     if not screened.ok:
         raise UsageError(screened.guidance)
     run = run or kit.start(ask.window, listener)
+    before = run.usage
     with kit.observer.analysis("fetch", scope.question) as span:
         gathered = await run.gather(scope.question, source, scope.question.text, scope.limit)
-        kept, dropped = await _assess(kit, run, scope, gathered)
+        ranked = await _assess(kit, run, scope, gathered)
+        dropped = (*ranked.dropped, *gathered.dropped)
         data = fetch_json(
-            gathered, kept, dropped, sample=kit.sample, trace_id=kit.observer.trace_id
+            gathered, ranked.kept, dropped, sample=kit.sample, trace_id=kit.observer.trace_id
         )
-        calls, usd = gathered.upstream_calls, (gathered.usage + run.usage).usd
-        span.record(Facts(str(gathered.outcome), len(kept), calls, usd, None))
-    return Heard(gathered, _text(kit, run, gathered, kept), data)
+        calls, usd = gathered.upstream_calls, (gathered.usage + (run.usage - before)).usd
+        span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usd, None))
+    return Heard(gathered, _text(kit, run, scope.question, gathered, ranked), data)
 
 
-async def _assess(
-    kit: Kit, run: Run, scope: Scope, gathered: Gathered
-) -> tuple[tuple[Assessed, ...], tuple[Assessed, ...]]:
+async def _assess(kit: Kit, run: Run, scope: Scope, gathered: Gathered) -> Ranked:
     quick = scope.depth_name == "quick"
     found = gathered.kept if quick else await run.grade(scope.question, gathered.kept)
-    ranked = rank(
+    return rank(
         found, depth=scope.depth, ranking=kit.steps.ranking, retrieval=kit.steps.retrieval,
         now=datetime.now(UTC), source_weights=kit.steps.source_weights,
+        rerank=by_words(scope.question.text),
     )  # fmt: skip
-    return ranked.kept, (*ranked.dropped, *gathered.dropped)
 
 
-def _text(kit: Kit, run: Run, gathered: Gathered, kept: Sequence[Assessed]) -> str:
-    fence = Fence()
+def _text(kit: Kit, run: Run, question: Question, gathered: Gathered, ranked: Ranked) -> str:
+    fence, shown = Fence(), ranked.exhibits
     lines = [gate_line(gathered) + "."]
     if kit.sample:
         lines.append("This is made-up sample data from the offline sandbox.")
-    lines += [f"Note: {note}." for note in gathered.notes]
-    if kept:
-        lines += [fence.rule, describe(run.dossier.show(kept), fence)]
+    lines += [f"Note: {note}." for note in (*gathered.notes, *_omitted(gathered, ranked))]
+    if shown:
+        lines += [fence.rule, describe(run.dossier.show(shown), fence, question.text)]
     return "\n".join(lines)
+
+
+def _omitted(gathered: Gathered, ranked: Ranked) -> list[str]:
+    """What a reader of the text alone would not know."""
+    weak = len(gathered.kept) - len(ranked.kept)
+    more = len(ranked.kept) - len(ranked.exhibits)
+    notes = [f"{weak} of the kept are left out as weak or as copies"] if weak else []
+    return notes + ([f"{more} more are kept but not shown"] if more else [])

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.services.citing import Drafted
-from api.services.dossier import TITLES, gate_line
+from api.services.dossier import gate_line
 from api.services.pipeline import Evidence
 from api.services.schemas import Assessed, Comment, Decision, Finding, Gathered, Quote, Usage
+from api.services.text import clean
 
 VERSION = 1
 """Of the JSON of `analyze`; raised when a field changes meaning."""
@@ -83,8 +84,8 @@ def clarify_json(
     return {
         "id": report_id,
         "version": VERSION,
-        "query": query,
-        "about": about,
+        "query": clean(query),
+        "about": clean(about),
         "rewritten_queries": [],
         "depth": depth,
         "decision": str(Decision.CLARIFY),
@@ -187,14 +188,20 @@ def item_json(one: Assessed) -> dict[str, Any]:
 
 
 def dropped_json(one: Assessed) -> dict[str, Any]:
-    """A dropped item: what it was and why it went."""
+    """A dropped item: what it was and why it went, in words."""
     return {
         "key": one.item.key,
         "title": one.item.title,
         "url": one.item.url,
-        "reason": one.reason,
+        "reason": _why(one),
         **_decided(one),
     }
+
+
+def _why(one: Assessed) -> str:
+    """The stage's reason, and for a grade below the cutoff what the grader said."""
+    said = one.grade.explanation if one.grade and one.dropped_by == "cutoff" else ""
+    return f"{one.reason}: {said}" if said else one.reason
 
 
 def _decided(one: Assessed) -> dict[str, Any]:
@@ -246,11 +253,6 @@ def _cost(usage: Usage, upstream_calls: int) -> dict[str, Any]:
 def coverage(sources: tuple[Gathered, ...]) -> str:
     """One sentence per source: asked or not, seen and kept."""
     return " ".join(f"{gate_line(one)}." for one in sources) or "No source was asked."
-
-
-def source_title(name: str) -> str:
-    """How a source is called in text."""
-    return TITLES.get(name, name)
 
 
 def _moment(value: datetime | None) -> str | None:

@@ -161,6 +161,15 @@ class Usage:
             self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd
         )
 
+    def __sub__(self, earlier: Usage) -> Usage:
+        """What was used since; an unknown price stays unknown."""
+        usd = None if self.usd is None or earlier.usd is None else self.usd - earlier.usd
+        return Usage(
+            self.input_tokens - earlier.input_tokens,
+            self.output_tokens - earlier.output_tokens,
+            usd,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -13,6 +13,7 @@ from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.toolsets import FunctionToolset
 
 from api.errors import ListenpostError
+from api.services.defects import DEFECTS, told
 from api.services.gate import Gate
 from api.services.listening import Ask
 from api.services.ports import Judge, provided
@@ -30,10 +31,10 @@ class Filtered(tuple[list[T], float]):
     `ok`, `degraded` (all items passed unjudged, `reason` says why) or `skipped` (no items).
     """
 
-    verdicts: tuple[Verdict, ...]
-    status: Status
-    reason: str | None
-    model: str | None
+    verdicts: tuple[Verdict, ...] = ()
+    status: Status = "skipped"
+    reason: str | None = None
+    model: str | None = None
 
     @classmethod
     def of(cls, items: Sequence[T], sifted: Sifted) -> Filtered[T]:
@@ -41,9 +42,7 @@ class Filtered(tuple[list[T], float]):
         relevant = [
             item for item, verdict in zip(items, sifted.verdicts, strict=True) if verdict.relevant
         ]
-        share = len(relevant) / len(items) if items and sifted.status == "ok" else 1.0
-        if items and sifted.status == "degraded" and sifted.model:
-            share = len(relevant) / len(items)
+        share = len(relevant) / len(items) if items else 1.0
         filtered = cls((relevant, share))
         filtered.verdicts, filtered.status = sifted.verdicts, sifted.status
         filtered.reason, filtered.model = sifted.reason, sifted.model
@@ -62,8 +61,8 @@ async def relevance_filter(
 
     Args:
         query: the product or question, as a person typed it.
-        items: dicts with `title` and `body` (or `content`, `description`), or `Item`s; any field may
-            be missing, null or a number.
+        items: dicts with `title` and `body` (or `content`, `description`), or `Item`s; any field
+            may be missing, null or a number.
         source: `reddit`, `youtube`, `amazon` or any other name.
         judge: instead of the configured one.
         about: words that tell the product from its namesakes.
@@ -100,7 +99,7 @@ def shown(item: object, source: str, number: int) -> Item:
 async def fetch_reddit_tool(
     ctx: RunContext[object], query: str, depth: DepthName = "quick"
 ) -> ToolReturn:
-    """What people say on Reddit about a product: posts with their best comments, only what is about it.
+    """What people say on Reddit: posts with their best comments, only those about the product.
 
     Args:
         query: the product or question in a few words, as people would write it.
@@ -112,7 +111,7 @@ async def fetch_reddit_tool(
 async def fetch_youtube_tool(
     ctx: RunContext[object], query: str, depth: DepthName = "quick"
 ) -> ToolReturn:
-    """Videos about a product and what viewers comment; each call may cost one of 100 searches a day.
+    """Videos about a product and what viewers say; a call may cost one of 100 searches a day.
 
     Args:
         query: the product or question in a few words, as people would write it.
@@ -148,7 +147,8 @@ async def _listen(ctx: RunContext[object], source: str, query: str, depth: Depth
     """
     try:
         heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id)
-    except ListenpostError as error:
-        failure = {"source": source, "error": {"code": error.code, "message": str(error)}}
-        return ToolReturn(f"{source} could not be asked: {error}", metadata=failure)
+    except (ListenpostError, *DEFECTS) as error:
+        code, message = told(error)
+        failure = {"source": source, "error": {"code": code, "message": message}}
+        return ToolReturn(f"{source} could not be asked: {message}", metadata=failure)
     return ToolReturn(heard.text, metadata=heard.data)

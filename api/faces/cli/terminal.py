@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rich.cells import cell_len
+
+from api.faces.cli.layout import padded, shown, wrapped
 from api.faces.markdown import KINDS
 from api.services.dossier import TITLES
-from api.services.text import clean, one_line, web_url
+from api.services.text import web_url
 
-_BAR = 24
+_BAR, _NAME = 24, 26
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
 def report(answer: dict[str, Any], dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
     page = _Page(width)
-    page.line(answer["topic"] or answer["query"])
-    page.line("=" * min(page.width, len(answer["topic"] or answer["query"])))
+    page.title(answer["topic"] or answer["query"])
     if answer["sample"]:
-        page.line(_SAMPLE)
+        page.wrapped(_SAMPLE)
     for note in answer["quality_notes"]:
         page.wrapped(note, "! ")
     if answer["disclaimer"]:
@@ -49,7 +50,7 @@ def fetched(answer: dict[str, Any], dropped: bool, width: int | None) -> str:
     """One source's kept items."""
     page = _Page(width)
     if answer["sample"]:
-        page.line(_SAMPLE)
+        page.wrapped(_SAMPLE)
     _sources(page, {answer["source"]: answer})
     if answer["reason"]:
         page.wrapped(answer["reason"])
@@ -74,29 +75,34 @@ class _Page:
     def text(self) -> str:
         return "\n".join(self._lines)
 
-    def line(self, text: str) -> None:
-        self._lines.append(clean(text).rstrip() if text.strip() else "")
+    def row(self, *cells: str) -> None:
+        """Cells that are laid out already, or are ours."""
+        self._lines.append(" ".join(cells).rstrip())
 
-    def raw(self, text: str) -> None:
-        self._lines.append(text)
+    def title(self, text: object) -> None:
+        """A heading of strangers' words."""
+        lines = wrapped(text, self.width)
+        self._lines += [*lines, "=" * max(map(cell_len, lines), default=0)]
 
     def head(self, text: str) -> None:
+        """A heading of ours."""
         self._lines += ["", text, "-" * len(text)]
 
     def wrapped(self, text: object, lead: str = "") -> None:
-        words = one_line(clean(text))
-        filled = textwrap.wrap(
-            words, self.width, initial_indent=lead, subsequent_indent=" " * len(lead),
-            break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
-        self._lines += filled
+        """Strangers' words, within the width."""
+        self._lines += wrapped(text, self.width, lead)
+
+    def address(self, url: object) -> None:
+        """A link on a line of its own; nothing when it is not http."""
+        if target := web_url(url):
+            self._lines.append(f"    {target}")
 
 
 def _words(page: _Page, answer: Mapping[str, Any]) -> None:
     for text in (answer["summary"], answer["explanation_text"]):
         for paragraph in str(text or "").split("\n\n"):
             if paragraph.strip():
-                page.line("")
+                page.row()
                 page.wrapped(paragraph)
 
 
@@ -118,8 +124,7 @@ def _quotes(page: _Page, answer: Mapping[str, Any], numbers: Mapping[str, int]) 
         page.head("In their words")
     for quote in answer["quotes"]:
         page.wrapped(f"“{quote['text']}” {_cites([quote['key']], numbers)}", "  ")
-        if url := web_url(quote["url"]):
-            page.raw(f"    {url}")
+        page.address(quote["url"])
 
 
 def _figures(page: _Page, figures: Mapping[str, Any]) -> None:
@@ -129,22 +134,23 @@ def _figures(page: _Page, figures: Mapping[str, Any]) -> None:
         return
     page.head("Figures")
     if n := sentiment.get("n"):
-        page.line(f"Sentiment of {n} graded items")
+        page.row(f"Sentiment of {n} graded items")
         for name in ("positive", "neutral", "negative"):
             low, high = sentiment["wilson95"][name]
             spread = f"{sentiment[name]} of {n} (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
-            page.raw(f"  {name:<9} {_bar(sentiment[name], n)} {spread}")
+            page.row(f"  {name:<9}", _bar(sentiment[name], n), spread)
     if points := timeline.get("points"):
         most = max(point["count"] for point in points)
-        page.line(f"Items per {timeline['unit']} (UTC), {timeline['undated']} undated")
+        page.row(f"Items per {timeline['unit']} (UTC), {timeline['undated']} undated")
         for point in points[-12:]:
-            page.raw(f"  {point['start']} {_bar(point['count'], most)} {point['count']}")
+            page.row(f"  {shown(point['start'])}", _bar(point["count"], most), str(point["count"]))
     if aspects:
         most = max(one["count"] for one in aspects)
-        page.line("Aspects")
+        page.row("Aspects")
+        columns = min(_NAME, max(cell_len(shown(one["aspect"])) for one in aspects[:8]))
         for one in aspects[:8]:
             count = f"{one['count']} (+{one['positive']} -{one['negative']})"
-            page.line(f"  {one['aspect']:<16} {_bar(one['count'], most)} {count}")
+            page.row(f"  {padded(one['aspect'], columns)}", _bar(one["count"], most), count)
 
 
 def _bar(value: int, most: int) -> str:
@@ -159,12 +165,12 @@ def _sources(page: _Page, sources: Mapping[str, Any]) -> None:
     head = (
         f"{'source':<12}{'fetched':>8}{'kept':>6}{'yield':>8}  {'refetched':<10}{'gate':<10}outcome"
     )
-    page.raw(head)
+    page.row(head)
     for name, one in sources.items():
         share = f"{one['yield_ratio'] * 100:.0f} %" if one["fetched"] else "-"
         refetched = "yes" if one["refetched"] else "no"
-        page.raw(
-            f"{TITLES.get(name, name):<12}{one['fetched']:>8}{one['kept']:>6}{share:>8}  "
+        page.row(
+            f"{padded(TITLES.get(name, name), 12)}{one['fetched']:>8}{one['kept']:>6}{share:>8}  "
             f"{refetched:<10}{one['gate']['status']:<10}{one['outcome']}"
         )
 
@@ -172,10 +178,10 @@ def _sources(page: _Page, sources: Mapping[str, Any]) -> None:
 def _listed(
     page: _Page, title: str, items: Iterable[Mapping[str, Any]], numbers: Mapping[str, int]
 ) -> None:
-    shown = list(items)
-    if shown:
+    listed = list(items)
+    if listed:
         page.head(title)
-    for item in shown:
+    for item in listed:
         place = f" ({item['place']})" if item["place"] else ""
         dated = f", {item['created_at'][:10]}" if item["created_at"] else ""
         badge = ", low relevance" if item["low_relevance"] else ""
@@ -183,24 +189,23 @@ def _listed(
         name = TITLES.get(item["source"], item["source"])
         text = f"{item['title'] or 'untitled'} - {name}{place}{dated}{badge}"
         page.wrapped(text, f"[{numbers[item['key']]}] ")
-        if url := web_url(item["url"]):
-            page.raw(f"    {url}")
+        page.address(item["url"])
 
 
 def _dropped(page: _Page, dropped: Iterable[Mapping[str, Any]]) -> None:
-    shown = list(dropped)
-    if shown:
+    listed = list(dropped)
+    if listed:
         page.head("Dropped")
-    for one in shown:
-        why = one["explanation"] or one["reason"]
-        page.wrapped(f"{one['title'] or 'untitled'} - {one['dropped_by']}: {why}", "- ")
+    for one in listed:
+        why = f"{one['dropped_by']}: {one['reason']}"
+        page.wrapped(f"{one['title'] or 'untitled'} - {why}", "- ")
 
 
 def _cost(page: _Page, answer: Mapping[str, Any]) -> None:
     cost = answer["cost"]
     usd = "unknown" if cost["usd"] is None else f"{cost['usd']:.4f} USD"
-    page.line("")
-    page.line(
+    page.row()
+    page.row(
         f"{cost['upstream_calls']} upstream requests, {cost['tokens']} tokens, cost {usd}, "
         f"{answer['timings_ms'].get('total', 0)} ms"
     )

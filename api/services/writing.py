@@ -1,0 +1,62 @@
+"""What a report writer is asked for and hands in; the writer itself is outside or an agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from api.errors import ModelError
+from api.services.citing import Drafted
+from api.services.pipeline import Evidence
+from api.services.run import Run
+from api.services.schemas import Assessed, Gathered, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """One more look at a source, with another query, while the report was written."""
+
+    gathered: Gathered
+    kept: tuple[Assessed, ...] = ()
+    """What the evidence did not have yet, best first."""
+    dropped: tuple[Assessed, ...] = ()
+    """By cutoff, floor or as a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A checked draft, what it cost, and what was looked up for it."""
+
+    draft: Drafted
+    usage: Usage
+    follow_ups: tuple[FollowUp, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader must know about the writing."""
+
+
+class NotWritten(ModelError):
+    """The writer began and gave no usable draft; what it used and looked up still counts."""
+
+    def __init__(
+        self,
+        reason: str,
+        detail: str = "",
+        usage: Usage = Usage(),
+        follow_ups: tuple[FollowUp, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """Keep the bill."""
+        super().__init__(reason, detail)
+        self.usage, self.follow_ups, self.notes = usage, follow_ups, notes
+
+
+class Writer(Protocol):
+    """Writes a report over a run's exhibits."""
+
+    async def write(self, run: Run, evidence: Evidence) -> Written:
+        """A checked draft.
+
+        Raises:
+            ModelError: the model could not be reached or gave no usable draft.
+        """
+        ...
