@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource
 from api.settings.depths import DeepDepth, Depth, QuickDepth, StandardDepth
 from api.settings.groups import (
     AdaptiveSettings,
+    ChatSettings,
     Count,
     DepthName,
     GeneralSettings,
@@ -32,15 +33,16 @@ from api.settings.groups import (
 )
 
 __all__ = [
-    "GROUPS", "AdaptiveSettings", "Count", "DeepDepth", "Depth", "DepthName", "GeneralSettings",
-    "LimitSettings", "ModelSettings", "QuickDepth", "RankingSettings", "RetrievalSettings",
-    "Seconds", "Settings", "Share", "SourceSettings", "StandardDepth", "TracingSettings", "Window",
-    "load", "variable", "variables",
+    "GROUPS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth", "DepthName",
+    "GeneralSettings", "LimitSettings", "ModelSettings", "QuickDepth", "RankingSettings",
+    "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings", "StandardDepth",
+    "TracingSettings", "Window", "load", "variable", "variables",
 ]  # fmt: skip
 
 GROUPS: tuple[type[BaseSettings], ...] = (
     GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
-    RankingSettings, TracingSettings, LimitSettings, QuickDepth, StandardDepth, DeepDepth,
+    RankingSettings, TracingSettings, LimitSettings, ChatSettings, QuickDepth, StandardDepth,
+    DeepDepth,
 )  # fmt: skip
 
 
@@ -56,6 +58,7 @@ class Settings:
     ranking: RankingSettings
     tracing: TracingSettings
     limits: LimitSettings
+    chat: ChatSettings
     depths: Mapping[DepthName, Depth]
 
 
@@ -85,6 +88,7 @@ def load() -> Settings:
         return Settings(
             GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
             RetrievalSettings(), RankingSettings(), TracingSettings(), LimitSettings(),
+            ChatSettings(),
             {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
         )  # fmt: skip
     except ValidationError as error:

@@ -100,6 +100,8 @@ class SourceSettings(BaseSettings):
         "https://youtube.googleapis.com", validation_alias=_native("YOUTUBE_URL")
     )
     """Root to which `/youtube/v3/...` is appended."""
+    youtube_searches_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+    """Searches of the key's Google project in a day, by all processes on one database."""
     amazon_provider: Literal["html", "openwebninja", "omkar"] | None = Field(
         None, validation_alias=_native("AMAZON_PROVIDER")
     )
@@ -209,3 +211,16 @@ class LimitSettings(BaseSettings):
     """Analyses of one key in one day (UTC)."""
     usd_per_day: Annotated[float, Field(ge=0, le=100_000)] = 5.0
     """USD that models may cost one key in one day (UTC)."""
+
+
+class ChatSettings(BaseSettings):
+    """How far one turn of a chat may go; what is found by then is what the answer rests on."""
+
+    model_config = named("LISTENPOST_CHAT_")
+
+    tool_calls: Annotated[int, Field(ge=1, le=50)] = 6
+    """Sources one turn may ask; an analysis counts once per source."""
+    tokens: Annotated[int, Field(ge=1000, le=2_000_000)] = 60_000
+    """Tokens of one turn, sent and received, judging included."""
+    seconds: Seconds = 60.0
+    """Seconds for one turn."""
