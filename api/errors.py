@@ -7,6 +7,7 @@
     ├── AccessDenied              no key, or one that is not valid          unauthorized
     ├── LimitReached              a key's requests, analyses or cost        limit_reached
     ├── NotFound                  nothing of that id is yours               not_found
+    ├── Conflict                  it was used for, or became, another thing conflict
     ├── ModelError                a model server gave no usable answer      model_<reason>
     └── SourceError               a source could not be asked
         ├── NotConfigured         its key or provider is not set            not_configured
@@ -73,6 +74,12 @@ class NotFound(ListenpostError):
     """Nothing of that id is the caller's."""
 
     code, status = "not_found", 404
+
+
+class Conflict(ListenpostError):
+    """An idempotency key of another request, or an analysis that was cancelled while it ran."""
+
+    code, status = "conflict", 409
 
 
 class ModelError(ListenpostError):

@@ -99,13 +99,15 @@ class Heard:
     data: dict[str, Any] = field(repr=False)
 
 
-async def analyze(kit: Kit, ask: Ask, listener: Listener = silent) -> dict[str, Any]:
+async def analyze(
+    kit: Kit, ask: Ask, listener: Listener = silent, report_id: str | None = None
+) -> dict[str, Any]:
     """The `analyze` object for one question; every upstream failure is part of the answer.
 
     Raises:
         UsageError: an unknown source or a limit out of range.
     """
-    began, report_id = time.monotonic(), uuid.uuid4().hex
+    began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
     screened, scope = screen(ask.query), kit.scope(ask)
     with kit.observer.analysis("analyze", scope.question) as span:
         trace_id = kit.observer.trace_id

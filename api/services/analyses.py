@@ -1,0 +1,279 @@
+"""One analysis from its beginning to what is kept of it, whoever waits for it.
+
+A `Flight` is an analysis under way. Identical requests of one tenant share one flight; it is
+cancelled when the last who waits for it leaves, unless it was detached to run on its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import uuid
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
+from api.services.keys import Tenant
+from api.services.limits import Limits, Spending
+from api.services.listening import Ask
+from api.services.ports import Event, Listener, silent
+from api.services.storage import Kept, Store
+
+_log = logging.getLogger(__name__)
+Analyze = Callable[[Ask, Listener, str], Coroutine[Any, Any, dict[str, Any]]]
+"""The report of a question under the id that is given."""
+Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
+"""USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
+Ended = Callable[[Mapping[str, Any] | None, str], None]
+"""Told at the end: the report, or None and why there is none."""
+UNKEPT = "this report could not be stored and cannot be asked for again"
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """An analysis under way in this process."""
+
+    id: str
+    tenant: Tenant
+    ask: Ask
+    waiting: int = 0
+    detached: bool = False
+    """It runs on when nobody waits."""
+    _events: list[Event] = field(default_factory=list)
+    _listeners: list[Listener] = field(default_factory=list)
+    _begun: asyncio.Event = field(default_factory=asyncio.Event)
+    _work: asyncio.Task[dict[str, Any]] | None = None
+    _task: asyncio.Task[dict[str, Any]] | None = None
+    _cancelled: bool = False
+
+    def listen(self, listener: Listener) -> None:
+        """Be told everything, what was before included."""
+        for event in self._events:
+            listener(event)
+        self._listeners.append(listener)
+
+    async def report(self) -> dict[str, Any]:
+        """The finished report; whoever gives up waiting stops nothing by that.
+
+        Raises:
+            Conflict: it was cancelled.
+            LimitReached: it may not be begun.
+            ListenpostError: it failed, code `error`.
+        """
+        assert self._task is not None
+        return await asyncio.shield(self._task)
+
+    def when_over(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once there is a report or an error."""
+        assert self._task is not None
+        self._task.add_done_callback(lambda task: tell())
+
+    def _tell(self, event: Event) -> None:
+        self._events.append(event)
+        for listener in self._listeners:
+            listener(event)
+
+    def _cancel(self) -> None:
+        self._cancelled = True
+        if self._work is not None:
+            self._work.cancel()
+
+    @property
+    def _fetched(self) -> bool:
+        return any(event.kind == "source.fetched" for event in self._events)
+
+
+class Runner:
+    """Begins analyses, shares them, keeps what came of them; one per process and event loop."""
+
+    def __init__(self, store: Store, limits: Limits, analyze: Analyze, estimate: Estimate) -> None:
+        """Nothing runs yet."""
+        self._store, self._limits = store, limits
+        self._analyze, self._estimate = analyze, estimate
+        self._flights: dict[str, Flight] = {}
+        self._claiming = asyncio.Lock()
+        self._ended: list[Ended] = []
+
+    def on_end(self, ended: Ended) -> None:
+        """Tell `ended` about every analysis that ends."""
+        self._ended.append(ended)
+
+    async def run(
+        self, tenant: Tenant, ask: Ask, listener: Listener = silent, key: str | None = None
+    ) -> dict[str, Any]:
+        """A finished report; cancelling the caller cancels the work nobody else waits for.
+
+        Raises:
+            Conflict: the key was used for another request, or it runs in another process.
+            LimitReached: the tenant may begin none now.
+            StoreUnavailable: it could not be kept, so it was not begun.
+            UsageError: it cannot be asked.
+        """
+        found = await self.join(tenant, ask, key)
+        if isinstance(found, Kept):
+            if found.report is None:
+                raise Conflict(f"the analysis `{found.id}` runs in another process; ask for it")
+            return dict(found.report)
+        try:
+            found.listen(listener)
+            return await found.report()
+        finally:
+            self.leave(found)
+
+    async def join(self, tenant: Tenant, ask: Ask, key: str | None = None) -> Flight | Kept:
+        """The flight for a request, begun or shared; call `leave` when done with it.
+
+        With an idempotency key that was used before it is that request's flight, or what is kept of
+        it: a report, or one that runs in another process. One that failed is begun again.
+
+        Raises:
+            Conflict: the key was used for another request.
+            LimitReached: the tenant may begin none now.
+            StoreUnavailable: it could not be kept, so it was not begun.
+        """
+        if key is None:
+            found: Flight | Kept = self._same(tenant, ask) or self._launch(tenant, ask, _new_id())
+        else:
+            async with self._claiming:
+                found = await self._claimed(tenant, ask, key)
+        if isinstance(found, Kept):
+            return found
+        found.waiting += 1
+        boarded = False
+        try:
+            await found._begun.wait()
+            if found._task is not None and found._task.done():
+                found._task.result()
+            boarded = True
+        finally:
+            if not boarded:
+                self.leave(found)
+        return found
+
+    def leave(self, flight: Flight) -> None:
+        """Wait no longer; the last to leave a flight that is not detached cancels it."""
+        flight.waiting -= 1
+        if not flight.waiting and not flight.detached:
+            flight._cancel()
+
+    async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
+        """Delete an analysis, cancelling it first if it runs here; False when there is none."""
+        flight = self._flights.get(analysis_id)
+        if flight is not None and flight.tenant.id == tenant.id:
+            await self._stop(flight)
+        return await self._store.delete(tenant.id, analysis_id)
+
+    async def aclose(self) -> None:
+        """Cancel everything under way and note it as failed."""
+        await asyncio.gather(*(self._stop(flight) for flight in self._flights.values()))
+
+    async def _stop(self, flight: Flight) -> None:
+        flight._cancel()
+        if flight._task is not None:
+            await asyncio.wait([flight._task])
+
+    def _same(self, tenant: Tenant, ask: Ask) -> Flight | None:
+        for flight in self._flights.values():
+            if flight.tenant.id == tenant.id and flight.ask == ask and not flight._cancelled:
+                return flight
+        return None
+
+    async def _claimed(self, tenant: Tenant, ask: Ask, key: str) -> Flight | Kept:
+        same = self._same(tenant, ask)
+        wanted = same.id if same else _new_id()
+        try:
+            owner, mine = await self._store.claim(tenant.id, key, _digest(ask), wanted)
+        except UsageError as error:
+            raise Conflict(str(error)) from None
+        flight = self._flights.get(owner)
+        if flight is not None and flight._cancelled:
+            await self._stop(flight)
+        elif flight is not None:
+            return flight
+        if same is not None or not mine:
+            kept = await self._store.get(tenant.id, owner)
+            if kept is not None and kept.state != "failed":
+                return kept
+        return self._launch(tenant, ask, owner)
+
+    def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Flight:
+        flight = self._flights[analysis_id] = Flight(analysis_id, tenant, ask)
+        flight._task = asyncio.create_task(self._fly(flight), name=f"analysis {analysis_id}")
+        flight._task.add_done_callback(_seen)
+        return flight
+
+    async def _fly(self, flight: Flight) -> dict[str, Any]:
+        try:
+            usd = await self._estimate(flight.ask)
+            async with self._limits.spending(flight.tenant, usd=usd, analyses=1) as spent:
+                await self._store.begin(flight.tenant.id, flight.id, flight.ask.query)
+                return await self._landed(flight, spent)
+        finally:
+            del self._flights[flight.id]
+            flight._begun.set()
+
+    async def _landed(self, flight: Flight, spent: Spending) -> dict[str, Any]:
+        work = flight._work = asyncio.create_task(
+            self._analyze(flight.ask, flight._tell, flight.id)
+        )
+        if flight._cancelled:
+            work.cancel()
+        flight._begun.set()
+        await asyncio.wait([work])
+        if work.cancelled():
+            spent.asked = flight._fetched
+            await self._failed(flight, "cancelled")
+            raise Conflict(f"the analysis `{flight.id}` was cancelled")
+        if (error := work.exception()) is not None:
+            spent.asked = flight._fetched
+            await self._failed(flight, _reason(error, flight.id))
+            raise error if isinstance(error, ListenpostError) else ListenpostError("internal error")
+        return await self._finished(flight, work.result(), spent)
+
+    async def _finished(
+        self, flight: Flight, report: dict[str, Any], spent: Spending
+    ) -> dict[str, Any]:
+        cost = report["cost"]
+        spent.asked, spent.usd = bool(cost["tokens"]), cost["usd"]
+        try:
+            await self._store.finish(flight.tenant.id, report)
+        except StoreUnavailable as error:
+            _log.warning("the analysis %s could not be stored: %s", flight.id, error)
+            report["quality_notes"] = [*report["quality_notes"], UNKEPT]
+        for ended in self._ended:
+            ended(report, "")
+        return report
+
+    async def _failed(self, flight: Flight, reason: str) -> None:
+        try:
+            await self._store.fail(flight.tenant.id, flight.id, reason)
+        except StoreUnavailable as error:
+            _log.warning("the analysis %s could not be marked failed: %s", flight.id, error)
+        for ended in self._ended:
+            ended(None, reason)
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _digest(ask: Ask) -> str:
+    text = json.dumps(asdict(ask), sort_keys=True, default=list)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _reason(error: BaseException, analysis_id: str) -> str:
+    """Why it failed, for the one who asked; of a fault of ours only that there was one."""
+    if isinstance(error, ListenpostError):
+        return str(error)
+    _log.error("the analysis %s failed", analysis_id, exc_info=error)
+    return "internal error"
+
+
+def _seen(task: asyncio.Task[dict[str, Any]]) -> None:
+    """Take note of an error that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()

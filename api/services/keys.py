@@ -1,0 +1,120 @@
+"""Who may ask: API keys of the environment and of the store, each a tenant of its own."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from api.errors import AccessDenied, NotFound, UsageError
+from api.services.storage import ApiKey, KeyRing
+from api.services.text import clean, one_line
+
+VARIABLE = "LISTENPOST_API_KEYS"
+LONGEST_NAME = 100
+"""Characters the name of a key may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Whose analyses, limits and sessions these are; nobody sees another's."""
+
+    id: str
+    origin: Literal["local", "environment", "store"]
+
+
+LOCAL = Tenant("local", "local")
+"""Whoever sits at this machine: the command line, and the server while there is no key."""
+
+
+def digest(key: str) -> str:
+    """What is kept of a key."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Keys:
+    """The keys that are valid now."""
+
+    def __init__(self, environment: Iterable[str], ring: KeyRing) -> None:
+        """`environment`: keys from the variable; they cannot be revoked here."""
+        keys = dict.fromkeys(key.strip() for key in environment)
+        self._environment = tuple((digest(key), _tenant(key)) for key in keys if key)
+        self._ring = ring
+        self._required = bool(self._environment)
+
+    async def configured(self) -> bool:
+        """Whether a key is needed; once one was, it stays so while the process runs.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        if not self._required:
+            self._required = any(not key.revoked for key in await self._ring.keys())
+        return self._required
+
+    async def authenticate(self, token: str | None) -> Tenant:
+        """The tenant of a key; `LOCAL` without a token while no key is configured.
+
+        Raises:
+            AccessDenied: no key although one is needed, or one that is not valid.
+            StoreUnavailable: the database cannot be used.
+        """
+        if token is None:
+            if await self.configured():
+                raise AccessDenied("send an API key: `Authorization: Bearer KEY`")
+            return LOCAL
+        given, found = digest(token), None
+        for known, tenant in self._environment:  # all of them, so that time tells nothing
+            if hmac.compare_digest(known, given):
+                found = tenant
+        if found is None and (kept := await self._ring.key_of(given)) is not None:
+            found = Tenant(kept.id, "store")
+        if found is None:
+            raise AccessDenied("the API key is not valid; `listenpost keys list` shows which are")
+        return found
+
+    async def add(self, name: str) -> tuple[ApiKey, str]:
+        """A new key and its text, which is shown this once.
+
+        Raises:
+            UsageError: the name is empty, too long or taken.
+            StoreUnavailable: the database cannot be used.
+        """
+        called = one_line(clean(name))
+        if not called or len(called) > LONGEST_NAME:
+            raise UsageError(f"a key needs a name of 1 to {LONGEST_NAME} characters")
+        text = f"lp_{secrets.token_urlsafe(32)}"
+        return await self._ring.add_key(called, digest(text)), text
+
+    async def listed(self) -> Sequence[ApiKey]:
+        """Every key with its origin, revoked ones too.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        own = (
+            ApiKey(tenant.id, f"{VARIABLE} {number}", "environment", None)
+            for number, (_, tenant) in enumerate(self._environment, 1)
+        )
+        return (*own, *await self._ring.keys())
+
+    async def revoke(self, key: str) -> None:
+        """Make a key invalid, by id or name.
+
+        Raises:
+            NotFound: there is none.
+            UsageError: it comes from the environment.
+            StoreUnavailable: the database cannot be used.
+        """
+        if any(tenant.id == key for _, tenant in self._environment):
+            raise UsageError(f"`{key}` comes from `{VARIABLE}`; remove it there")
+        if not await self._ring.revoke_key(key):
+            raise NotFound(f"there is no key `{key[:60]}`; `listenpost keys list` shows them")
+
+
+def _tenant(key: str) -> Tenant:
+    """A name for a key of the environment: the same at every start, and not its digest."""
+    return Tenant(f"env_{digest(f'listenpost tenant {key}')[:12]}", "environment")
