@@ -126,7 +126,7 @@ async def test_a_slow_second_fetch_leaves_time_for_comments() -> None:
     """
     source = FakeSource(items(30), trouble={1: NEVER})
 
-    found = await gathered(source, FakeJudge(["1"]), until=0.2)
+    found = await gathered(source, FakeJudge(["1"]), until=0.6)
 
     assert (ids(found), found.attempts[1].reason) == (["1"], "timed_out")
     assert source.commented == [["1"]]
@@ -137,7 +137,7 @@ async def test_a_slow_second_judge_leaves_the_first_pass() -> None:
     """
     B27: verdicts that do not come in time withhold the new items only.
     """
-    found = await gathered(FakeSource(items(30)), FakeJudge(["1"], {1: NEVER}), until=0.2)
+    found = await gathered(FakeSource(items(30)), FakeJudge(["1"], {1: NEVER}), until=0.6)
 
     assert (ids(found), found.status, found.attempts[1].reason) == (["1"], "ok", "timeout")
     assert found.kept[0].item.comments
@@ -173,7 +173,7 @@ async def test_a_deadline_during_the_comments_keeps_the_items() -> None:
     """
     source = FakeSource(items(5), silence={0: NEVER})
 
-    found = await gathered(source, FakeJudge(["1", "2", "3"]), until=0.02)
+    found = await gathered(source, FakeJudge(["1", "2", "3"]), until=0.3)
 
     assert (ids(found), found.status) == (["1", "2", "3"], "ok")
     assert found.notes == ("comments could not be read (timed_out)",)

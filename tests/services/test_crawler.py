@@ -190,3 +190,13 @@ def test_two_crawls_become_one() -> None:
     assert (keys(both.kept), both.queries) == (["1", "2"], ("a", "b", "c"))
     assert merged(first, nothing) is first
     assert merged(nothing, second) is second
+
+
+def test_an_unknown_price_makes_the_sum_unknown() -> None:
+    """
+    B101: tokens add up all the same, and unknown is not zero.
+    """
+    unknown = heard([item(2)], usage=Usage(10, 1, None))
+
+    assert combine([heard([item(1)]), unknown]).usage == Usage(20, 2, None)
+    assert combine([unknown, heard([item(1)])]).usage == Usage(20, 2, None)
