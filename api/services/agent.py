@@ -51,7 +51,7 @@ _REASONS = {
     "ModelHTTPError": "http_error",
     "ModelAPIError": "unreachable",
 }
-"""Kind of pydantic-ai error -> reason code; any other is `malformed`."""
+"""Kind of pydantic-ai error -> reason code, the first that fits; any other is `malformed`."""
 
 
 class DraftFinding(BaseModel):
@@ -134,14 +134,14 @@ class AgentWriter:
         try:
             draft = await self._draft(desk, usage)
         except (TimeoutError, AgentRunError, UserError) as error:
-            reason = _reason(error)
+            reason = reason_of(error)
             if not desk.returned:
-                bill = (_spent(usage), tuple(desk.found), desk.notes)
+                bill = (spent(usage), tuple(desk.found), desk.notes)
                 raise NotWritten(reason, _detail(error), *bill) from error
             draft = desk.returned[-1]
             notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
         checked, cut = self._fitted(_checked(draft, desk), evidence)
-        return Written(checked, _spent(usage), tuple(desk.found), (*desk.notes, *notes, *cut))
+        return Written(checked, spent(usage), tuple(desk.found), (*desk.notes, *notes, *cut))
 
     def _fitted(self, draft: Drafted, evidence: Evidence) -> tuple[Drafted, tuple[str, ...]]:
         """A short report within its words, and a note when that took findings away."""
@@ -178,7 +178,8 @@ class AgentWriter:
         return agent
 
 
-def _spent(usage: RunUsage) -> Usage:
+def spent(usage: RunUsage) -> Usage:
+    """What a run of an agent used."""
     usd = None if usage.cost is None else float(usage.cost)
     return Usage(usage.input_tokens, usage.output_tokens, usd if usage.requests else 0.0)
 
@@ -278,12 +279,12 @@ def _names(question: str, query: str) -> bool:
     return any(part in fold(query) for part in parts)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """The reason code behind a failed run."""
     if isinstance(error, TimeoutError):
         return "timeout"
-    kinds = (kind.__name__ for kind in type(error).__mro__)
-    return next((_REASONS[kind] for kind in kinds if kind in _REASONS), "malformed")
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return next((reason for kind, reason in _REASONS.items() if kind in kinds), "malformed")
 
 
 def _detail(error: Exception) -> str:

@@ -150,7 +150,7 @@ class _Clearing:
         plain = _GROUP.sub(lambda match: self._ungrouped(match[0], said), plain)
         plain = _EMPTY.sub("", LINK.sub(lambda match: self._allowed(match[0]), plain))
         sentences = (self._sentence(part.strip(), said) for part in _SENTENCE.split(plain))
-        return " ".join(sentence for sentence in sentences if sentence)
+        return one_line(" ".join(sentences))
 
     def flaws(self) -> Flaws:
         """What was found, each once."""

@@ -58,13 +58,14 @@ def said_by(exhibits: Iterable[Exhibit], question: Question) -> Said:
 
 
 def numbers(text: str) -> list[str]:
-    """Dates, numbers and counts of people in words; digits within a name (`r1`, `MP3`) are none.
+    """Dates, numbers and counts of people in words; digits in a name (`r1`) or address are none.
 
     Written alike: `1,200` is 1200, `4.50` is 4.5, `40 percent` is 40%, which is not 40.
     """
-    rest = _DATE.sub(" ", text)
+    plain = LINK.sub(" ", text)
+    rest = _DATE.sub(" ", plain)
     return [
-        *(match[0] for match in _DATE.finditer(text)),
+        *(match[0] for match in _DATE.finditer(plain)),
         *(_plain(match[1]) + ("%" if match[2] else "") for match in _NUMBER.finditer(rest)),
         *(match[1].lower() for match in _COUNTED.finditer(rest)),
     ]

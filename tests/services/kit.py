@@ -1,0 +1,231 @@
+"""A whole product of fakes: what `analyze`, `fetch` and the report writer are tested with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from api.errors import ModelError, SourceError
+from api.services.absent import NoModel
+from api.services.citing import Drafted, Flaws
+from api.services.explaining import Explainer, Explanation, Shortfall
+from api.services.gate import Gate
+from api.services.listening import Kit
+from api.services.pipeline import Evidence, Scope, Steps, collect
+from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
+from api.services.run import Run
+from api.services.schemas import (
+    Assessed,
+    Comment,
+    Finding,
+    Grade,
+    Item,
+    Judgement,
+    Question,
+    Usage,
+    Verdict,
+)
+from api.services.writing import Writer, Written
+from api.settings import (
+    AdaptiveSettings,
+    DeepDepth,
+    DepthName,
+    QuickDepth,
+    RankingSettings,
+    RetrievalSettings,
+    StandardDepth,
+)
+from tests.services.fakes import FakeRewriter, FakeSource, item
+
+MUG = Question("ember mug")
+Answer = Callable[[list[ModelMessage]], ModelResponse]
+
+
+def post(number: int, source: str = "reddit", **fields: Any) -> Item:
+    """A post about the mug, unlike every other."""
+    words = f"opinion {'abcdefghijklmnopqrstuvwxyz'[number % 26] * 9} on the mug"
+    address = f"https://www.example.org/{source}/{'x' * (number + 1)}"
+    return item(number, source, **{"title": words, "url": address, **fields})
+
+
+def posts(count: int, source: str = "reddit", start: int = 0) -> list[Item]:
+    """Different posts."""
+    return [post(number, source) for number in range(start, start + count)]
+
+
+def said(body: str, name: str = "c1", votes: int | None = None, **fields: Any) -> Comment:
+    """A comment."""
+    return Comment(id=name, body=body, engagement={"votes": votes}, **fields)
+
+
+def assessed(one: Item, **fields: Any) -> Assessed:
+    """An item that passed the gate."""
+    return Assessed(one, Verdict(True, "fake-1"), **fields)
+
+
+class Everything:
+    """A judge that lets all pass."""
+
+    name = "all-1"
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        return Judgement(tuple(Verdict(True, self.name) for _ in items), self.name, Usage(10, 1))
+
+
+@dataclass
+class Grading:
+    """Grades by id, 4 where nothing is said."""
+
+    grades: dict[str, Grade] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
+        self.asked += [one.id for one in items]
+        usual = Grade(4, "says what it is like", sentiment=1, aspects=("heat",))
+        return Grades(tuple(self.grades.get(one.id, usual) for one in items), Usage(100, 10, 0.01))
+
+
+@dataclass
+class Author:
+    """A writer with one finding about the first exhibit, or an error."""
+
+    fails: ModelError | None = None
+    draft: Drafted | None = None
+    calls: int = 0
+
+    async def write(self, run: Run, evidence: Evidence) -> Written:
+        self.calls += 1
+        if self.fails is not None:
+            raise self.fails
+        return Written(self.draft or self._draft(evidence), Usage(1000, 100, 0.5))
+
+    def _draft(self, evidence: Evidence) -> Drafted:
+        finding = Finding("It stays warm.", "praise", (evidence.kept[0].item.key,))
+        return Drafted("The mug", "People like it.", (finding,), (), ("Is it heavy?",), Flaws())
+
+
+@dataclass
+class Teller:
+    """An explainer, or an error."""
+
+    fails: ModelError | None = None
+    told: list[Shortfall] = field(default_factory=list)
+
+    async def explain(self, shortfall: Shortfall) -> Explanation:
+        self.told.append(shortfall)
+        if self.fails is not None:
+            raise self.fails
+        return Explanation("Nothing was said about it.", ("Another name?",), Usage(7, 3, 0.25))
+
+
+def kit(
+    *sources: FakeSource | tuple[str, SourceError],
+    judge: Judge | None = None,
+    grader: Grader | None = None,
+    writer: Writer | None = None,
+    explainer: Explainer | None = None,
+    sample: bool = False,
+    **steps: Any,
+) -> Kit:
+    """Everything a run needs; sources that cannot be built are a name and an error."""
+    named: dict[str, Source | SourceError] = dict(
+        one if isinstance(one, tuple) else (one.name, one) for one in sources
+    )
+    return Kit(
+        named, Gate(judge or Everything()), grader,
+        Steps(**{"rewriter": FakeRewriter(), "ranking": RankingSettings(),
+                 "retrieval": RetrievalSettings(), **steps}),
+        writer or Author(), explainer or Teller(), SilentObserver(),
+        {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
+        AdaptiveSettings(), 30, sample,
+    )  # fmt: skip
+
+
+async def evidence_of(
+    product: Kit, question: Question = MUG, depth: DepthName = "standard"
+) -> tuple[Run, Evidence]:
+    """A run and what it found."""
+    chosen = product.depths[depth]
+    scope = Scope(question, depth, chosen, tuple(product.sources), chosen.limit)
+    run = product.start()
+    return run, await collect(run, scope, product.steps)
+
+
+def handed_in(**fields: Any) -> ModelResponse:
+    """A model's report."""
+    draft: dict[str, Any] = {
+        "topic": "The mug",
+        "summary": "People like it.",
+        "findings": [{"text": "It stays warm.", "kind": "praise", "cites": ["E1"]}],
+        "quotes": [],
+        "suggestions": ["Is it heavy?"],
+    }
+    return ModelResponse([ToolCallPart("final_result", draft | fields)])
+
+
+def calling(*calls: tuple[str, dict[str, Any]]) -> ModelResponse:
+    """A model's tool calls of one turn."""
+    return ModelResponse([ToolCallPart(name, arguments) for name, arguments in calls])
+
+
+@dataclass
+class Script:
+    """A chat model that answers turn by turn, the last answer for ever, and keeps what it saw."""
+
+    turns: Sequence[ModelResponse | Exception]
+    seen: list[list[ModelMessage]] = field(default_factory=list)
+    infos: list[AgentInfo] = field(default_factory=list)
+
+    @property
+    def model(self) -> FunctionModel:
+        return FunctionModel(self._answer)
+
+    def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.seen.append(list(messages))
+        self.infos.append(info)
+        turn = self.turns[min(len(self.seen), len(self.turns)) - 1]
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+    @property
+    def prompt(self) -> str:
+        """Everything the model was told in the first turn."""
+        first = self.seen[0]
+        parts = [str(part.content) for message in first for part in message.parts
+                 if hasattr(part, "content")]  # fmt: skip
+        return "\n".join([self.infos[0].instructions or "", *parts])
+
+    def returns(self, name: str) -> list[str]:
+        """What a tool answered, call by call."""
+        return [
+            str(part.content)
+            for message in self.seen[-1]
+            for part in message.parts
+            if isinstance(part, ToolReturnPart) and part.tool_name == name
+        ]
+
+
+@contextmanager
+def providing(provided: object) -> Iterator[None]:
+    """Fill the provider slot for a while."""
+    from api.services import ports
+
+    async def current() -> Any:
+        return provided
+
+    before = list(ports._provider)
+    ports.provide(current)
+    try:
+        yield
+    finally:
+        ports._provider[:] = before
+
+
+NOBODY = NoModel()
+"""Judge, writer and explainer that are not there."""
