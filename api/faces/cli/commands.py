@@ -53,7 +53,10 @@ def analyze_command(ask: Ask, wanted: Wanted, items: Path | None) -> int:
                 answer = await listening.analyze(built.kit, ask, live.listen)
             if wanted.verbose and built.sandbox is not None:
                 live.say_requests(built.sandbox)
-        _deliver(answer, wanted, terminal.report, report_markdown)
+        try:
+            _deliver(answer, wanted, terminal.report, report_markdown)
+        finally:
+            await _keep(settings, answer)
         return _analyzed(answer)
 
     return run(work)
@@ -101,6 +104,13 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
         return ANSWERED
 
     return run(work)
+
+
+async def _keep(settings: Settings, answer: dict[str, Any]) -> None:
+    sys.stdout.flush()
+    from api.faces.cli.storing import keep  # the database's libraries load after the answer
+
+    await keep(settings, answer)
 
 
 def _filtered(

@@ -6,6 +6,7 @@ configuration, 3 too little or unclear, 4 no source could be asked, 130 interrup
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.errors import ConfigurationError, ListenpostError
+from api.faces.cli import stored
 from api.faces.cli.choices import DepthChoice, Format, JudgeChoice, WindowChoice
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.add_typer(stored.keys, name="keys")
+app.add_typer(stored.reports, name="reports")
 
 
 Query = Annotated[str, typer.Argument(help="A product or a question, as you would say it.")]
@@ -120,6 +124,20 @@ def sandbox(
     from api.faces.cli.sandbox import sandbox_command
 
     raise typer.Exit(sandbox_command(host, port, fault or [], latency or [], recordings))
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Without API keys: a loopback address.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8420,
+) -> None:
+    """Serve the HTTP API; see docs/http.md."""
+    gc.disable()  # what is imported stays: looking for garbage meanwhile is a sixth of the start
+    from api.faces.cli.serve import serve_command
+
+    gc.freeze()
+    gc.enable()
+    raise typer.Exit(serve_command(host, port))
 
 
 @app.command()

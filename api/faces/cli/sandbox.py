@@ -22,9 +22,7 @@ def sandbox_command(
     if recordings is not None and not recordings.is_dir():
         raise UsageError(f"`{recordings}` is no folder of recordings")
     try:
-        serve(
-            host, port, faults=faults, latency=latencies, recordings=recordings, ready=_announce
-        )
+        serve(host, port, faults=faults, latency=latencies, recordings=recordings, ready=_announce)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

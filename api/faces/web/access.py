@@ -1,0 +1,107 @@
+"""Who is asking: a key's tenant, or whoever sits at this machine while there is no key."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from starlette.requests import HTTPConnection
+
+from api.errors import AccessDenied
+from api.faces.web.errors import Forbidden
+from api.services.keys import Tenant
+from api.wiring.serving import House
+
+_scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")
+
+
+def house_of(request: Request) -> House:
+    """What the app was made for."""
+    house: House = request.app.state.house
+    return house
+
+
+Opened = Annotated[House, Depends(house_of)]
+
+
+async def authenticated(house: House, connection: HTTPConnection) -> Tenant:
+    """The tenant of a request or WebSocket; nothing is counted.
+
+    Raises:
+        AccessDenied: no key although one is needed, or one that is not valid.
+        Forbidden: no key is configured, and this is not from this machine.
+    """
+    tenant = await house.keys.authenticate(_token(connection.headers.get("authorization")))
+    if tenant.origin == "local":
+        _refuse_strangers(connection)
+    return tenant
+
+
+async def admitted(house: House, connection: HTTPConnection) -> Tenant:
+    """The tenant of a request that counts.
+
+    Raises:
+        AccessDenied: see `authenticated`.
+        Forbidden: see `authenticated`.
+        LimitReached: too many requests in this minute.
+    """
+    tenant = await authenticated(house, connection)
+    await house.limits.admit(tenant)
+    return tenant
+
+
+_Shown = Annotated[object, Depends(_scheme)]
+"""Only so that the OpenAPI document says that a key is needed."""
+
+
+async def _reader(request: Request, house: Opened, shown: _Shown) -> Tenant:
+    return await authenticated(house, request)
+
+
+async def _asker(request: Request, house: Opened, shown: _Shown) -> Tenant:
+    return await admitted(house, request)
+
+
+Reader = Annotated[Tenant, Depends(_reader)]
+"""A caller whose request is not counted."""
+Asker = Annotated[Tenant, Depends(_asker)]
+"""A caller whose request counts against its limit."""
+
+
+def loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _token(header: str | None) -> str | None:
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise AccessDenied("send an API key: `Authorization: Bearer KEY`")
+    return token.strip().encode("latin-1").decode("utf-8", "replace")
+
+
+def _refuse_strangers(connection: HTTPConnection) -> None:
+    """Another machine, or a page whose name was made to point here (DNS rebinding)."""
+    peer = connection.client.host if connection.client else ""
+    named = [connection.headers.get("host", "")]
+    if (origin := connection.headers.get("origin")) is not None:
+        named.append(urlsplit(origin).netloc)
+    if not loopback(peer) or not all(loopback(_host(name)) for name in named):
+        raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1")
+
+
+def _host(netloc: str) -> str:
+    try:
+        return urlsplit(f"//{netloc}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,181 @@
+"""One error shape for everything: `{"error": {"code", "message", "trace_id"}}`."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.errors import AccessDenied, LimitReached, ListenpostError
+from api.faces.web.schemas import ErrorBody
+from api.services.text import clean, cut, one_line
+
+_log = logging.getLogger(__name__)
+LARGEST = 1_000_000
+"""Bytes a request's body may have."""
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_EXAMPLES = {
+    401: (
+        "unauthorized",
+        "send an API key: `Authorization: Bearer KEY`",
+        "No key, or a wrong one.",
+    ),
+    403: ("forbidden", "without API keys only this machine may call", "Not from this machine."),
+    404: ("not_found", "there is no analysis `8c1f...`", "Nothing of that id is yours."),
+    409: ("conflict", "the `Idempotency-Key` was used for a different request", "A conflict."),
+    413: ("too_large", "the body is larger than 1 MB", "The body is larger than 1 MB."),
+    422: ("invalid_request", "`body.depth`: Input should be 'quick'", "The request is wrong."),
+    429: ("limit_reached", "60 requests per minute are used up", "A limit is reached."),
+    500: ("error", "internal error", "Our fault; the log has the `trace_id`."),
+    503: ("store_unavailable", "the database cannot be used", "The database cannot be used."),
+}
+
+
+class Forbidden(ListenpostError):
+    """Without API keys only this machine may call, by a name that is its own."""
+
+    code, status = "forbidden", 403
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route, with examples."""
+    return {status: _documented(status) for status in statuses}
+
+
+def _documented(status: int) -> dict[str, Any]:
+    code, message, words = _EXAMPLES[status]
+    example = {"error": {"code": code, "message": message, "trace_id": "5f0c2d4e9a7b4c31"}}
+    shown: dict[str, Any] = {
+        "model": ErrorBody,
+        "description": words,
+        "content": {"application/json": {"example": example}},
+    }
+    if status == 429:
+        seconds = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
+        shown["headers"] = {"Retry-After": seconds}
+    if status == 401:
+        scheme = {"schema": {"type": "string"}, "description": "`Bearer`."}
+        shown["headers"] = {"WWW-Authenticate": scheme}
+    return shown
+
+
+def error_body(code: str, message: str, trace_id: str) -> dict[str, Any]:
+    """The one shape."""
+    return {"error": {"code": code, "message": message, "trace_id": trace_id}}
+
+
+def described(error: ListenpostError, trace_id: str) -> dict[str, Any]:
+    """An error of ours in that shape; faults of ours say no more than that."""
+    inside = type(error) is ListenpostError
+    return error_body(error.code, "internal error" if inside else str(error), trace_id)
+
+
+def trace_id_of(scope: Mapping[str, Any]) -> str:
+    """What a log line and an answer have in common."""
+    return str(scope.get("listenpost.trace_id", ""))
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error in the one shape."""
+
+    async def expected(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, ListenpostError)
+        headers = {}
+        if isinstance(error, LimitReached):
+            headers["Retry-After"] = str(error.retry_after)
+        if isinstance(error, AccessDenied):
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse(described(error, trace_id_of(request.scope)), error.status, headers)
+
+    async def http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        status = error.status_code
+        code = _CODES.get(status, "invalid_request" if status < 500 else "error")
+        words = HTTPStatus(status).phrase.lower() if status in {404, 405} else str(error.detail)
+        body = error_body(code, words, trace_id_of(request.scope))
+        return JSONResponse(body, status, dict(error.headers or {}))
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        body = error_body("invalid_request", _said(error.errors()), trace_id_of(request.scope))
+        return JSONResponse(body, 422)
+
+    app.add_exception_handler(ListenpostError, expected)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_middleware(Door)
+
+
+def _said(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Where the first fault is and what would be right, without what was sent."""
+    first = errors[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return one_line(clean(f"`{cut(where, 100)}`: {first['msg']}"))
+
+
+class Door:
+    """Outermost: a trace id for each request, large bodies refused, faults of ours hidden."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand before `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, unless the body is too large."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["listenpost.trace_id"] = uuid.uuid4().hex[:16]
+        started = False
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        if _declared(scope) > LARGEST:
+            await _too_large(scope)(scope, receive, sending)
+            return
+        try:
+            await self._app(scope, _counted(receive), sending)
+        except Exception:
+            _log.exception("request %s failed", trace_id_of(scope))
+            if started:
+                raise
+            body = error_body("error", "internal error", trace_id_of(scope))
+            await JSONResponse(body, 500)(scope, receive, sending)
+
+
+def _declared(scope: Scope) -> int:
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    return int(lengths[0]) if lengths and lengths[0].isdigit() else 0
+
+
+def _too_large(scope: Scope) -> JSONResponse:
+    words = "the body is larger than 1 MB"
+    return JSONResponse(error_body("too_large", words, trace_id_of(scope)), 413)
+
+
+def _counted(receive: Receive) -> Receive:
+    """The body, until it is too large."""
+    seen = 0
+
+    async def counting() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > LARGEST:
+            raise HTTPException(413, "the body is larger than 1 MB")
+        return message
+
+    return counting

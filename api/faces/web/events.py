@@ -1,0 +1,111 @@
+"""Progress as server-sent events, and noticing at once that a client is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from fastapi.responses import Response
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from starlette.types import Receive, Scope, Send
+
+from api.errors import ListenpostError
+from api.faces.web.errors import described, trace_id_of
+from api.services.analyses import Flight, Runner
+from api.services.ports import Event
+
+T = TypeVar("T")
+MEDIA_TYPE = "text/event-stream"
+KINDS = frozenset(
+    f"source.{step}" for step in ("started", "fetched", "judged", "refetching", "kept")
+) | {"graded", "writing"}
+"""What is told on the way; `report` or `error` is the last event."""
+PING_SECONDS = 15.0
+GONE = 499
+"""The status of an answer that nobody is there to read."""
+
+
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+    """What `work` gives; it is cancelled, and there is nothing, when the client hangs up."""
+    working = asyncio.create_task(work)
+    watching = asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        for task in (working, watching):
+            task.cancel()
+        await asyncio.wait({working, watching})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+class EventStream(Response):
+    """The progress of a flight, then its report; hanging up leaves the flight."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, runner: Runner, flight: Flight, headers: Mapping[str, str]) -> None:
+        """`flight` was joined and is left at the end."""
+        super().__init__(headers={**headers, **_HEADERS})
+        del self.headers["content-length"]
+        self._runner, self._flight = runner, flight
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until there is a report or nobody to read it."""
+        try:
+            await unless_gone(receive, self._send(scope, send))
+        finally:
+            self._runner.leave(self._flight)
+
+    async def _send(self, scope: Scope, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        async for frame in self._frames(trace_id_of(scope)):
+            await send({"type": "http.response.body", "body": frame, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _frames(self, trace_id: str) -> AsyncIterator[bytes]:
+        told: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._flight.listen(told.put_nowait)
+        self._flight.when_over(lambda: told.put_nowait(None))
+        while True:
+            try:
+                event = await asyncio.wait_for(told.get(), PING_SECONDS)
+            except TimeoutError:
+                yield KEEPALIVE_COMMENT
+                continue
+            if event is None:
+                break
+            if event.kind in KINDS:
+                yield frame(event.kind, _shown(event))
+        yield await self._last(trace_id)
+
+    async def _last(self, trace_id: str) -> bytes:
+        try:
+            return frame("report", await self._flight.report())
+        except ListenpostError as error:
+            return frame("error", described(error, trace_id))
+
+
+_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+
+
+def replayed(report: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+    """A report that was there already, as the only event."""
+    return Response(frame("report", report), 200, {**headers, **_HEADERS}, MEDIA_TYPE)
+
+
+def frame(kind: str, data: Mapping[str, Any]) -> bytes:
+    """One event on the wire."""
+    return format_sse_event(event=kind, data_str=json.dumps(data))
+
+
+def _shown(event: Event) -> dict[str, Any]:
+    source = {} if event.source is None else {"source": event.source}
+    return {**source, **event.data}

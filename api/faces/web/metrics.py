@@ -1,0 +1,60 @@
+"""What Prometheus reads: how analyses end, whether the gate works, what upstream was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client.exposition import generate_latest
+
+_BUCKETS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
+
+
+class Metrics:
+    """One app's counters, in a registry of their own."""
+
+    media_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        """Everything at nought."""
+        self._registry = CollectorRegistry()
+        self._runs = Counter(
+            "listenpost_analyses", "Analyses that ended, by decision or `failed`.",
+            ["decision"], registry=self._registry,
+        )  # fmt: skip
+        self._open = Counter(
+            "listenpost_gate_fail_open", "Batches that passed unjudged, by source and reason.",
+            ["source", "reason"], registry=self._registry,
+        )  # fmt: skip
+        self._calls = Counter(
+            "listenpost_upstream_calls", "Requests sent to sources.",
+            ["source"], registry=self._registry,
+        )  # fmt: skip
+        self._seconds = Histogram(
+            "listenpost_analysis_seconds", "From question to report.",
+            ["depth"], buckets=_BUCKETS, registry=self._registry,
+        )  # fmt: skip
+
+    def ended(self, report: Mapping[str, Any] | None, reason: str) -> None:
+        """Count one analysis, finished or not."""
+        if report is None:
+            self._runs.labels("failed").inc()
+            return
+        self._runs.labels(report["decision"]).inc()
+        total = report["timings_ms"].get("total")
+        if total is not None:
+            self._seconds.labels(report["depth"]).observe(total / 1000)
+        for one in report["sources"].values():
+            self.fetched(one)
+
+    def fetched(self, answer: Mapping[str, Any]) -> None:
+        """Count one source's answer."""
+        self._calls.labels(answer["source"]).inc(answer["upstream_calls"])
+        for attempt in answer["attempts"]:
+            if attempt["status"] == "degraded":
+                self._open.labels(answer["source"], attempt["reason"] or "unknown").inc()
+
+    def page(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self._registry)

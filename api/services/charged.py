@@ -1,0 +1,47 @@
+"""`fetch` and `relevance_filter` for a tenant: the same calls, within its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.services import listening
+from api.services.gate import Gate
+from api.services.keys import Tenant
+from api.services.limits import Limits
+from api.services.listening import Ask, Heard, Kit
+from api.services.schemas import Item, Question, Sifted
+
+
+async def fetch(
+    limits: Limits, tenant: Tenant, usd: float, kit: Kit, source: str, ask: Ask
+) -> Heard:
+    """Ask one source; `usd` is what that may cost at most.
+
+    Raises:
+        UsageError: an unknown source, a limit out of range, or a query that names nothing.
+        LimitReached: the day's USD do not suffice.
+        StoreUnavailable: the limits cannot be read.
+    """
+    async with limits.spending(tenant, usd=usd) as spent:
+        run = kit.start(ask.window)
+        heard = await listening.fetch(kit, source, ask, run=run)
+        usage = heard.gathered.usage + run.usage
+        spent.asked, spent.usd = bool(usage.input_tokens), usage.usd
+    return heard
+
+
+async def sift(
+    limits: Limits, tenant: Tenant, usd: float, gate: Gate, question: Question,
+    items: Sequence[Item], source: str,
+) -> Sifted:  # fmt: skip
+    """Judge a tenant's own items; `usd` is what that may cost at most.
+
+    Raises:
+        LimitReached: the day's USD do not suffice.
+        StoreUnavailable: the limits cannot be read.
+    """
+    async with limits.spending(tenant, usd=usd) as spent:
+        spent.asked = bool(items)
+        sifted = await gate.sift(question, items, source)
+        spent.usd = sifted.usage.usd
+    return sifted

@@ -1,0 +1,188 @@
+"""What a server works with: product, store, keys and limits, opened fast and closed once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+from api.services import charged, listening
+from api.services.analyses import Runner
+from api.services.gate import Gate
+from api.services.keys import Keys, Tenant
+from api.services.limits import Limits
+from api.services.listening import Ask, Heard, Kit
+from api.services.ports import Listener
+from api.services.schemas import Item, Question, Sifted
+from api.services.storage import Store
+from api.settings import Settings
+from api.sources import SOURCES
+from api.store import open_store
+from api.wiring import Built, OwnGate, build, build_gate, mode_of
+
+_MODEL_PARTS = ("client", "relevance", "grades", "rewrites", "explain")
+
+
+@dataclass(slots=True)
+class Product:
+    """The kit for questions and the gate for a person's own items."""
+
+    built: Built
+    own: OwnGate
+
+    @property
+    def kit(self) -> Kit:
+        """What analyses and fetches are built from."""
+        return self.built.kit
+
+    @property
+    def gate(self) -> Gate:
+        """What judges a person's own items."""
+        return self.own.gate
+
+    async def aclose(self) -> None:
+        """Close both."""
+        await self.own.aclose()
+        await self.built.aclose()
+
+
+@dataclass(slots=True)
+class House:
+    """One server's everything; the product's libraries load in the background."""
+
+    store: Store
+    keys: Keys
+    limits: Limits
+    sample: bool
+    """Everything comes from the offline sandbox."""
+    _settings: Settings
+    runner: Runner = field(init=False)
+    """Begins analyses and keeps them."""
+    _loading: asyncio.Task[Product] | None = None
+
+    def __post_init__(self) -> None:
+        self.runner = Runner(self.store, self.limits, self._analyze, self._most)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the next request need not wait for libraries."""
+        return self._loading is not None and self._loading.done()
+
+    def load(self, *modules: str) -> asyncio.Task[Product]:
+        """Build the product in the background, once; `modules` are imported with its libraries."""
+        if self._loading is None:
+            loading = self._load([*_needed(self._settings), *modules])
+            self._loading = asyncio.create_task(loading, name="loading the product")
+        return self._loading
+
+    async def product(self) -> Product:
+        """The product, as soon as it is built."""
+        return await asyncio.shield(self.load())
+
+    async def ping(self) -> None:
+        """Ask the database for almost nothing.
+
+        Raises:
+            StoreUnavailable: it cannot be used.
+        """
+        await self.store.spent("ping", datetime.now(UTC).date())
+
+    async def fetch(self, tenant: Tenant, source: str, ask: Ask) -> Heard:
+        """See `charged.fetch`."""
+        kit = (await self.product()).kit
+        usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
+        return await charged.fetch(self.limits, tenant, usd, kit, source, ask)
+
+    async def sift(
+        self, tenant: Tenant, question: Question, items: list[Item], source: str
+    ) -> Sifted:
+        """See `charged.sift`."""
+        gate = (await self.product()).gate
+        from api.wiring.estimating import gate_usd  # loads with the product
+
+        usd = gate_usd(self._settings, len(items))
+        return await charged.sift(self.limits, tenant, usd, gate, question, items, source)
+
+    async def aclose(self) -> None:
+        """Cancel what is under way, then close everything."""
+        await self.runner.aclose()
+        if self._loading is not None:
+            loading, self._loading = self._loading, None
+            await (await loading).aclose()
+        await self.store.aclose()
+
+    async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> dict[str, Any]:
+        kit = (await self.product()).kit
+        return await listening.analyze(kit, ask, listener, report_id)
+
+    async def _most(self, ask: Ask) -> float:
+        """USD that a question may cost at most, once it is known that it can be asked."""
+        (await self.product()).kit.scope(ask)
+        from api.wiring.estimating import most_usd  # loads with the product
+
+        return most_usd(self._settings, ask)
+
+    async def _load(self, modules: list[str]) -> Product:
+        await asyncio.to_thread(_import, modules)
+        built = build(self._settings)
+        return Product(built, build_gate(self._settings, beside=built.client))
+
+
+async def open_house(settings: Settings) -> House:
+    """Open the store, mark what another process left unfinished, and be ready for requests.
+
+    Raises:
+        ConfigurationError: the database URL is none of ours.
+        StoreUnavailable: the database cannot be used.
+    """
+    store = await open_store_of(settings)
+    await store.sweep()
+    limits = settings.limits
+    return House(
+        store,
+        environment_keys(settings, store),
+        Limits(store, limits.requests_per_minute, limits.analyses_per_day, limits.usd_per_day),
+        mode_of(settings) == "sandbox",
+        settings,
+    )
+
+
+async def open_store_of(settings: Settings) -> Store:
+    """The store alone.
+
+    Raises:
+        ConfigurationError: the database URL is none of ours.
+        StoreUnavailable: the database cannot be used.
+    """
+    return await open_store(settings.general.database_url)
+
+
+def environment_keys(settings: Settings, store: Store) -> Keys:
+    """The keys of the environment, and those of the store."""
+    secret = settings.general.api_keys
+    return Keys(secret.get_secret_value().split(",") if secret else (), store)
+
+
+def _needed(settings: Settings) -> list[str]:
+    """Modules that building and the first report would import, while everybody waits."""
+    modules = [
+        "api.services.tools",
+        "api.wiring.estimating",
+        *(f"api.sources.{name}" for name in SOURCES),
+    ]
+    sandboxed = mode_of(settings) == "sandbox"
+    if sandboxed:
+        modules.append("api.sandbox.server")
+    if sandboxed or settings.models.openai_api_key is not None:
+        modules += [f"api.judges.{part}" for part in _MODEL_PARTS]
+        modules += ["pydantic_ai.models.openai", "api.services.agent"]
+    if sandboxed or settings.tracing.langfuse_secret_key is not None:
+        modules.append("api.tracing")
+    return modules
+
+
+def _import(modules: list[str]) -> None:
+    for module in modules:
+        import_module(module)
