@@ -25,9 +25,13 @@ KINDS = (
 
 def md(text: object) -> str:
     """Any text as one line that markdown shows as it is."""
-    line = _SPECIAL.sub(r"\\\1", one_line(clean(text)))
-    line = _SELF_LINKING.sub(lambda found: f"{found[0]}\u200b", line)
+    line = unlinked(_SPECIAL.sub(r"\\\1", one_line(clean(text))))
     return str(_LEAD.sub(r"\1\\\2", line))
+
+
+def unlinked(line: str) -> str:
+    """The text with an invisible break in whatever would become a link by itself."""
+    return str(_SELF_LINKING.sub(lambda found: f"{found[0]}\u200b", line))
 
 
 def link(label: str, url: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import regex
 from rich.cells import cell_len
 
+from api.faces.markdown import unlinked
 from api.services.text import clean, one_line
 
 _PIECE = regex.compile(
@@ -16,8 +17,8 @@ _NO_START = frozenset("，。、！？；：）」』】》…")
 
 
 def shown(text: object) -> str:
-    """Anything as one line without control characters, escapes and bidirectional overrides."""
-    return one_line(clean(text))
+    """Anything as one line without control characters, escapes, overrides and links of its own."""
+    return unlinked(one_line(clean(text)))
 
 
 def padded(text: object, columns: int) -> str:

@@ -1,0 +1,234 @@
+"""Markdown: what strangers wrote is shown as it is, and only http links are links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from api.errors import Blocked
+from api.faces.markdown import fetch_markdown, link, md, report_markdown
+from api.services.listening import Ask, analyze, fetch
+from tests.faces.answers import TRICKS, hostile_fetch, hostile_report, plain_report
+from tests.services.fakes import FakeSource
+from tests.services.kit import kit
+
+HEADINGS = [
+    "What people praise", "What people complain about", "What people ask for",
+    "Where platforms and people differ", "What else is said", "In their words", "Figures",
+    "Coverage", "Sources", "Dropped", "Next questions",
+]  # fmt: skip
+READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Everything a reader of markdown sees, flat."""
+    for block in READER.parse(text):
+        yield block
+        yield from block.children or []
+
+
+def headings(text: str) -> list[str]:
+    """The text of its headings."""
+    parsed = READER.parse(text)
+    return [
+        "".join(child.content for child in parsed[at + 1].children or [])
+        for at, token in enumerate(parsed)
+        if token.type == "heading_open"
+    ]
+
+
+def plain(text: str) -> str:
+    """What a reader reads, without the marks and our invisible breaks."""
+    return "".join(token.content for token in READER.parseInline(text)[0].children or []).replace(
+        "\u200b", ""
+    )
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_any_text_reads_as_it_was_written(trick: str) -> None:
+    """B88: on one line, without control characters, and without any markup of its own."""
+    shown = md(trick)
+    types = {token.type for token in tokens(shown)}
+
+    assert types == {"paragraph_open", "inline", "text", "paragraph_close"} or types == {
+        "paragraph_open", "inline", "text", "text_special", "paragraph_close",
+    }  # fmt: skip
+    assert "\n" not in shown
+    assert not set("\x1b\x07\x00\x9b\u202e\u2066") & set(shown)
+    if "\x1b" not in trick:
+        assert plain(shown) == " ".join(trick.split())
+
+
+@pytest.mark.parametrize(
+    "lead", ["- a", "+ a", "* a", "1. a", "23) a", "=== a", "--- ", "# a", "> a"]
+)
+def test_no_text_starts_a_block(lead: str) -> None:
+    """Lists, headings, rules and quotes stay words."""
+    assert [token.type for token in READER.parse(md(lead))] == [
+        "paragraph_open", "inline", "paragraph_close",
+    ]  # fmt: skip
+    assert plain(md(lead)) == lead.strip()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://evil.example", "HTTPS://evil.example", "www.evil.example", "ftp://evil.example",
+     "mailto:a@evil.example", "a@evil.example"],
+)  # fmt: skip
+def test_addresses_in_texts_do_not_link_themselves(address: str) -> None:
+    """A zero-width space breaks what GitHub would make a link of."""
+    shown = md(f"see {address} now")
+
+    assert address not in shown
+    assert shown.replace("\u200b", "") == f"see {address} now"
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "//evil.example", "", None, "http://a b"]
+)
+def test_only_http_addresses_are_links(url: str | None) -> None:
+    """B88: anything else leaves the label alone."""
+    assert link("label", url) == "label"
+
+
+def test_an_address_cannot_leave_its_brackets() -> None:
+    """
+    Parentheses, brackets and back-ticks in it are encoded.
+    """
+    text = link("label", "http://good.example/a_(b)`c`[d]") + " and `more`"
+    (opened,) = [token for token in tokens(text) if token.type == "link_open"]
+
+    assert opened.attrs["href"] == "http://good.example/a_%28b%29%60c%60%5Bd%5D"
+
+
+async def test_a_hostile_report_has_our_headings_and_only_good_links() -> None:
+    """
+    B88: no image, no HTML, no heading, code or table but ours, no other address.
+    """
+    text = report_markdown(await hostile_report(), dropped=True)
+    found = list(tokens(text))
+
+    assert {token.type for token in found} & {
+        "image",
+        "html_inline",
+        "html_block",
+        "s_open",
+    } == set()
+    assert headings(text)[1:] == HEADINGS
+    hrefs = {str(token.attrs["href"]) for token in found if token.type == "link_open"}
+    assert hrefs == {
+        "http://good.example/a_%28b%29%60c%60%5Bd%5D", "https://good.example/fine",
+    }  # fmt: skip
+    assert {token.info for token in found if token.type == "fence"} == {"mermaid"}
+    assert sum(token.type == "table_open" for token in found) == 2
+    assert not any(token.type == "code_inline" for token in found)
+    assert not set("\x1b\x07\x00\x9b\u202e\u2066") & set(text)
+
+
+async def test_a_hostile_fetch_is_no_better_off() -> None:
+    """
+    The same for one source, dropped items included.
+    """
+    text = fetch_markdown(await hostile_fetch(), dropped=True)
+
+    assert headings(text)[1:] == ["Items", "Dropped"]
+    hrefs = {token.attrs["href"] for token in tokens(text) if token.type == "link_open"}
+    assert hrefs <= {
+        "http://good.example/a_%28b%29%60c%60%5Bd%5D", "https://good.example/fine",
+    }  # fmt: skip
+    assert not any(token.type in {"image", "html_inline"} for token in tokens(text))
+
+
+async def test_a_report_reads_from_top_to_bottom() -> None:
+    """
+    Topic, decision, findings with linked numbers, quotes, figures, coverage, sources, questions.
+    """
+    text = report_markdown(await plain_report(), dropped=True)
+
+    assert text.startswith(
+        "# The mug\n\n"
+        "> 1 items were dropped: 1 graded below the cutoff.\n\n"
+        "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
+        "not a comprehensive answer.\n\n"
+        "**short\\_report**: 3 of 4 items scored 3 or more, enough for a short report in standard, "
+        "where a full one needs 4\n\n"
+        "People like it.\n\n## What people praise\n\n"
+        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) [\\[2\\]](<https://www.example.org/1>)\n"
+    )
+    assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
+    assert '"positive" : 1\n    "negative" : 1\n```' in text
+    assert 'x-axis ["2026-08-31"]\n    bar [2]' in text
+    assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
+    assert "| Reddit | ok | 4 | 4 | 100 % | no | ok | 5 |" in text
+    assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
+    assert "2. [Lid leaks](<https://www.example.org/1>): Reddit\n" in text
+    assert "3. untitled: Reddit (r/a), 2026-09-03 *low relevance*\n" in text
+    assert (
+        "- [Tea leaves](<https://www.example.org/3>): "
+        "cutoff: score 1 of 5, below the cutoff 3: about tea\n" in text
+    )
+    assert text.endswith("## Next questions\n\n- Is it heavy?\n")
+    assert "## Dropped" not in report_markdown(await plain_report(), dropped=False)
+
+
+async def test_sample_data_says_so_first() -> None:
+    """
+    In both, before anything is claimed.
+    """
+    text = report_markdown(await plain_report(sample=True), dropped=False)
+
+    assert text.splitlines()[2] == "> **Sample data**: made up, from the offline sandbox."
+    assert "**Sample data**" in fetch_markdown(await hostile_fetch(), dropped=False)
+    assert "**Sample data**" not in report_markdown(await plain_report(), dropped=False)
+
+
+async def test_an_empty_answer_has_no_empty_parts() -> None:
+    """
+    An explanation in paragraphs, the coverage, suggestions; a source not asked has no yield.
+    """
+    product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
+    text = report_markdown(await analyze(product, Ask("ember mug")), dropped=True)
+
+    assert headings(text) == ["ember mug", "Coverage", "Next questions"]
+    assert "Nothing was said about it." in text
+    assert "| Amazon | blocked | 0 | 0 | - | no | skipped | 0 |" in text
+    assert "\n\n\n" not in text
+
+
+async def test_clarify_is_guidance_alone() -> None:
+    """
+    No table of sources that were not asked.
+    """
+    answer: dict[str, Any] = await analyze(kit(), Ask("hello"))
+    text = report_markdown(answer, dropped=True)
+
+    assert headings(text) == ["hello", "Coverage"]
+    assert "No source was asked." in text
+
+
+async def test_a_fetch_that_failed_says_why() -> None:
+    """
+    Reason and notes as quotes, no list.
+    """
+    from api.errors import Blocked
+
+    failed = (await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))).data
+    fine = (await fetch(kit(FakeSource([])), "reddit", Ask("mug"))).data | {"notes": ["a *note*"]}
+
+    assert "amazon: captcha" in fetch_markdown(failed, dropped=True)
+    assert headings(fetch_markdown(failed, dropped=True)) == ["mug on Amazon"]
+    assert "> a \\*note\\*" in fetch_markdown(fine, dropped=True)
+
+
+async def test_disputed_items_are_marked() -> None:
+    """
+    A second judge is sure of the opposite.
+    """
+    answer = await plain_report()
+    answer["items"][0]["disputed"] = True
+
+    assert "2026-09-01 *disputed*\n" in report_markdown(answer, dropped=False)

@@ -1,0 +1,226 @@
+"""Text for a terminal: nothing of it is obeyed, and columns hold."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from api.errors import Blocked
+from api.faces.cli import terminal
+from api.faces.cli.layout import padded, shown, wrapped
+from api.services.listening import Ask, analyze, fetch
+from tests.faces.answers import ESCAPES, hostile_fetch, hostile_report, plain_report
+from tests.services.fakes import FakeSource
+from tests.services.kit import kit
+
+CONTROLS = set(map(chr, [*range(9), *range(11, 32), *range(127, 160), 0x202E, 0x2066, 0x200F]))
+OURS = {
+    "What people praise", "What people complain about", "What people ask for",
+    "Where platforms and people differ", "What else is said", "In their words", "Figures",
+    "Sources", "Cited and kept", "Dropped", "Next questions",
+}  # fmt: skip
+
+
+def underlined(text: str) -> list[str]:
+    """The lines that are headings."""
+    lines = text.split("\n")
+    return [line for line, below in itertools.pairwise(lines) if re.fullmatch("-+", below)]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+async def test_a_hostile_report_obeys_us(width: int) -> None:
+    """B88: no escape, control or bidirectional sign, no heading but ours, no address but http."""
+    text = terminal.report(await hostile_report(), True, width)
+
+    assert not CONTROLS & set(text)
+    assert set(underlined(text)) <= OURS
+    addresses = set(re.findall(r"\b(?:\w+:/*|www\.)[^\s:]+\.example\S*", text))
+    assert addresses == {"http://good.example/a_(b)`c`[d]", "https://good.example/fine"}
+    assert max(cell_len(line) for line in text.split("\n") if " " in line.strip()) <= max(width, 75)
+
+
+async def test_a_hostile_fetch_obeys_us() -> None:
+    """
+    The same for one source.
+    """
+    text = terminal.fetched(await hostile_fetch(), True, 100)
+
+    assert not CONTROLS & set(text)
+    assert underlined(text) == ["Sources", "Kept", "Dropped"]
+    assert text.startswith("SAMPLE DATA: everything here is made up")
+
+
+async def test_a_report_reads_from_top_to_bottom() -> None:
+    """
+    Topic, what to know first, decision, findings, quotes, bars in columns, sources, cost.
+    """
+    text = terminal.report(await plain_report(sample=True), True, 100)
+    lines = text.split("\n")
+
+    assert lines[:7] == [
+        "The mug",
+        "=======",
+        "SAMPLE DATA: everything here is made up and comes from the offline sandbox.",
+        "! 1 items were dropped: 1 graded below the cutoff.",
+        "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
+        "not a",
+        "  comprehensive answer.",
+        "short_report: 3 of 4 items scored 3 or more, enough for a short report in standard, where "
+        "a full one",
+    ]
+    assert "\n\nPeople like it.\n" in text
+    assert "- It stays warm. [1][2]" in lines
+    assert lines[lines.index("In their words") + 2 :][:2] == [
+        "  “Warm all day” [1]",
+        "    https://www.example.org/0",
+    ]
+    assert "Sentiment of 2 graded items" in lines
+    assert "  positive  ████████████············ 1 of 2 (95 %: 9-91 %)" in lines
+    assert lines[lines.index("Items per week (UTC), 1 undated") + 1] == (
+        "  2026-08-31 ████████████████████████ 2"
+    )
+    assert "Reddit             4     4   100 %  no        ok        ok" in lines
+    assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
+    assert "[2] Lid leaks - Reddit" in lines
+    assert "[3] untitled - Reddit (r/a), 2026-09-03, low relevance" in lines
+    assert "- Tea leaves - cutoff: score 1 of 5, below the cutoff 3: about tea" in lines
+    assert "- Is it heavy?" in lines
+    assert lines[-1].startswith("5 upstream requests, 1221 tokens, cost 0.5100 USD, ")
+
+
+async def test_bars_stand_below_each_other() -> None:
+    """
+    Aspects are indented and filled up, a Chinese one by the columns it takes.
+    """
+    text = terminal.report(await plain_report(), False, 100)
+    lines = text.split("\n")
+    start = lines.index("Aspects") + 1
+    rows = lines[start : start + 3]
+
+    assert rows[0] == "  heat     ████████████████████████ 2 (+1 -1)"
+    assert rows[1] == "  lid      ████████████············ 1 (+0 -1)"
+    assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
+    assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
+
+
+async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
+    """
+    Twelve points at most, the latest.
+    """
+    answer = await plain_report()
+    points = [{"start": f"2026-09-{day:02}", "count": day} for day in range(1, 15)]
+    answer["figures"]["timeline"] = {"unit": "day", "points": points, "undated": 0}
+
+    text = terminal.report(answer, False, 100)
+
+    assert "2026-09-02 " not in text
+    assert "  2026-09-14 ████████████████████████ 14" in text
+    assert "  2026-09-03 █████··················· 3" in text
+
+
+async def test_an_answer_without_figures_has_no_empty_parts() -> None:
+    """
+    Nothing found, one source not asked: no bars, no list, a dash for its yield.
+    """
+    product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
+    text = terminal.report(await analyze(product, Ask("ember mug")), True, 100)
+
+    assert underlined(text) == ["Sources", "Next questions"]
+    assert "Amazon             0     0       -  no        skipped   blocked" in text
+    assert "Nothing was said about it." in text
+
+
+async def test_clarify_is_guidance_alone() -> None:
+    """
+    No table, no list, and nothing spent.
+    """
+    text = terminal.report(await analyze(kit(), Ask("hello")), True, 100)
+
+    assert underlined(text) == []
+    assert "Say which product" in text
+    assert text.endswith("0 upstream requests, 0 tokens, cost 0.0000 USD, 0 ms")
+
+
+async def test_an_unknown_cost_is_not_zero() -> None:
+    """
+    B101: it is called unknown.
+    """
+    answer = await plain_report()
+    answer["cost"]["usd"] = None
+
+    assert "cost unknown, " in terminal.report(answer, False, 100)
+
+
+async def test_marks_of_doubt_are_shown() -> None:
+    """
+    Disputed and barely relevant items say so.
+    """
+    answer = await plain_report()
+    answer["items"][2]["disputed"] = True
+
+    assert "2026-09-03, low relevance, disputed" in terminal.report(answer, False, 100)
+
+
+async def test_a_fetch_that_failed_says_why() -> None:
+    """
+    Reason, then notes.
+    """
+    failed = (await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))).data
+    noted = (await fetch(kit(FakeSource([])), "reddit", Ask("mug"))).data | {"notes": ["one note"]}
+
+    assert "amazon: captcha; " in terminal.fetched(failed, False, 80)
+    assert "! one note" in terminal.fetched(noted, True, 80)
+    assert "SAMPLE" not in terminal.fetched(noted, True, 80)
+
+
+async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Between 40 and 120 columns.
+    """
+    monkeypatch.setenv("COLUMNS", "44")
+    narrow = terminal.report(await plain_report(), False, None)
+    monkeypatch.setenv("COLUMNS", "400")
+    wide = terminal.report(await plain_report(), False, None)
+
+    words = "enough for a short report in standard, where a full one needs 4"
+    assert words not in narrow
+    assert words in wide
+
+
+def test_cells_are_filled_up_or_cut() -> None:
+    """
+    By columns, never in the middle of a wide sign.
+    """
+    assert padded("ab", 4) == "ab  "
+    assert padded("abcdef", 4) == "abcd"
+    assert padded("电池寿命", 5) == "电池 "
+    assert padded("a\x1b[31m\tb\n", 4) == "a b "
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("one two three", ["- one two", "  three"]),
+        ("one  \n two", ["- one two"]),
+        ("unbreakably", ["- unbreakably"]),
+        ("a unbreakably b", ["- a", "  unbreakably", "  b"]),
+        ("电池寿命很好。", ["- 电池寿命", "  很好。"]),
+        ("电池寿命。好", ["- 电池寿命。", "  好"]),
+        ("lid 很 好", ["- lid 很 好"]),
+        ("lid很好 ok", ["- lid很好", "  ok"]),
+    ],
+)
+def test_lines_break_by_columns(text: str, lines: list[str]) -> None:
+    """At spaces, and between signs of scripts without them, but not before a full stop."""
+    assert wrapped(text, 11, "- ") == lines
+
+
+@pytest.mark.parametrize("value", [ESCAPES, None, 3, "a\u2028b\x85c"])
+def test_anything_is_one_harmless_line(value: Any) -> None:
+    """Whatever an answer holds."""
+    assert not (CONTROLS | {"\n", "\u2028"}) & set(shown(value))
