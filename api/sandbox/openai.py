@@ -10,12 +10,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from api.sandbox.answers import KINDS, answer, kind_of
+from api.sandbox.chatting import chat, looks
 from api.sandbox.completions import Made, choice, cut, events, spoilt, tokens
 from api.sandbox.corpus import spelled
 from api.sandbox.json_schemas import complaint, fitted
 from api.sandbox.quoted import Prompt
 from api.sandbox.world import Call, Desk, World
-from api.sandbox.writer import chat
 
 _HEX = "0123456789abcdef"
 _MODELS = ("gpt-4o-mini", "gpt-4o")
@@ -150,8 +150,8 @@ class OpenAI:
         if schema is not None:
             text = json.dumps(fitted({"text": chat(prompt, judge)}, schema), ensure_ascii=False)
             return Made(calls=((tool, text),), finish="tool_calls") if tool else Made(text)
-        looks = _looks(body, prompt)
-        return Made(calls=looks, finish="tool_calls") if looks else Made(chat(prompt, judge))
+        calls = looks(_functions(body), prompt, body.get("tool_choice"))
+        return Made(calls=calls, finish="tool_calls") if calls else Made(chat(prompt, judge))
 
 
 def endpoint(body: Any) -> str:
@@ -201,17 +201,3 @@ def _unsound(body: Mapping[str, Any]) -> Response | None:
             message = f"Invalid schema for function '{function.get('name')}': {wrong}"
             return _invalid(message, "tools", "invalid_function_parameters")
     return None
-
-
-def _looks(body: Mapping[str, Any], prompt: Prompt) -> tuple[tuple[str, str], ...]:
-    """Calls of tools that take a query, when nothing was looked up since the user spoke."""
-    last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
-    if last == "tool" or body.get("tool_choice") == "none":
-        return ()
-    named = [
-        f for f in _functions(body) if "query" in f.get("parameters", {}).get("properties", {})
-    ]
-    text = prompt.question.casefold()
-    asked = [f for f in named if any(w in text for w in str(f["name"]).split("_") if len(w) > 5)]
-    arguments = json.dumps({"query": prompt.question}, ensure_ascii=False)
-    return tuple((str(f["name"]), arguments) for f in asked or named)

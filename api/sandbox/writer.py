@@ -6,7 +6,6 @@ only exhibits in which the aspect was found.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -246,16 +245,3 @@ def _quotes(groups: Sequence[Group]) -> list[dict[str, str]]:
                 quotes[one.label] = one.text
                 break
     return [{"text": text, "cite": label} for label, text in quotes.items()][:_QUOTES]
-
-
-def chat(prompt: Prompt, judge: Probabilities) -> str:
-    """A short answer in words: what the exhibits say, or that there are none."""
-    if not prompt.exhibits:
-        return (
-            "I can tell you what people say about a product on Reddit, YouTube and Amazon. "
-            "Name the product and I will look."
-        )
-    made = report(prompt, judge)
-    lines = [made["summary"]]
-    lines += [f"- {f['text']} [{', '.join(f['cites'])}]" for f in made["findings"]]
-    return re.sub(r" +", " ", "\n".join(lines))

@@ -10,7 +10,7 @@ from api.sandbox import corpus
 from api.sandbox.answers import answer
 from api.sandbox.lexicon import lexicon, sentences
 from api.sandbox.quoted import Prompt
-from api.sandbox.writer import chat, name_of, report
+from api.sandbox.writer import name_of, report
 from api.services.fencing import Fence
 from tests.sandbox.conftest import words
 
@@ -168,8 +168,3 @@ def test_sentences_leave_out_links_and_tags() -> None:
     text = "Great lamp! See https://example.com/x\n#lamp #glow\nBright. 很好。亮"
 
     assert sentences(text) == ["Great lamp!", "See", "Bright.", "很好。", "亮"]
-
-
-def test_without_exhibits_a_chat_says_what_it_can_do() -> None:
-    """No claim is made about anything."""
-    assert "Name the product" in chat(Prompt((("user", "hello"),)), words)

@@ -1,0 +1,161 @@
+"""A conversation with the sandbox's model: what it looks up, and what it answers from exhibits.
+
+Like the rest of the model it knows nothing but the prompt. A follow-up ("and the battery?") is
+about the product named before; it is looked up only when no exhibit holds its words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.sandbox.lexicon import lexicon, sentences
+from api.sandbox.quoted import Prompt, Quoted
+from api.sandbox.world import Probabilities
+from api.sandbox.writer import QUESTION_WORDS, listed, report
+
+_POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
+_OUTER = "?!,;:.\"“”'()"
+_LONGEST = 4
+"""Words of a product's name at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a conversation, on its own feet."""
+
+    subject: str
+    """The product, or nothing when none was named."""
+    words: tuple[str, ...]
+    """What about it is asked."""
+    text: str
+    """The question as it was written."""
+
+    @property
+    def query(self) -> str:
+        """What to look up."""
+        return " ".join(filter(None, (self.subject, *self.words))) or self.text
+
+
+def asked(prompt: Prompt) -> Asked:
+    """The last question, with the subject of an earlier one when it names none."""
+    found = Asked("", (), prompt.question)
+    for role, text in prompt.messages:
+        if role == "user":
+            found = _after(found.subject, text.strip())
+    return found
+
+
+def _after(subject: str, text: str) -> Asked:
+    words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
+    said = [word for word in words if word and word.casefold() not in QUESTION_WORDS]
+    names = [word for word in said if not lexicon().about(word)]
+    pointing = len(names) < 2 and _POINTING.search(text) is not None
+    if subject and (not names or pointing or len(names) > _LONGEST):
+        known = subject.casefold().split()
+        return Asked(subject, tuple(word for word in said if word.casefold() not in known), text)
+    if not names or len(names) > _LONGEST:
+        return Asked("", () if names else tuple(said), text)
+    return Asked(" ".join(names), tuple(word for word in said if word not in names), text)
+
+
+def looks(
+    functions: Sequence[Mapping[str, Any]], prompt: Prompt, choice: object
+) -> tuple[tuple[str, str], ...]:
+    """Calls of tools that take a query, when what is known does not hold the question's words.
+
+    A tool whose name stands in the question goes before the rest, and fetching before all else.
+    """
+    last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
+    question = asked(prompt)
+    if last == "tool" or choice == "none" or _known(question, prompt):
+        return ()
+    named = [
+        str(f["name"])
+        for f in functions
+        if "query" in f.get("parameters", {}).get("properties", {})
+    ]
+    text = question.text.casefold()
+    wanted = [name for name in named if _is_named(name, text)]
+    fetching = [name for name in named if name.startswith("fetch")]
+    arguments = json.dumps({"query": question.query}, ensure_ascii=False)
+    return tuple((name, arguments) for name in wanted or fetching or named)
+
+
+def _is_named(tool: str, text: str) -> bool:
+    return any(part in text for part in tool.split("_") if len(part) > 5 and part != "product")
+
+
+def _known(question: Asked, prompt: Prompt) -> bool:
+    texts = [exhibit.text for exhibit in prompt.exhibits]
+    held = all(any(_holds(text, word) for text in texts) for word in question.words)
+    return _about(prompt, question) and held
+
+
+def _about(prompt: Prompt, question: Asked) -> bool:
+    """Whether some exhibit names the subject."""
+    names = question.subject.casefold().split()
+    texts = (exhibit.text.casefold() for exhibit in prompt.exhibits)
+    return any(all(name in text for name in names) for text in texts)
+
+
+def _holds(text: str, word: str) -> bool:
+    """Whether a text speaks of what a word means, or holds the word."""
+    meant = lexicon().about(word)
+    return (
+        any(aspect in lexicon().about(text) for aspect in meant)
+        or word.casefold() in text.casefold()
+    )
+
+
+def chat(prompt: Prompt, judge: Probabilities) -> str:
+    """A short answer in words: what the exhibits say, or that there are none."""
+    question = asked(prompt)
+    if not prompt.exhibits:
+        if any(role == "tool" for role, _ in prompt.messages):
+            return f"I could not find posts about {question.query}."
+        return (
+            "I can tell you what people say about a product on Reddit, YouTube and Amazon. "
+            "Name the product and I will look."
+        )
+    if not _about(prompt, question):
+        return f"I could not find posts about {question.query}."
+    exhibits = [
+        exhibit
+        for exhibit in prompt.exhibits
+        if not question.words or any(_holds(exhibit.text, word) for word in question.words)
+    ]
+    if not exhibits:
+        return f"The posts say nothing about {listed(question.words)}."
+    made = report(_narrowed(prompt, exhibits, question), judge)
+    lines = [made["summary"]]
+    lines += [f"- {f['text']} [{', '.join(f['cites'])}]" for f in made["findings"]]
+    return re.sub(r" +", " ", "\n".join(lines))
+
+
+def _narrowed(prompt: Prompt, exhibits: Sequence[Quoted], question: Asked) -> Prompt:
+    """A prompt of these exhibits and the question on its own feet."""
+    facts = [f"{one.label}: {prompt.sources.get(one.label, '')}" for one in exhibits]
+    quoted = [f"<q-x {one.label}>{_escaped(_part(one, question))}</q-x>" for one in exhibits]
+    about = question.subject or question.text
+    asking = f"{about} {' '.join(question.words)}".strip() if question.subject else about
+    return Prompt((("tool", "\n".join([*facts, *quoted])), ("user", asking)))
+
+
+def _part(exhibit: Quoted, question: Asked) -> str:
+    """The title, and of the rest the sentences that speak of what is asked."""
+    title, *rest = exhibit.pieces
+    if not question.words:
+        return exhibit.text
+    said = [
+        " ".join(s for s in sentences(piece) if any(_holds(s, word) for word in question.words))
+        for piece in rest
+    ]
+    return " | ".join([title, *filter(None, said)])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,125 @@
+"""Sessions of every tenant: loaded, one turn at a time, and kept after each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from api.errors import NotFound, UsageError
+from api.services.session import Session
+from api.services.storage import Sessions
+from api.services.turns import Moment, Turn
+from api.settings import DepthName
+
+LIVE = 64
+"""Sessions whose runs stay in memory."""
+LONGEST_ID = 128
+"""Characters a session id may have."""
+_Key = tuple[str, str]
+
+
+class Answering(Protocol):
+    """What holds the conversation; see `Chat`."""
+
+    def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
+        """A session that remembers nothing."""
+        ...
+
+    def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
+        """A session as it was saved; None when the text cannot be read."""
+        ...
+
+    def stream(
+        self, session: Session, message: str, depth: DepthName = "quick"
+    ) -> AsyncGenerator[Moment]:
+        """One turn as it happens, the `Turn` last."""
+        ...
+
+
+@dataclass(slots=True)
+class Forgetful:
+    """Sessions without a database: they end with the process."""
+
+    _texts: dict[_Key, str] = field(default_factory=dict)
+
+    async def session(self, tenant: str, session_id: str) -> str | None:
+        """What was last saved."""
+        return self._texts.get((tenant, session_id))
+
+    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
+        """Save it."""
+        self._texts[tenant, session_id] = text
+
+
+@dataclass(slots=True)
+class Chats:
+    """Turns in sessions that a store keeps; what this process knows of one besides is its run."""
+
+    chat: Answering
+    store: Sessions
+    _live: OrderedDict[_Key, tuple[Session, str]] = field(default_factory=OrderedDict)
+    _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def stream(
+        self,
+        tenant: str,
+        message: str,
+        session_id: str | None = None,
+        *,
+        known: bool = True,
+        depth: DepthName = "quick",
+    ) -> AsyncGenerator[Moment]:
+        """One turn of one session as it happens; a second turn waits for the first.
+
+        Args:
+            tenant: whose session it is; nobody else sees it.
+            message: what the person wrote.
+            session_id: None begins a session; its id is in the `Turn`.
+            known: an id that there is no session of is refused, not begun.
+            depth: of the look-ups, where the model does not say.
+
+        Raises:
+            NotFound: no session of that id is the tenant's.
+            UsageError: the id is too long or empty.
+            StoreUnavailable: the session cannot be read or kept.
+        """
+        session = self._begun(tenant, session_id)
+        key = (tenant, session.id)
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            if session_id is not None:
+                session = await self._opened(key, session, known)
+            moments = self.chat.stream(session, message, depth)
+            async with aclosing(moments):
+                async for moment in moments:
+                    if isinstance(moment, Turn):
+                        await self._keep(key, session)
+                    yield moment
+
+    def _begun(self, tenant: str, session_id: str | None) -> Session:
+        if session_id is not None and not 1 <= len(session_id) <= LONGEST_ID:
+            raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
+        return self.chat.begin(tenant, session_id)
+
+    async def _opened(self, key: _Key, fresh: Session, known: bool) -> Session:
+        """The live session, unless another process has gone on with it; else what was saved."""
+        text = await self.store.session(*key)
+        live = self._live.get(key)
+        if live is not None and live[1] == text:
+            return live[0]
+        if text is None and known:
+            raise NotFound(f"there is no chat session `{fresh.id[:40]}`")
+        return fresh if text is None else self.chat.resume(*key, text) or fresh
+
+    async def _keep(self, key: _Key, session: Session) -> None:
+        text = session.save()
+        await self.store.keep_session(*key, text)
+        self._live[key] = (session, text)
+        self._live.move_to_end(key)
+        while len(self._live) > LIVE:
+            self._live.popitem(last=False)

@@ -1,0 +1,216 @@
+"""What a chat remembers: its run, its exhibits under lasting numbers, its look-ups and its words.
+
+Saved as one bounded JSON text. The text names an item's key in that item's own entry only, so that
+an item which its upstream deleted can be taken out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from api.services.dossier import Dossier, Exhibit
+from api.services.query import canonical
+from api.services.run import Run
+from api.services.schemas import Assessed, Item, Verdict
+from api.services.small_talk import content_words, words
+from api.services.text import cut
+from api.settings import DepthName
+
+VERSION = 1
+TURNS, EXHIBITS, LOOKS, BYTES = 12, 60, 60, 400_000
+"""What a saved session keeps at most: turns, exhibits, look-ups, and bytes of JSON."""
+_BODY, _COMMENT, _COMMENTS = 2000, 500, 8
+_DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question and its answer."""
+
+    question: str
+    answer: str
+    messages: list[Any] = field(default_factory=list)
+    """The same as the model's messages, in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One source that was asked one query, and answered."""
+
+    source: str
+    query: str
+    """In its canonical form."""
+    depth: DepthName
+    line: str
+    """How it went, for a person."""
+    labels: list[str]
+    """Exhibits it brought."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    key: str
+    label: str
+    turn: int
+    assessed: Assessed
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    version: int
+    number: int
+    given: int
+    exhibits: list[_Entry]
+    looks: list[Look]
+    exchanges: list[Exchange]
+
+
+_SAVED = TypeAdapter(_Saved)
+
+
+@dataclass(slots=True)
+class Session:
+    """One conversation of one tenant."""
+
+    id: str
+    tenant: str
+    run: Run
+    number: int = 0
+    """Turns so far."""
+    exchanges: list[Exchange] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+    _known: dict[str, Exhibit] = field(default_factory=dict)
+    _turns: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def exhibits(self) -> Mapping[str, Exhibit]:
+        """What may be cited, by label."""
+        return self._known
+
+    @property
+    def said(self) -> str:
+        """Everything the person wrote that is remembered."""
+        return "\n".join(exchange.question for exchange in self.exchanges)
+
+    @property
+    def messages(self) -> list[Any]:
+        """The model's messages of the remembered turns."""
+        return [message for exchange in self.exchanges for message in exchange.messages]
+
+    def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
+        """The exhibits for these items, known from now on."""
+        shown = self.run.dossier.show(found)
+        for exhibit in shown:
+            self._known[exhibit.label] = exhibit
+            self._turns[exhibit.label] = self.number
+        return shown
+
+    def looked(self, source: str, query: str, depth: DepthName) -> Look | None:
+        """The look-up that makes this one needless: same source and name, no less deep."""
+        asked = canonical(query)
+        for look in reversed(self.looks):
+            same = look.source == source and look.query == asked
+            if same and _DEPTHS[look.depth] >= _DEPTHS[depth]:
+                return look
+        return None
+
+    def remember(self, source: str, query: str, depth: DepthName, line: str) -> Look:
+        """Note a look-up; what it brings is added by `brought`."""
+        look = Look(source, canonical(query), depth, line, [])
+        self.looks = [*self.looks, look][-LOOKS:]
+        return look
+
+    def best(self, question: str, limit: int) -> tuple[Exhibit, ...]:
+        """The exhibits a prompt shows, in the order of their numbers.
+
+        Those with the question's words and the most recently used go first.
+        """
+        asked = wanted(question)
+
+        def order(exhibit: Exhibit) -> tuple[int, int]:
+            return (-len(asked & held(exhibit.item)), -self._turns[exhibit.label])
+
+        chosen = sorted(self._known.values(), key=order)[:limit]
+        return tuple(sorted(chosen, key=lambda exhibit: int(exhibit.label[1:])))
+
+    def close(self, exchange: Exchange, cited: Sequence[str]) -> None:
+        """End a turn: keep its words, and let go of exhibits that have not been used lately."""
+        self._turns |= dict.fromkeys(cited, self.number)
+        self.number += 1
+        self.exchanges = [*self.exchanges, exchange][-TURNS:]
+        recent = sorted(self._known, key=lambda label: (-self._turns[label], int(label[1:])))
+        kept = [at for at in recent[:EXHIBITS] if self.number - self._turns[at] <= TURNS]
+        self._forget(set(kept))
+
+    def _forget(self, kept: set[str]) -> None:
+        self._known = {at: exhibit for at, exhibit in self._known.items() if at in kept}
+        self._turns = {at: turn for at, turn in self._turns.items() if at in kept}
+        self.looks = [look for look in self.looks if kept.issuperset(look.labels)]
+
+    def save(self) -> str:
+        """The session as JSON; when that is too long, what was used longest ago goes first."""
+        while len((text := self._json()).encode()) > BYTES and (self._known or self.exchanges):
+            if self._known:
+                oldest = sorted(self._known, key=lambda label: -self._turns[label])
+                self._forget(set(oldest[: len(oldest) // 2]))
+            else:
+                self.exchanges = self.exchanges[len(self.exchanges) // 2 + 1 :]
+        return text
+
+    def _json(self) -> str:
+        entries = [
+            _Entry(one.item.key, label, self._turns[label], _trimmed(one.assessed))
+            for label, one in self._known.items()
+        ]
+        given = len(self.run.dossier.exhibits)
+        saved = _Saved(VERSION, self.number, given, entries, self.looks, self.exchanges)
+        return _SAVED.dump_json(saved).decode()
+
+
+def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
+    """The session that was saved, on a new run; None when the text is none of ours."""
+    try:
+        saved = _SAVED.validate_json(text)
+    except ValidationError:
+        return None
+    if saved.version != VERSION:
+        return None
+    known = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
+    run.dossier = Dossier(dict(_numbered(saved.given, known)))
+    looks = [look for look in saved.looks if known.keys() >= set(look.labels)]
+    turns = {entry.label: entry.turn for entry in saved.exhibits}
+    return Session(
+        session_id, tenant, run, saved.number, saved.exchanges, looks, known, turns
+    )  # fmt: skip
+
+
+def _numbered(given: int, known: Mapping[str, Exhibit]) -> Iterator[tuple[str, Exhibit]]:
+    """Every number ever given, so that none is given twice; a forgotten one stands for nothing."""
+    for number in range(1, given + 1):
+        label = f"E{number}"
+        gone = Item(key=f"forgotten:{number}", id=str(number), source="forgotten", title="")
+        exhibit = known.get(label) or Exhibit(label, Assessed(gone, Verdict(False)))
+        yield exhibit.item.key, exhibit
+
+
+def _trimmed(assessed: Assessed) -> Assessed:
+    item = assessed.item
+    comments = tuple(
+        replace(comment, body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
+    )
+    return replace(assessed, item=replace(item, body=cut(item.body, _BODY), comments=comments))
+
+
+def wanted(question: str) -> frozenset[str]:
+    """The words of a question that carry meaning."""
+    return frozenset(content_words(question))
+
+
+def held(item: Item) -> frozenset[str]:
+    """The words of an item and its comments."""
+    said = " ".join(comment.body for comment in item.comments)
+    return frozenset(words(f"{item.title} {item.body} {said}"))

@@ -1,0 +1,82 @@
+"""A chat turn as values: what a person sees while it runs, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from api.services.schemas import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """An exhibit that an answer cites."""
+
+    label: str
+    """As it stands in the text, for example `E3`; the same throughout the session."""
+    key: str
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished answer."""
+
+    session_id: str
+    text: str
+    """Markdown; exhibits are cited as `[E1]` or `[E1, E3]`."""
+    citations: tuple[Citation, ...] = ()
+    """What the text cites, in the order of first mention."""
+    notes: tuple[str, ...] = ()
+    """What was removed, cut short or could not be asked."""
+    partial: bool = False
+    """A bound or a failure ended the turn early; the text rests on what was found by then."""
+    outcome: str = "answered"
+    """`answered`, `clarify` (the gate gave guidance) or `insufficient_data`."""
+    usage: Usage = field(default_factory=Usage)
+    trace_id: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """As the interface has it."""
+        return {
+            "session_id": self.session_id,
+            "text": self.text,
+            "citations": [
+                {"label": one.label, "key": one.key, "title": one.title, "url": one.url}
+                for one in self.citations
+            ],
+            "notes": list(self.notes),
+            "partial": self.partial,
+            "trace_id": self.trace_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A piece of the answer that is already checked."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """A look-up begins."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A look-up has ended; `line` says how, for a person."""
+
+    id: str
+    tool: str
+    line: str
+
+
+Moment = Said | Looking | Looked | Turn
+"""What a running turn tells, in order; the last one is the `Turn`."""

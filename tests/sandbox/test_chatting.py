@@ -1,0 +1,104 @@
+"""The sandbox's model in a conversation: what it looks up and what it answers from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from api.sandbox.chatting import asked, chat, looks
+from api.sandbox.quoted import Prompt
+from api.services.fencing import Fence
+from tests.sandbox.conftest import words
+
+FENCE = Fence("00c0ffee")
+LAMP = {
+    "E1": "Glow Lamp after a month | The battery is great. The base wobbles.",
+    "E2": "Glow Lamp at my desk | The battery died after a week.",
+    "E3": "Glow Lamp review | It is too dim and overpriced.",
+}
+
+
+def prompt(*said: str, exhibits: dict[str, str] | None = None, after: str = "") -> Prompt:
+    """A conversation: the person's words, and exhibits in the system's."""
+    quoted = "\n".join(
+        f"{at}: reddit\n{FENCE.quote(text, at)}" for at, text in (exhibits or {}).items()
+    )
+    messages = [("system", quoted), *(("user", text) for text in said)]
+    return Prompt((*messages, ("tool", after)) if after else tuple(messages))
+
+
+def tool(name: str, *fields: str) -> dict[str, Any]:
+    """A function as a request offers it."""
+    return {"name": name, "parameters": {"properties": dict.fromkeys(fields or ("query",), {})}}
+
+
+TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), tool("now", "zone")]
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        (["What do people say about the Glow Lamp?"], "Glow Lamp"),
+        (["Is the battery of the Glow Lamp good?"], "Glow Lamp battery"),
+        (["What about the Glow Lamp?", "and the battery?"], "Glow Lamp battery"),
+        (["Glow Lamp", "is it waterproof?"], "Glow Lamp waterproof"),
+        (["Glow Lamp", "and the battery?", "why?"], "Glow Lamp"),
+        (["Glow Lamp", "What do people say about the Oura Ring?"], "Oura Ring"),
+        (["Glow Lamp", "is the Glow Lamp worth it?"], "Glow Lamp"),
+        (["what about the battery?"], "battery"),
+        (["one two three four five six seven"], "one two three four five six seven"),
+    ],
+)
+def test_a_question_stands_on_its_own_feet(said: list[str], query: str) -> None:
+    """A follow-up is about what was named before, until something else is named."""
+    assert asked(prompt(*said)).query.casefold() == query.casefold()
+
+
+def test_what_is_known_is_not_looked_up() -> None:
+    """A look-up is made when no exhibit names the product or holds the words."""
+
+    def known(*said: str) -> Prompt:
+        return prompt(*said, exhibits=LAMP)
+
+    assert looks(TOOLS, known("Glow Lamp", "and the battery?"), None) == ()
+    assert looks(TOOLS, known("Glow Lamp", "and the warranty?"), None)
+    assert looks(TOOLS, known("Oura Ring battery"), None)
+    assert looks(TOOLS, prompt("Glow Lamp"), "none") == ()
+    assert looks(TOOLS, prompt("Glow Lamp", after="nothing"), None) == ()
+
+
+def test_fetching_goes_before_all_else_and_what_is_named_before_that() -> None:
+    """Tools without a query are none to look things up with."""
+    query = json.dumps({"query": "Glow Lamp"})
+    youtube = looks(TOOLS, prompt("Glow Lamp on YouTube"), None)
+
+    assert looks(TOOLS, prompt("Glow Lamp"), None) == (
+        ("fetch_reddit", query), ("fetch_youtube", query),
+    )  # fmt: skip
+    assert [name for name, _ in youtube] == ["fetch_youtube"]
+    assert looks([tool("search")], prompt("Glow Lamp"), None) == (("search", query),)
+
+
+def test_a_follow_up_is_answered_with_what_holds_its_words() -> None:
+    """Only exhibits about the battery are cited, and it speaks of nothing else."""
+    told = chat(prompt("Glow Lamp", "and the battery?", exhibits=LAMP), words)
+
+    assert "E1" in told
+    assert "E2" in told
+    assert "E3" not in told
+    assert "battery" in told
+
+
+def test_without_fitting_exhibits_it_says_so() -> None:
+    """Another product, a word nobody used, a look-up that found nothing, and no question yet."""
+    other = chat(prompt("Oura Ring", exhibits=LAMP), words)
+    silent = chat(prompt("Glow Lamp", "and the warranty?", exhibits=LAMP), words)
+
+    assert other == "I could not find posts about Oura Ring."
+    assert silent == "The posts say nothing about warranty."
+    assert chat(prompt("Glow Lamp", after="none"), words) == (
+        "I could not find posts about Glow Lamp."
+    )
+    assert "Name the product" in chat(prompt("hello"), words)

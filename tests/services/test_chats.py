@@ -1,0 +1,166 @@
+"""Sessions of several tenants, one turn at a time, and after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import pytest
+
+from api.errors import NotFound, UsageError
+from api.services.chats import LIVE, LONGEST_ID, Chats, Forgetful
+from api.services.session import Exchange, Session, restored
+from api.services.turns import Moment, Said, Turn
+from api.settings import DepthName
+from tests.services.kit import kit
+
+PRODUCT = kit()
+
+
+@dataclass
+class Echo:
+    """Answers with everything that was said in the session; may wait first."""
+
+    gate: asyncio.Event | None = None
+    begun: list[str] = field(default_factory=list)
+    resumed: int = 0
+    two: asyncio.Event = field(default_factory=asyncio.Event)
+    """Two turns have begun."""
+    depths: list[str] = field(default_factory=list)
+
+    def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
+        return Session(session_id or f"new{len(self.begun)}", tenant, PRODUCT.start())
+
+    def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
+        self.resumed += 1
+        return restored(session_id, tenant, PRODUCT.start(), text)
+
+    async def stream(
+        self, session: Session, message: str, depth: DepthName = "quick"
+    ) -> AsyncGenerator[Moment]:
+        self.begun.append(message)
+        self.depths.append(depth)
+        if len(self.begun) == 2:
+            self.two.set()
+        yield Said(message)
+        if self.gate is not None:
+            await self.gate.wait()
+        session.close(Exchange(message, message), ())
+        yield Turn(session.id, session.said)
+
+
+async def say(
+    chats: Chats, message: str, session: str | None = None, tenant: str = "ada", known: bool = True
+) -> Turn:
+    """One turn."""
+    moments = [m async for m in chats.stream(tenant, message, session, known=known)]
+    assert isinstance(moments[-1], Turn)
+    return moments[-1]
+
+
+async def test_a_session_goes_on_where_it_was() -> None:
+    """Within the process its run stays; after a restart it is read from the store."""
+    store, echo = Forgetful(), Echo()
+    chats = Chats(echo, store)
+
+    first = await say(chats, "one")
+    second = await say(chats, "two", first.session_id)
+    restarted = await say(Chats(echo, store), "three", first.session_id)
+
+    assert (second.text, restarted.text) == ("one\ntwo", "one\ntwo\nthree")
+    assert echo.resumed == 1
+
+
+async def test_a_session_that_another_process_went_on_with_is_read_again() -> None:
+    """What the store holds wins over what this process remembers."""
+    store = Forgetful()
+    here, there = Chats(Echo(), store), Chats(Echo(), store)
+
+    first = await say(here, "one")
+    await say(there, "two", first.session_id)
+
+    assert (await say(here, "three", first.session_id)).text == "one\ntwo\nthree"
+
+
+async def test_nobody_sees_another_s_session() -> None:
+    """An id of another tenant is unknown; a front end that chooses ids gets a new one by it."""
+    chats = Chats(Echo(), Forgetful())
+    first = await say(chats, "one")
+
+    with pytest.raises(NotFound, match=first.session_id):
+        await say(chats, "two", first.session_id, "eve")
+    chosen = await say(chats, "two", first.session_id, "eve", known=False)
+
+    assert chosen.text == "two"
+    assert (await say(chats, "three", first.session_id)).text == "one\nthree"
+
+
+@pytest.mark.parametrize("session", ["", "x" * (LONGEST_ID + 1)])
+async def test_an_id_that_cannot_be_is_refused(session: str) -> None:
+    """Before anything is asked."""
+    echo = Echo()
+
+    with pytest.raises(UsageError, match="1 to 128"):
+        await say(Chats(echo, Forgetful()), "one", session, known=False)
+    assert echo.begun == []
+
+
+async def test_a_damaged_session_begins_anew() -> None:
+    """Under its id, without an error."""
+    store = Forgetful()
+    await store.keep_session("ada", "s1", "{")
+
+    assert (await say(Chats(Echo(), store), "one", "s1")).text == "one"
+
+
+async def test_turns_of_one_session_wait_for_each_other() -> None:
+    """Those of another do not."""
+    echo = Echo(gate=asyncio.Event())
+    chats = Chats(echo, Forgetful())
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        turns = [
+            group.create_task(say(chats, word, session, known=False))
+            for word, session in (("one", "s1"), ("two", "s1"), ("other", "s2"))
+        ]
+        await echo.two.wait()
+        began = list(echo.begun)
+        assert echo.gate is not None
+        echo.gate.set()
+
+    assert began == ["one", "other"]
+    assert [turn.result().text for turn in turns] == ["one", "one\ntwo", "other"]
+
+
+async def test_a_turn_that_is_left_keeps_nothing() -> None:
+    """And the next turn of the session need not wait."""
+    chats = Chats(Echo(), store := Forgetful())
+    async with aclosing(chats.stream("ada", "one", "s1", known=False)) as stream:
+        await anext(stream)
+
+    assert await store.session("ada", "s1") is None
+    assert (await say(chats, "two", "s1", known=False)).text == "two"
+
+
+async def test_only_so_many_runs_stay_in_memory() -> None:
+    """The others are read from the store."""
+    echo = Echo()
+    chats = Chats(echo, Forgetful())
+    for number in range(LIVE + 1):
+        await say(chats, "one", f"s{number}", known=False)
+
+    await say(chats, "two", "s1")
+    before = echo.resumed
+    await say(chats, "two", "s0")
+
+    assert (before, echo.resumed) == (0, 1)
+
+
+async def test_the_depth_is_passed_on() -> None:
+    """As the person chose it."""
+    echo = Echo()
+    async for _ in Chats(echo, Forgetful()).stream("ada", "one", depth="deep"):
+        pass
+
+    assert echo.depths == ["deep"]
