@@ -46,8 +46,8 @@ class Flight:
     _listeners: list[Listener] = field(default_factory=list)
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
     _work: asyncio.Task[dict[str, Any]] | None = None
-    _task: asyncio.Task[dict[str, Any]] | None = None
     _cancelled: bool = False
+    _task: asyncio.Task[dict[str, Any]] = field(init=False)
 
     def listen(self, listener: Listener) -> None:
         """Be told everything, what was before included."""
@@ -63,12 +63,10 @@ class Flight:
             LimitReached: it may not be begun.
             ListenpostError: it failed, code `error`.
         """
-        assert self._task is not None
         return await asyncio.shield(self._task)
 
     def when_over(self, tell: Callable[[], None]) -> None:
         """Call `tell` once there is a report or an error."""
-        assert self._task is not None
         self._task.add_done_callback(lambda task: tell())
 
     def _tell(self, event: Event) -> None:
@@ -145,7 +143,7 @@ class Runner:
         boarded = False
         try:
             await found._begun.wait()
-            if found._task is not None and found._task.done():
+            if found._task.done():
                 found._task.result()
             boarded = True
         finally:
@@ -172,8 +170,7 @@ class Runner:
 
     async def _stop(self, flight: Flight) -> None:
         flight._cancel()
-        if flight._task is not None:
-            await asyncio.wait([flight._task])
+        await asyncio.wait([flight._task])
 
     def _same(self, tenant: Tenant, ask: Ask) -> Flight | None:
         for flight in self._flights.values():
@@ -275,5 +272,4 @@ def _reason(error: BaseException, analysis_id: str) -> str:
 
 def _seen(task: asyncio.Task[dict[str, Any]]) -> None:
     """Take note of an error that nobody waits for any more."""
-    if not task.cancelled():
-        task.exception()
+    _ = task.cancelled() or task.exception()

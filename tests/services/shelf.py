@@ -1,0 +1,107 @@
+"""A store in memory, whose methods fail on request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from typing import Any, cast
+
+from api.errors import StoreUnavailable, UsageError
+from api.services.storage import ApiKey, Kept, Store
+
+NOW = datetime(2026, 11, 27, 12, 0, 20, tzinfo=UTC)
+
+
+@dataclass
+class Shelf:
+    """What the use cases need of a `Store`."""
+
+    broken: set[str] = field(default_factory=set)
+    """Names of methods that raise."""
+    units: Counter[tuple[str, date]] = field(default_factory=Counter)
+    analyses: dict[tuple[str, str], Kept] = field(default_factory=dict)
+    claims: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    ring: dict[str, ApiKey] = field(default_factory=dict)
+    beginning: asyncio.Event = field(default_factory=asyncio.Event)
+    may_begin: asyncio.Event = field(default_factory=asyncio.Event)
+    before_claim: Awaitable[object] | None = None
+    """What a claim waits for."""
+
+    def __post_init__(self) -> None:
+        self.may_begin.set()
+
+    @property
+    def store(self) -> Store:
+        """Itself, for callers that want all of a store."""
+        return cast(Store, self)
+
+    def _may(self, method: str) -> None:
+        if method in self.broken:
+            raise StoreUnavailable("the database cannot be used")
+
+    async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
+        self._may("take")
+        if self.units[scope, day] + units > limit:
+            return False
+        self.units[scope, day] += units
+        return True
+
+    async def give_back(self, scope: str, day: date, units: int) -> None:
+        self._may("give_back")
+        self.units[scope, day] -= units
+
+    async def spent(self, scope: str, day: date) -> int:
+        return self.units[scope, day]
+
+    async def begin(self, tenant: str, analysis_id: str, query: str) -> None:
+        self._may("begin")
+        self.beginning.set()
+        await self.may_begin.wait()
+        self.analyses[tenant, analysis_id] = Kept(analysis_id, tenant, "running", NOW, query, None)
+
+    async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
+        self._may("finish")
+        kept = self.analyses[tenant, report["id"]]
+        self.analyses[tenant, report["id"]] = replace(kept, state="done", report=report)
+
+    async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
+        self._may("fail")
+        kept = self.analyses[tenant, analysis_id]
+        self.analyses[tenant, analysis_id] = replace(kept, state="failed", reason=reason)
+
+    async def get(self, tenant: str, analysis_id: str) -> Kept | None:
+        return self.analyses.get((tenant, analysis_id))
+
+    async def delete(self, tenant: str, analysis_id: str) -> bool:
+        return self.analyses.pop((tenant, analysis_id), None) is not None
+
+    async def claim(self, tenant: str, key: str, digest: str, wanted: str) -> tuple[str, bool]:
+        if self.before_claim is not None:
+            await self.before_claim
+        owner, known = self.claims.setdefault((tenant, key), (wanted, digest))
+        if known != digest:
+            raise UsageError("the key was used for a different request")
+        return owner, owner == wanted
+
+    async def add_key(self, name: str, digest: str) -> ApiKey:
+        key = ApiKey(f"key_{len(self.ring)}", name, "store", NOW)
+        self.ring[digest] = key
+        return key
+
+    async def keys(self) -> Sequence[ApiKey]:
+        self._may("keys")
+        return tuple(self.ring.values())
+
+    async def key_of(self, digest: str) -> ApiKey | None:
+        found = self.ring.get(digest)
+        return None if found is None or found.revoked else found
+
+    async def revoke_key(self, key: str) -> bool:
+        for digest, known in self.ring.items():
+            if key in (known.id, known.name):
+                self.ring[digest] = replace(known, revoked=True)
+                return True
+        return False
