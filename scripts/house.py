@@ -18,7 +18,18 @@ from pathlib import Path
 FILE_LINES = 350
 FUNCTION_LINES = 40
 SHARED = frozenset(
-    {"pydantic", "pydantic_ai", "pydantic_settings", "regex", "rich", "starlette", "typer"}
+    {
+        "fastapi",
+        "pydantic",
+        "pydantic_ai",
+        "pydantic_settings",
+        "regex",
+        "rich",
+        "sqlalchemy",
+        "starlette",
+        "typer",
+        "uvicorn",
+    }  # fmt: skip
 )
 """Libraries that several files may import; any other belongs to one file."""
 PATCHES = frozenset({"setattr", "delattr", "setitem", "delitem"})

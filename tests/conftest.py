@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from api.settings import variables
+from tests.postgres import Postgres, running
 
 OURS = (
     "LISTENPOST_",
@@ -66,8 +68,28 @@ def root() -> Path:
 
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting, key or proxy of the developer reaches a test, and neither does a `.env`."""
+    """No setting, key, proxy, `.env` or database of the developer reaches a test."""
     for name in list(os.environ):
         if name in variables() or name.startswith(OURS) or name.lower() in PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path.with_name(f"{tmp_path.name}-data")))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server for this run."""
+    try:
+        with running() as server:
+            yield server
+    except LookupError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database that does not exist yet, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'listenpost.db'}"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.create()

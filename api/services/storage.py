@@ -24,7 +24,8 @@ class Kept:
     created_at: datetime
     query: str
     report: Mapping[str, Any] | None
-    """The `analyze` object, migrated to today's version; None until it is done."""
+    """The `analyze` object, migrated to today's version; None until it is done. In a listing only
+    its summary: the same fields, without items, texts and figures."""
     reason: str | None = None
     """Why it failed."""
 
@@ -37,6 +38,7 @@ class Filters:
     source: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    """Exclusive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,17 @@ class Analyses(Protocol):
         ...
 
     async def forget(self, keys: Iterable[str]) -> int:
-        """Remove items that their upstream reports deleted, from everything stored."""
+        """Remove items that their upstream reports deleted from all that is stored, of any tenant.
+
+        Reports stay readable and say so in `quality_notes`; how many items were stored.
+        """
         ...
 
     async def sweep(self) -> int:
-        """Mark analyses failed whose process is gone; called at start."""
+        """Mark analyses failed whose process is gone, and drop what is past its time.
+
+        Called at start, and now and then: a process elsewhere is given up after a silent minute.
+        """
         ...
 
 
@@ -115,6 +123,14 @@ class PageCache(Protocol):
     async def keep_page(self, key: str, text: str) -> None:
         """Store or replace it, and drop what is a day old."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMemory:
+    """What sources remember between runs; None of a part: nothing."""
+
+    pages: PageCache | None = None
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True, slots=True)

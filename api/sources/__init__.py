@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import cast
+from typing import Protocol, cast
 
 from api.services.ports import Source
+from api.services.storage import SourceMemory
 from api.settings import SourceSettings
 
-Build = Callable[[SourceSettings], Source]
+
+class Build(Protocol):
+    """A source's factory; it never asks the network."""
+
+    def __call__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
+        """The source; `memory` is what it remembers between runs.
+
+        Raises:
+            NotConfigured: naming what to set.
+        """
+        ...
 
 
 def _of(module: str) -> Build:
     """A factory that imports its client library only when the source is built."""
 
-    def build(settings: SourceSettings) -> Source:
-        return cast(Build, import_module(f"{__name__}.{module}").build)(settings)
+    def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
+        return cast(Build, import_module(f"{__name__}.{module}").build)(settings, memory)
 
     return build
 

@@ -32,6 +32,7 @@ from api.errors import (
 from api.services.metering import charge
 from api.services.ports import Probe, Source
 from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.services.storage import SourceMemory
 from api.services.text import clean, web_url
 from api.settings import SourceSettings
 from api.sources.amazon_fields import Product
@@ -39,6 +40,7 @@ from api.sources.amazon_items import NAME, completed, item_of, noted
 from api.sources.amazon_pages import block_path, block_reason
 from api.sources.amazon_providers import PROVIDERS, Complaint, Provider, Request
 from api.sources.paging import Page, Shelf
+from api.sources.remembered import remembered
 
 SIGN_IN = "reviews need a sign-in"
 NO_REVIEWS = "no reviews yet"
@@ -56,8 +58,10 @@ _KEY = re.compile(r"api.?key|token|unauthori[sz]ed|forbidden|not subscribed", re
 R = TypeVar("R")
 
 
-def build(settings: SourceSettings) -> Source:
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
     """Make the source that `AMAZON_PROVIDER` names; nothing is asked yet.
+
+    `memory` keeps pages between runs.
 
     Raises:
         NotConfigured: no provider, a paid one without its key, or an unusable `AMAZON_URL`.
@@ -74,7 +78,7 @@ def build(settings: SourceSettings) -> Source:
     root = (settings.amazon_url or provider.root).rstrip("/")
     if not _usable(root):
         raise NotConfigured(NAME, "`AMAZON_URL` is not an http or https address")
-    return AmazonSource(provider, settings, root, key)
+    return AmazonSource(provider, settings, root, key, memory)
 
 
 class AmazonSource:
@@ -82,12 +86,22 @@ class AmazonSource:
 
     name = NAME
 
-    def __init__(self, provider: Provider, settings: SourceSettings, root: str, key: str) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        settings: SourceSettings,
+        root: str,
+        key: str,
+        memory: SourceMemory | None = None,
+    ) -> None:
         """`root` has no slash at its end; `key` is empty for a provider without one."""
         self._provider, self._root = provider, root
         self._most = settings.comments_per_item
         self._seconds = settings.provider_timeout if provider.paid else settings.source_timeout
-        self._shelf = Shelf(self._read, settings.page_ttl)
+        pages = memory.pages if memory else None
+        upstream = f"{NAME} {provider.name} {root}"
+        read = remembered(self._read, pages, upstream, settings.page_ttl)
+        self._shelf = Shelf(read, settings.page_ttl)
         self._client = httpx.AsyncClient(
             headers=provider.headers(root, key),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),

@@ -2,7 +2,7 @@
 
 A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the
 next. A wider plan is served from the surplus first, then from the next page; page one is never
-asked twice.
+asked twice. Between runs `remembered` keeps the pages.
 Concurrent callers of the same query wait for the one flight under way. Failures are not kept.
 """
 
@@ -32,6 +32,8 @@ class Page:
     cursor: str | None = None
     """What asks for the next page; None after the last."""
     notes: tuple[str, ...] = ()
+    read_at: datetime | None = None
+    """When the source gave it, aware UTC, if that was before; None: just now."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,9 @@ class _Stream:
             if item is not None:
                 seen.add(item.key)
         self.notes += [note for note in page.notes if note not in self.notes]
+        if page.read_at is not None:
+            age = (datetime.now(UTC) - page.read_at).total_seconds()
+            self.opened = min(self.opened, time.monotonic() - age)
         self.cursor, self.started = page.cursor if page.slots else None, True
 
 

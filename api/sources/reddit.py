@@ -35,6 +35,7 @@ from api.errors import (
 from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.services.storage import SourceMemory
 from api.services.text import clean
 from api.settings import SourceSettings
 from api.sources import reddit_posts
@@ -42,6 +43,7 @@ from api.sources.commenting import read_each
 from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.reddit_answers import Allowance, TokenRejected, judge
+from api.sources.remembered import remembered
 from api.sources.workers import Workers
 
 NAME = "reddit"
@@ -57,8 +59,8 @@ _INI = threading.Lock()
 R = TypeVar("R")
 
 
-def build(settings: SourceSettings) -> RedditSource:
-    """The source for these settings; asks nothing.
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> RedditSource:
+    """The source for these settings; asks nothing. `memory` keeps pages between runs.
 
     Raises:
         NotConfigured: id or secret is missing.
@@ -73,7 +75,7 @@ def build(settings: SourceSettings) -> RedditSource:
         raise NotConfigured(NAME, " and ".join(missing) + " not set")
     if len(settings.reddit_user_agent.strip()) < prawcore.Requestor.MIN_USER_AGENT_LENGTH:
         raise ConfigurationError("`REDDIT_USER_AGENT` needs 7 characters or more")
-    return RedditSource(found["REDDIT_CLIENT_ID"], found["REDDIT_CLIENT_SECRET"], settings)
+    return RedditSource(found["REDDIT_CLIENT_ID"], found["REDDIT_CLIENT_SECRET"], settings, memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +91,22 @@ class RedditSource:
 
     name = NAME
 
-    def __init__(self, client_id: str, client_secret: str, settings: SourceSettings) -> None:
+    def __init__(
+        self,
+        client_id: str,
+        client_secret: str,
+        settings: SourceSettings,
+        memory: SourceMemory | None = None,
+    ) -> None:
         """Use `build`; the credentials are those of a Reddit app."""
         self._seconds, self._most = settings.source_timeout, settings.comments_per_item
         allowance = Allowance()
         make = partial(_client, client_id, client_secret, settings, allowance)
         self._workers = Workers(NAME, make, _PAIRS, _close)
-        self._shelf = Shelf(self._page, settings.page_ttl)
+        pages = memory.pages if memory else None
+        upstream = f"{NAME} {settings.reddit_url or ''}"
+        read = remembered(self._page, pages, upstream, settings.page_ttl)
+        self._shelf = Shelf(read, settings.page_ttl)
         self._grant: _Grant | None = None
         self._granting = asyncio.Lock()
 

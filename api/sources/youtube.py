@@ -13,10 +13,9 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import googleapiclient.discovery
 import googleapiclient.errors
@@ -36,6 +35,7 @@ from api.errors import (
 from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.services.storage import SourceMemory
 from api.services.text import clean
 from api.settings import SourceSettings
 from api.sources import youtube_videos
@@ -43,9 +43,10 @@ from api.sources.commenting import LIMITS, read_each
 from api.sources.fields import entries, record, retry_at
 from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first, since
+from api.sources.remembered import remembered
 from api.sources.workers import Workers
+from api.sources.youtube_searches import NAME, Searches, next_reset
 
-NAME = "youtube"
 PAGE = 50
 """Most results per call; 50 cost what 5 cost."""
 _PAIRS = 4
@@ -62,8 +63,8 @@ _SEARCH, _VIDEOS, _THREADS = (
 Call = Callable[[Any], Any]
 
 
-def build(settings: SourceSettings) -> YouTubeSource:
-    """The source for these settings; asks nothing.
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> YouTubeSource:
+    """The source for these settings; asks nothing. `memory` keeps pages and counts searches.
 
     Raises:
         NotConfigured: there is no key.
@@ -73,7 +74,7 @@ def build(settings: SourceSettings) -> YouTubeSource:
         raise NotConfigured(NAME, "`YOUTUBE_API_KEY` not set")
     for name in ("googleapiclient.http", "googleapiclient.discovery"):  # their lines hold the key
         logging.getLogger(name).setLevel(logging.ERROR)
-    return YouTubeSource(key, settings)
+    return YouTubeSource(key, settings, memory)
 
 
 class YouTubeSource:
@@ -81,13 +82,23 @@ class YouTubeSource:
 
     name = NAME
 
-    def __init__(self, key: str, settings: SourceSettings, *, pause: float = 1.0) -> None:
+    def __init__(
+        self,
+        key: str,
+        settings: SourceSettings,
+        memory: SourceMemory | None = None,
+        *,
+        pause: float = 1.0,
+    ) -> None:
         """Use `build`; `pause` is in seconds, before the one retry after a burst."""
         self._seconds, self._most = settings.source_timeout, settings.comments_per_item
         self._pause = pause
-        make = partial(_client, key, settings.youtube_url.rstrip("/"), settings.source_timeout)
+        memory, root = memory or SourceMemory(), settings.youtube_url.rstrip("/")
+        make = partial(_client, key, root, settings.source_timeout)
         self._workers = Workers(NAME, make, _PAIRS, _close)
-        self._shelf = Shelf(self._page, settings.page_ttl)
+        read = remembered(self._page, memory.pages, f"{NAME} {root}", settings.page_ttl)
+        self._shelf = Shelf(read, settings.page_ttl)
+        self._searches = Searches(memory.ledger, key, settings.youtube_searches_per_day)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search videos, best match first; one of the day's searches per 50 of them.
@@ -112,7 +123,7 @@ class YouTubeSource:
             await self._ask(_VIDEOS, lambda api: api.videos().list(part="id", id=_FIRST_VIDEO))
         except SourceError as error:
             return Probe(error.code, error.detail)
-        return Probe("ok")
+        return Probe("ok", quota_left=await self._searches.left())
 
     async def aclose(self) -> None:
         """Let the threads end."""
@@ -187,7 +198,12 @@ class YouTubeSource:
         return await self._once(kind, call)
 
     async def _once(self, kind: str, call: Call) -> Mapping[str, Any]:
-        answer = await self._workers.run(partial(_execute, call=call), self._seconds)
+        day = await self._searches.take() if kind == _SEARCH else None
+        try:
+            answer = await self._workers.run(partial(_execute, call=call), self._seconds)
+        except _NotSent:
+            await self._searches.give_back(day)
+            raise
         found = youtube_videos.answered(answer, kind)
         if found is None:
             raise Broken(NAME, f"an answer that is no {kind}")
@@ -221,6 +237,8 @@ def _execute(service: Any, *, call: Call) -> Any:
         return call(service).execute(num_retries=0)
     except TimeoutError:
         raise TimedOut(NAME, "the connection fell silent") from None
+    except (httplib2.ServerNotFoundError, ConnectionRefusedError) as error:
+        raise _NotSent(NAME, type(error).__name__) from None
     except (httplib2.HttpLib2Error, http.client.HTTPException, OSError) as error:
         raise Unreachable(NAME, type(error).__name__) from None
     except (
@@ -228,6 +246,10 @@ def _execute(service: Any, *, call: Call) -> Any:
         RecursionError,
     ) as error:  # fmt: skip
         raise Broken(NAME, type(error).__name__) from None
+
+
+class _NotSent(Unreachable):
+    """There was no connection, so nothing was asked."""
 
 
 class _NoComments(Broken):
@@ -282,15 +304,3 @@ def _by_reason(
     if status in {401, 403}:
         return Refused(NAME, f"HTTP {status}, the key may not be used for this")
     return Broken(NAME, f"HTTP {status}")
-
-
-def next_reset(now: datetime | None = None) -> datetime:
-    """The next midnight in Pacific time, when Google's quotas return, as UTC."""
-    zone: ZoneInfo | timezone
-    try:
-        zone = ZoneInfo("America/Los_Angeles")
-    except ZoneInfoNotFoundError:  # a slim system without zone data: at most an hour late
-        zone = timezone(timedelta(hours=-8))
-    local = (now or datetime.now(UTC)).astimezone(zone)
-    midnight = datetime(local.year, local.month, local.day, tzinfo=zone) + timedelta(days=1)
-    return midnight.astimezone(UTC)

@@ -20,7 +20,8 @@ from api.errors import (
 )
 from api.services.metering import metered
 from api.services.schemas import FetchPlan
-from api.sources.youtube import YouTubeSource, build, next_reset
+from api.sources.youtube import YouTubeSource, build
+from api.sources.youtube_searches import next_reset
 from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import (
     SECRET,

@@ -1,0 +1,261 @@
+"""Finished analyses: each stored, read and deleted in one transaction."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Text, and_, delete, exists, or_, select, type_coerce
+from sqlalchemy import update as updating
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from api.errors import UsageError
+from api.services.storage import Filters, Kept, Listing
+from api.store.columns import dumps
+from api.store.contents import chunks, clear, read, write
+from api.store.database import Database
+from api.store.forgetting import forgotten, mentioned, without
+from api.store.migrate_reports import TODAY, Upgrades
+from api.store.part import unbroken
+from api.store.reports import Divided, divided, summary, united
+from api.store.running import RunningPart
+from api.store.tables import (
+    analyses,
+    analysis_sources,
+    idempotency,
+    items,
+    pages,
+    sessions,
+    verdicts,
+)
+
+AnyRow = Row[*tuple[Any, ...]]
+_NEWEST = analyses.c.created_at.desc(), analyses.c.id.desc()
+_LISTED = (
+    analyses.c.tenant, analyses.c.id, analyses.c.state, analyses.c.created_at, analyses.c.query,
+    analyses.c.reason, analyses.c.report_version, analyses.c.summary,
+)  # fmt: skip
+
+
+class AnalysesPart(RunningPart):
+    """See `Analyses` for the contract."""
+
+    def __init__(self, database: Database, upgrades: Upgrades = TODAY) -> None:
+        """`upgrades` make reports of older versions readable."""
+        super().__init__(database)
+        self._upgrades = upgrades
+
+    @unbroken
+    async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
+        """Store a report under its id, in one transaction; begun or not."""
+        now, analysis_id = datetime.now(UTC), str(report["id"])
+        parts = divided(report)
+        row = self._database.insert(analyses).values(
+            tenant=tenant,
+            id=analysis_id,
+            created_at=_written(report.get("created_at")) or now,
+            query=str(report.get("query", "")),
+            **_columns(report, parts),
+        )
+        upsert = row.on_conflict_do_update(
+            index_elements=[analyses.c.tenant, analyses.c.id],
+            set_={
+                name: row.excluded[name]
+                for name in ("state", "run_id", "reason", "query", *_REPORTED)
+            },
+        )
+        async with self._database.writing(alone=True) as connection:
+            await connection.execute(upsert)
+            await write(self._database, connection, tenant, analysis_id, parts, now)
+
+    @unbroken
+    async def get(self, tenant: str, analysis_id: str) -> Kept | None:
+        """One analysis of this tenant, its report as it was saved."""
+        wanted = select(*_LISTED).where(*_is(tenant, analysis_id))
+        async with self._database.reading() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+            if row is None:
+                return None
+            report = await self._report(connection, tenant, analysis_id)
+        return _kept(row, report if row.state == "done" else None)
+
+    @unbroken
+    async def listing(
+        self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
+    ) -> Listing:
+        """Newest first, with summaries in the place of reports.
+
+        Raises:
+            UsageError: the cursor is none of ours.
+        """
+        where = [analyses.c.tenant == tenant, *_conditions(filters)]
+        if cursor is not None:
+            where.append(_after(cursor))
+        wanted = select(*_LISTED).where(*where).order_by(*_NEWEST).limit(max(limit, 1) + 1)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).all()
+            shown = rows[: max(limit, 1)]
+            kept = tuple([_kept(row, await self._summary(connection, row)) for row in shown])
+        return Listing(kept, _cursor(shown[-1]) if len(rows) > len(shown) else None)
+
+    @unbroken
+    async def delete(self, tenant: str, analysis_id: str) -> bool:
+        """Delete it, every item that only it held, and the idempotency keys that stand for it."""
+        claims = idempotency.c.tenant == tenant, idempotency.c.analysis_id == analysis_id
+        async with self._database.writing(alone=True) as connection:
+            await clear(connection, tenant, analysis_id)
+            await connection.execute(delete(idempotency).where(*claims))
+            gone = await connection.execute(delete(analyses).where(*_is(tenant, analysis_id)))
+        return gone.rowcount > 0
+
+    @unbroken
+    async def forget(self, keys: Iterable[str]) -> int:
+        """Remove items from everything stored, of every tenant; how many there were.
+
+        A cached page that holds one goes; a chat session loses its entries, or goes when its text
+        names one.
+        """
+        named = frozenset(keys)
+        found: set[str] = set()
+        async with self._database.writing(alone=True) as connection:
+            for some in chunks(named):
+                held = select(items.c.key).where(items.c.key.in_(some))
+                found.update(await connection.scalars(held))
+                await self._rewrite(connection, some, named)
+                await connection.execute(delete(items).where(items.c.key.in_(some)))
+            for key in named:
+                await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
+                await _forget_in_sessions(connection, key, named)
+        return len(found)
+
+    async def _rewrite(
+        self, connection: AsyncConnection, some: list[str], named: frozenset[str]
+    ) -> None:
+        """Save every analysis that holds one of `some` without any of `named`."""
+        touched = select(verdicts.c.tenant, verdicts.c.analysis_id)
+        touched = touched.where(verdicts.c.key.in_(some)).distinct()
+        for tenant, analysis_id in (await connection.execute(touched)).all():
+            report = await self._report(connection, tenant, analysis_id)
+            if report is not None:
+                left = forgotten(report, named)
+                parts = divided(left)
+                values = _columns(left, parts)
+                same = updating(analyses).where(*_is(tenant, analysis_id))
+                await connection.execute(same.values(**values))
+                now = datetime.now(UTC)
+                await write(self._database, connection, tenant, analysis_id, parts, now)
+
+    async def _report(
+        self, connection: AsyncConnection, tenant: str, analysis_id: str
+    ) -> dict[str, Any] | None:
+        body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
+        if body is None:
+            return None
+        return self._upgrades(united(body, await read(connection, tenant, analysis_id)))
+
+    async def _summary(self, connection: AsyncConnection, row: AnyRow) -> dict[str, Any] | None:
+        """What was kept for listings; of an older version, made from the report."""
+        if row.report_version is not None and row.report_version < self._upgrades.to:
+            report = await self._report(connection, row.tenant, row.id)
+            return None if report is None else summary(report)
+        kept: dict[str, Any] | None = row.summary
+        return kept
+
+
+_REPORTED = ("decision", "report_version", "summary", "body")
+
+
+def _columns(report: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
+    version = report.get("version")
+    return {
+        "state": "done",
+        "run_id": None,
+        "reason": None,
+        "decision": report.get("decision"),
+        "report_version": version if isinstance(version, int) else 1,
+        "summary": summary(report),
+        "body": parts.body,
+    }
+
+
+def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return analyses.c.tenant == tenant, analyses.c.id == analysis_id
+
+
+def _kept(row: AnyRow, report: Mapping[str, Any] | None) -> Kept:
+    return Kept(row.id, row.tenant, row.state, row.created_at, row.query, report, row.reason)
+
+
+def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if filters.decision is not None:
+        found.append(analyses.c.decision == filters.decision)
+    if filters.source is not None:
+        mine = and_(
+            analysis_sources.c.tenant == analyses.c.tenant,
+            analysis_sources.c.analysis_id == analyses.c.id,
+        )
+        found.append(exists().where(mine, analysis_sources.c.source == filters.source))
+    if filters.since is not None:
+        found.append(analyses.c.created_at >= filters.since)
+    if filters.until is not None:
+        found.append(analyses.c.created_at < filters.until)
+    return found
+
+
+def _cursor(row: AnyRow) -> str:
+    text = json.dumps([row.created_at.isoformat(), row.id])
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _after(cursor: str) -> ColumnElement[bool]:
+    """What stands below the last row of the page before, whatever came in since."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        created, analysis_id = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        moment, last = datetime.fromisoformat(created).astimezone(UTC), str(analysis_id)
+    except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError):
+        raise UsageError("the cursor is none of ours; leave it out for the first page") from None
+    same = analyses.c.created_at == moment
+    return or_(analyses.c.created_at < moment, and_(same, analyses.c.id < last))
+
+
+def _written(value: object) -> datetime | None:
+    """The time a report says it was made."""
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _holds(column: Any, key: str) -> ColumnElement[bool]:
+    """Whether a stored text names a key: it is JSON within JSON, or plain text."""
+    once = dumps(key)[1:-1]
+    twice = dumps(once)[1:-1]
+    text = type_coerce(column, Text)
+    return or_(*(text.contains(form, autoescape=True) for form in {once, twice}))
+
+
+async def _forget_in_sessions(connection: AsyncConnection, key: str, named: frozenset[str]) -> None:
+    naming = select(sessions).where(_holds(sessions.c.text, key))
+    for row in (await connection.execute(naming)).all():
+        same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
+        left = _session_without(row.text, named)
+        if left is None:
+            await connection.execute(delete(sessions).where(*same))
+        else:
+            await connection.execute(updating(sessions).where(*same).values(text=left))
+
+
+def _session_without(text: str, named: frozenset[str]) -> str | None:
+    """The session without the items' entries; None when words in it still name one."""
+    try:
+        left = dumps(without(json.loads(text), named))
+    except (ValueError, RecursionError):
+        return None
+    return None if mentioned(left, named) else left

@@ -1,0 +1,141 @@
+"""Numbered steps from an empty database to today's tables; they run by themselves at open.
+
+A step that was released is never edited: a change is a new step. All missing steps run in one
+transaction, alone, so that a process killed in the middle leaves the version that was there, and of
+two that open at once one migrates and the other finds it done.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy import func as sql
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from api.errors import StoreUnavailable
+from api.store.database import Database
+from api.store.tables import schema_version
+from api.store.urls import VARIABLE
+
+_VERSIONS = """
+CREATE TABLE IF NOT EXISTS schema_version (
+    version INTEGER PRIMARY KEY, applied_at {moment} NOT NULL
+)
+"""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (  # 1: analyses, their items and verdicts, the ledger, pages
+        """
+        CREATE TABLE runs (
+            id TEXT PRIMARY KEY, place TEXT NOT NULL, pid BIGINT NOT NULL, started TEXT NOT NULL,
+            seen_at {moment} NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE analyses (
+            tenant TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, run_id TEXT,
+            created_at {moment} NOT NULL, query TEXT NOT NULL, reason TEXT, decision TEXT,
+            report_version INTEGER, summary TEXT, body TEXT,
+            PRIMARY KEY (tenant, id)
+        )
+        """,
+        "CREATE INDEX analyses_newest ON analyses (tenant, created_at, id)",
+        "CREATE INDEX analyses_running ON analyses (run_id) WHERE state = 'running'",
+        """
+        CREATE TABLE analysis_sources (
+            tenant TEXT NOT NULL, analysis_id TEXT NOT NULL, source TEXT NOT NULL,
+            PRIMARY KEY (tenant, analysis_id, source),
+            FOREIGN KEY (tenant, analysis_id) REFERENCES analyses (tenant, id) ON DELETE CASCADE
+        )
+        """,
+        """
+        CREATE TABLE items (
+            tenant TEXT NOT NULL, key TEXT NOT NULL, facts TEXT NOT NULL, seen_at {moment} NOT NULL,
+            PRIMARY KEY (tenant, key)
+        )
+        """,
+        """
+        CREATE TABLE verdicts (
+            tenant TEXT NOT NULL, analysis_id TEXT NOT NULL, part TEXT NOT NULL,
+            position INTEGER NOT NULL, key TEXT NOT NULL, shared TEXT NOT NULL, own TEXT NOT NULL,
+            PRIMARY KEY (tenant, analysis_id, part, position),
+            FOREIGN KEY (tenant, analysis_id) REFERENCES analyses (tenant, id) ON DELETE CASCADE,
+            FOREIGN KEY (tenant, key) REFERENCES items (tenant, key)
+        )
+        """,
+        "CREATE INDEX verdicts_of_item ON verdicts (key, tenant)",
+        """
+        CREATE TABLE ledger (
+            scope TEXT NOT NULL, day DATE NOT NULL, units BIGINT NOT NULL,
+            PRIMARY KEY (scope, day)
+        )
+        """,
+        """
+        CREATE TABLE pages (key TEXT PRIMARY KEY, text TEXT NOT NULL, stored_at {moment} NOT NULL)
+        """,
+    ),
+    (  # 2: API keys, chat sessions, idempotency keys
+        """
+        CREATE TABLE keys (
+            id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL UNIQUE,
+            created_at {moment} NOT NULL, revoked BOOLEAN NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE sessions (
+            tenant TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, saved_at {moment} NOT NULL,
+            PRIMARY KEY (tenant, id)
+        )
+        """,
+        """
+        CREATE TABLE idempotency (
+            tenant TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL,
+            analysis_id TEXT NOT NULL, claimed_at {moment} NOT NULL,
+            PRIMARY KEY (tenant, key)
+        )
+        """,
+    ),
+)
+
+LATEST = len(MIGRATIONS)
+
+
+async def migrate(database: Database, to: int = LATEST) -> None:
+    """Bring the database to version `to`; nothing is written when it is there already.
+
+    Raises:
+        StoreUnavailable: it cannot be used, or was made by a newer version of this program.
+    """
+    async with database.reading() as connection:
+        if await _version(connection) >= to:
+            await _refuse_newer(connection)
+            return
+    moment = "DATETIME" if database.sqlite else "TIMESTAMP WITH TIME ZONE"
+    async with database.writing(alone=True) as connection:
+        await connection.exec_driver_sql(_VERSIONS.format(moment=moment))
+        for version in range(await _version(connection) + 1, to + 1):
+            for statement in MIGRATIONS[version - 1]:
+                await connection.exec_driver_sql(statement.format(moment=moment))
+            stamp = {"version": version, "applied_at": datetime.now(UTC)}
+            await connection.execute(insert(schema_version), stamp)
+
+
+async def _version(connection: AsyncConnection) -> int:
+    """The newest step that was taken; 0 for an empty database."""
+    if not await connection.run_sync(_has_versions):
+        return 0
+    return await connection.scalar(select(sql.max(schema_version.c.version))) or 0
+
+
+def _has_versions(connection: Connection) -> bool:
+    return inspect(connection).has_table(schema_version.name)
+
+
+async def _refuse_newer(connection: AsyncConnection) -> None:
+    found = await _version(connection)
+    if found > LATEST:
+        raise StoreUnavailable(
+            f"the database of {VARIABLE} has schema version {found}, newer than {LATEST} of this "
+            "program; upgrade listenpost"
+        )

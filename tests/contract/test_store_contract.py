@@ -1,0 +1,392 @@
+"""One suite over the store, on SQLite and on PostgreSQL: what a caller may rely on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from api.errors import UsageError
+from api.services.report import clarify_json
+from api.services.storage import Filters, Kept, Store
+from api.store import open_store
+from tests.store.made import ODD, counted, dropped, item, report
+
+DAY = date(2026, 11, 27)
+EVERYTHING = Filters()
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    """An empty store."""
+    opened = await open_store(database_url)
+    yield opened
+    await opened.aclose()
+
+
+async def loaded(store: Store, tenant: str, analysis_id: str) -> Mapping[str, Any]:
+    """The report of an analysis that is done."""
+    kept = await store.get(tenant, analysis_id)
+    assert kept is not None
+    assert kept.report is not None
+    return kept.report
+
+
+async def ids(store: Store, filters: Filters = EVERYTHING, tenant: str = "a") -> list[str]:
+    """What a listing of one tenant shows."""
+    return [kept.id for kept in (await store.listing(tenant, filters, 50)).analyses]
+
+
+async def test_report_is_loaded_as_it_was_saved(store: Store) -> None:
+    """Every value and the order of every field, with text that a database would refuse."""
+    odd = item("items:odd", title=ODD, body=ODD * 50, place=None, sentiment=None, new={"deep": [1]})
+    saved = report(
+        "r1",
+        item("reddit:t3_1"),
+        odd,
+        item(f"items:{ODD}{'x' * 3000}"),
+        out=[dropped("reddit:t3_8"), dropped("reddit:t3_1", "copy of reddit:t3_9")],
+        query=ODD,
+    )
+
+    await store.finish("a", saved)
+    report_again = await loaded(store, "a", "r1")
+
+    assert json.dumps(report_again) == json.dumps(saved)
+
+
+async def test_item_that_changed_upstream_changes_no_older_report(store: Store) -> None:
+    """Votes, comments and length differ from run to run; each report keeps what it saw."""
+    seen = [
+        report("r1", out=[dropped("reddit:t3_1")]),
+        report("r2", item("reddit:t3_1")),
+        report("r3", item("reddit:t3_1", engagement={"votes": 13}, comments=[], body="longer")),
+        report("r4", item("reddit:t3_1", rank=2, score=5)),
+    ]
+    for one in seen:
+        await store.finish("a", one)
+    await store.delete("a", "r1")
+
+    assert [await loaded(store, "a", f"r{number}") for number in (2, 3, 4)] == seen[1:]
+
+
+async def test_every_decision_is_stored(store: Store) -> None:
+    """A report without items, and the answer to what is no question, come back like any other."""
+    reports = [
+        report("insufficient", decision="insufficient_data", sources={}),
+        report("unjudged", item("youtube:v1", judge=None, verdict=None), decision="unjudged"),
+        clarify_json("clarify", "hey", "", "standard", "Name a product.", True, None),
+    ]
+    for one in reports:
+        await store.finish("a", one)
+
+    for one in reports:
+        assert await loaded(store, "a", one["id"]) == one
+
+
+async def test_analysis_goes_from_running_to_done(store: Store) -> None:
+    """It is there from the start, without a report, and keeps the time at which it began."""
+    await store.begin("a", "r1", "mug")
+    running = await store.get("a", "r1")
+    await store.finish("a", report("r1"))
+    done = await store.get("a", "r1")
+
+    assert running is not None
+    assert done is not None
+    assert (running.state, running.report, running.query) == ("running", None, "mug")
+    assert (done.state, done.reason, done.created_at) == ("done", None, running.created_at)
+    assert running.created_at.tzinfo is UTC
+    assert abs(running.created_at - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+async def test_failed_analysis_says_why(store: Store) -> None:
+    """A reason is kept; it never overwrites a report, and nothing begins a second time."""
+    await store.begin("a", "r1", "mug")
+    await store.fail("a", "r1", "the model is away \x00")
+    await store.finish("a", report("r2"))
+    await store.fail("a", "r2", "too late")
+    await store.begin("a", "r2", "again")
+
+    failed, done = await store.get("a", "r1"), await store.get("a", "r2")
+    assert failed is not None
+    assert done is not None
+    assert (failed.state, failed.report) == ("failed", None)
+    assert failed.reason == "the model is away \ufffd"
+    assert (done.state, done.reason) == ("done", None)
+
+
+async def test_report_may_be_finished_again(store: Store, database_url: str) -> None:
+    """The second report of an id takes the place of the first, and of its items."""
+    await store.finish("a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
+    second = report("r1", item("reddit:t3_3"))
+    await store.finish("a", second)
+
+    assert await loaded(store, "a", "r1") == second
+    assert await counted(database_url, "analyses", "items") == [1, 1]
+
+
+async def test_tenants_do_not_see_each_other(store: Store) -> None:
+    """The same id is two analyses, and neither is read, listed or deleted by the other."""
+    mine, yours = report("r1", item("reddit:t3_1")), report("r1", item("reddit:t3_1", body="x"))
+    await store.finish("a", mine)
+    await store.finish("b", yours)
+    await store.finish("b", report("r2"))
+
+    assert await store.get("a", "r2") is None
+    assert await ids(store) == ["r1"]
+    assert not await store.delete("a", "r2")
+    assert await store.delete("a", "r1")
+    assert await loaded(store, "b", "r1") == yours
+
+
+async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
+    """By decision, by source that was asked, and from `since` until before `until`."""
+    for day, decision in ((3, "full_report"), (1, "short_report"), (2, "full_report")):
+        made = f"2026-11-0{day}T00:00:00Z"
+        asked: dict[str, Any] = {"items": {}} if day == 2 else {"reddit": {}, "youtube": {}}
+        await store.finish(
+            "a", report(f"r{day}", created_at=made, decision=decision, sources=asked)
+        )
+    second = datetime(2026, 11, 2, tzinfo=UTC)
+
+    assert await ids(store) == ["r3", "r2", "r1"]
+    assert await ids(store, Filters(decision="full_report")) == ["r3", "r2"]
+    assert await ids(store, Filters(source="youtube")) == ["r3", "r1"]
+    assert await ids(store, Filters(since=second)) == ["r3", "r2"]
+    assert await ids(store, Filters(until=second)) == ["r1"]
+    assert await ids(store, Filters("full_report", "reddit", second, second)) == []
+
+
+async def test_listing_shows_summaries(store: Store) -> None:
+    """What is listed has the outcome of each source and the decision, but no items or texts."""
+    await store.finish("a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
+    await store.begin("a", "r2", "mug")
+
+    running, done = (await store.listing("a", EVERYTHING, 5)).analyses
+
+    assert (running.state, running.report) == ("running", None)
+    assert done.report is not None
+    assert done.report["decision"] == "full_report"
+    assert done.report["sources"]["reddit"]["kept"] == 1
+    assert not {"items", "dropped", "findings", "quotes", "figures"} & set(done.report)
+    assert "dropped" not in done.report["sources"]["reddit"]
+
+
+async def test_pages_of_a_listing_are_stable(store: Store) -> None:
+    """Analyses that come in while somebody turns the pages repeat none and hide none."""
+    same = "2026-11-01T00:00:00Z"
+    for number in range(5):
+        await store.finish("a", report(f"r{number}", created_at=same))
+    shown: list[Kept] = []
+    cursor: str | None = None
+    for turn in range(3):
+        page = await store.listing("a", EVERYTHING, 2, cursor)
+        shown += page.analyses
+        cursor = page.cursor
+        await store.finish("a", report(f"new{turn}"))
+
+    assert cursor is None
+    assert [kept.id for kept in shown] == ["r4", "r3", "r2", "r1", "r0"]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["", "x", "not ours!", "W10", "WzEsMl0", "WyJ4IiwieSJd", "ü", "Wzk", "\x00"]
+)
+async def test_foreign_cursor_is_a_usage_error(store: Store, cursor: str) -> None:
+    """A cursor that was made up is named as such."""
+    with pytest.raises(UsageError, match="cursor"):
+        await store.listing("a", EVERYTHING, 2, cursor)
+
+
+async def test_delete_takes_what_only_it_held(store: Store, database_url: str) -> None:
+    """Items of another analysis stay, those of nobody go, and so do its idempotency keys."""
+    await store.finish("a", report("r1", item("reddit:t3_1"), item("reddit:t3_2")))
+    kept = report("r2", item("reddit:t3_2", rank=3), out=[dropped("reddit:t3_3")])
+    await store.finish("a", kept)
+    await store.claim("a", "key", "digest", "r1")
+
+    assert await store.delete("a", "r1")
+    assert not await store.delete("a", "r1")
+    assert await store.get("a", "r1") is None
+    assert await loaded(store, "a", "r2") == kept
+    assert await counted(database_url, "items", "verdicts") == [2, 3]
+    assert await store.claim("a", "key", "other digest", "r3") == ("r3", True)
+
+
+async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> None:
+    """Items, quotes, findings, pages and sessions of every tenant lose it, and a note says so."""
+    gone, left = "reddit:t3_1", "reddit:t3_11"
+    for tenant in ("a", "b"):
+        both = {"text": "Both", "kind": "praise", "cites": [gone, left]}
+        one = report("r1", item(gone), item(left), out=[dropped("x:1", f"copy of {gone}")])
+        await store.finish(tenant, one | {"findings": [*one["findings"], both]})
+    await store.keep_page("with", json.dumps({"slots": [{"key": gone}]}))
+    await store.keep_page("without", "[]")
+    await store.keep_session("a", "listed", json.dumps([{"key": gone}, {"key": left}]))
+    await store.keep_session("a", "told", json.dumps({"said": f"As {gone} says"}))
+
+    assert await store.forget([gone, "reddit:t3_unknown"]) == 1
+    assert await store.forget([gone]) == 0
+
+    for tenant in ("a", "b"):
+        now = await loaded(store, tenant, "r1")
+        assert [entry["key"] for entry in now["items"]] == [left]
+        assert [quote["key"] for quote in now["quotes"]] == [left]
+        assert [found["cites"] for found in now["findings"]] == [[left], [left]]
+        assert now["figures"]["aspects"][0] == {"aspect": "battery", "count": 2, "cites": [left]}
+        assert [entry["reason"] for entry in now["dropped"]] == ["copy of [removed]"]
+        assert "1 item was removed" in now["quality_notes"][0]
+        assert len(now["quality_notes"]) == 1
+        assert gone not in json.dumps(now).replace(left, "")
+    assert await store.page("with", 60) is None
+    assert await store.page("without", 60) == "[]"
+    assert json.loads(await store.session("a", "listed") or "") == [{"key": left}]
+    assert await store.session("a", "told") is None
+    assert await counted(database_url, "items") == [4]
+
+
+async def test_ledger_lets_nobody_beyond_the_limit(store: Store) -> None:
+    """Units are taken while they fit, by scope and day, and can be given back."""
+    assert await store.take("s", DAY, 3, 4)
+    assert not await store.take("s", DAY, 2, 4)
+    assert await store.take("s", DAY, 1, 4)
+    assert not await store.take("s", DAY, 1, 4)
+    assert await store.take("s", DAY + timedelta(days=1), 4, 4)
+    assert await store.take("other", DAY, 1, 4)
+    assert not await store.take("new", DAY, 5, 4)
+    assert [await store.spent(scope, DAY) for scope in ("s", "other", "new")] == [4, 1, 0]
+
+    await store.give_back("s", DAY, 1)
+    assert await store.spent("s", DAY) == 3
+    await store.give_back("s", DAY, 9)
+    await store.give_back("new", DAY, 1)
+    assert [await store.spent(scope, DAY) for scope in ("s", "new")] == [0, 0]
+
+
+async def test_ten_at_once_get_the_last_unit_once(store: Store) -> None:
+    """Checking and charging are one step (case B94)."""
+    assert await store.take("s", DAY, 99, 100)
+
+    taken = await asyncio.gather(*(store.take("s", DAY, 1, 100) for _ in range(10)))
+
+    assert sum(taken) == 1
+    assert await store.spent("s", DAY) == 100
+
+
+async def test_ledger_holds_large_amounts(store: Store) -> None:
+    """Costs are counted in millionths of a dollar."""
+    assert await store.take("usd", DAY, 5_000_000_000_000, 10**13)
+    assert await store.spent("usd", DAY) == 5_000_000_000_000
+
+
+async def test_page_lives_as_long_as_it_is_asked_to(store: Store) -> None:
+    """The last text of a key comes back exactly, and not when it is too old."""
+    await store.keep_page("k", "first")
+    await store.keep_page("k", ODD)
+    await store.keep_page("l" * 5000, "long key")
+
+    assert await store.page("k", 60) == ODD
+    assert await store.page("k", 0) is None
+    assert await store.page("l" * 5000, 60) == "long key"
+    assert await store.page("unknown", 60) is None
+
+
+async def test_key_is_known_until_it_is_revoked(store: Store) -> None:
+    """By its digest; the list has revoked ones too, oldest first."""
+    first, second = await store.add_key("first", "d1"), await store.add_key("second", "d2")
+
+    assert await store.keys() == (first, second)
+    assert await store.key_of("d1") == first
+    assert await store.key_of("d3") is None
+    assert await store.revoke_key(first.id)
+    assert await store.revoke_key("second")
+    assert not await store.revoke_key("third")
+    assert await store.key_of("d1") is None
+    assert await store.key_of("d2") is None
+    assert [key.revoked for key in await store.keys()] == [True, True]
+    assert first.origin == "store"
+    assert first.created_at is not None
+    assert first.created_at.tzinfo is UTC
+
+
+async def test_name_of_a_key_is_taken_once(store: Store) -> None:
+    """Two keys cannot have one name, and one key not two names."""
+    await store.add_key("mine", "d1")
+
+    for name, digest in (("mine", "d2"), ("yours", "d1")):
+        with pytest.raises(UsageError):
+            await store.add_key(name, digest)
+
+    assert len(await store.keys()) == 1
+
+
+async def test_session_belongs_to_its_tenant(store: Store) -> None:
+    """What was saved last comes back exactly, to nobody else."""
+    await store.keep_session("a", "s", "first")
+    await store.keep_session("a", "s", ODD)
+
+    assert await store.session("a", "s") == ODD
+    assert await store.session("b", "s") is None
+    assert await store.session("a", "t") is None
+
+
+async def test_idempotency_key_stands_for_one_request(store: Store) -> None:
+    """The first caller owns it, the same request finds it, another is refused, tenants differ."""
+    claims = await asyncio.gather(*(store.claim("a", "k", "d", f"r{n}") for n in range(5)))
+
+    assert sum(mine for _, mine in claims) == 1
+    assert len({owner for owner, _ in claims}) == 1
+    with pytest.raises(UsageError, match="Idempotency-Key"):
+        await store.claim("a", "k", "another", "r9")
+    assert await store.claim("b", "k", "another", "r9") == ("r9", True)
+
+
+@pytest.mark.parametrize("odd", ["", "x\x00", "\ud800", "é" * 5000, "'; DROP TABLE items; --"])
+async def test_odd_names_are_names(store: Store, odd: str) -> None:
+    """Whatever a URL or a header holds is looked up, stored and not found like any other."""
+    await store.finish("a", report("r1"))
+
+    assert await store.get("a", odd) is None
+    assert await store.get(odd, "r1") is None
+    assert not await store.delete(odd, odd)
+    assert await ids(store, Filters(decision=odd, source=odd)) == []
+    assert await store.key_of(odd) is None
+    assert not await store.revoke_key(odd)
+    await store.begin(odd, odd, odd)
+    assert await store.get(odd, odd) is not None
+    assert await store.take(odd, DAY, 1, 1)
+    assert await store.spent(odd, DAY) == 1
+    assert (await store.claim(odd, odd, odd, "r2"))[1]
+    assert not (await store.claim(odd, odd, odd, "r2"))[1]
+
+
+async def test_many_finish_and_delete_at_once(store: Store, database_url: str) -> None:
+    """Analyses that share items are stored and deleted side by side without a scratch."""
+    reports = [
+        report(f"r{number}", *(item(f"reddit:t3_{n}", rank=number) for n in range(6)))
+        for number in range(12)
+    ]
+    await asyncio.gather(*(store.finish("a", one) for one in reports))
+    gone = await asyncio.gather(
+        *(store.delete("a", f"r{number}") for number in range(0, 12, 2)),
+        *(store.finish("a", report(f"new{number}", item("reddit:t3_0"))) for number in range(3)),
+    )
+
+    assert gone[:6] == [True] * 6
+    for number in range(1, 12, 2):
+        assert await loaded(store, "a", f"r{number}") == reports[number]
+    assert await counted(database_url, "analyses", "items") == [9, 6]
+
+
+async def test_large_report_is_stored(store: Store) -> None:
+    """More items than one statement takes parameters."""
+    many = report("r1", *(item(f"items:{number}") for number in range(1200)))
+
+    await store.finish("a", many)
+
+    assert await loaded(store, "a", "r1") == many
+    assert await store.delete("a", "r1")

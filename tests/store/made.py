@@ -1,0 +1,87 @@
+"""Reports in the shape that `report_json` gives, small and odd, and a look into the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import func, select
+
+from api.store.database import Database
+from api.store.tables import METADATA
+from api.store.urls import engine_url
+
+ODD = 'Плауд 小米 👨\u200d👩\u200d👧 "quoted" \\u0041 \\ \ud83d \x00 \x1b[1m'
+"""Text that one database or another would refuse."""
+
+
+def decided(**more: Any) -> dict[str, Any]:
+    """What an analysis says about an item."""
+    return {
+        "verdict": True, "judge": "local-1", "probability": 0.1 + 0.2, "score": 4,
+        "explanation": "speaks of it", "sentiment": -1, "aspects": ["battery"], "relevance": 0.75,
+        "defaulted": False, "low_relevance": False, "disputed": False, "rank": 1,
+        "dropped_by": None,
+    } | more  # fmt: skip
+
+
+def item(key: str, **more: Any) -> dict[str, Any]:
+    """A kept item as a report holds it."""
+    source, _, id_ = key.partition(":")
+    return {
+        "key": key, "id": id_, "source": source, "title": f"Title {id_}", "body": f"Body {id_}",
+        "url": f"https://example.org/{id_}", "created_at": "2026-11-20T10:00:00Z",
+        "engagement": {"votes": 12, "share": 0.875, "views": None}, "place": "mugs",
+        "places": ["mugs"],
+        "comments": [{"id": "c1", "body": "Me too", "url": "", "created_at": None,
+                      "engagement": {}}],
+        "notes": [],
+        **decided(),
+    } | more  # fmt: skip
+
+
+def dropped(key: str, reason: str = "about another product") -> dict[str, Any]:
+    """A dropped item as a report holds it."""
+    verdict = decided(verdict=False, score=None, rank=None, dropped_by="gate")
+    return {"key": key, "title": f"Title {key}", "url": "", "reason": reason, **verdict}
+
+
+def source(*out: dict[str, Any], kept: int = 0) -> dict[str, Any]:
+    """What a report tells of one source."""
+    return {
+        "query": "mug", "source": "reddit", "outcome": "ok", "reason": None, "attempts": [],
+        "fetched": kept + len(out), "kept": kept, "yield_ratio": 0.5, "dropped": list(out),
+        "sample": False,
+    }  # fmt: skip
+
+
+def report(id_: str, *items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """An `analyze` object."""
+    keys = [one["key"] for one in items]
+    out = more.pop("out", [])
+    return {
+        "id": id_, "version": 1, "query": "plaud note", "about": "", "rewritten_queries": [],
+        "depth": "standard", "decision": "full_report", "decision_rationale": "4 of 7",
+        "disclaimer": None, "explanation_text": None, "total_scored": len(items),
+        "total_survived": len(items), "quality_notes": [], "grading": "on", "topic": "Plaud",
+        "summary": "People like it.",
+        "findings": [{"text": f"Finding on {key}", "kind": "praise", "cites": [key]}
+                     for key in keys],
+        "figures": {"aspects": [{"aspect": "battery", "count": len(keys), "cites": keys}]},
+        "quotes": [{"text": f"Quote of {key}", "key": key, "url": ""} for key in keys],
+        "sources": {"reddit": source(*out, kept=len(keys)), "youtube": source()},
+        "coverage": "All were asked.", "suggestions": [], "items": list(items), "dropped": out,
+        "sample": False, "cost": {"usd": None, "tokens": 0, "upstream_calls": 3},
+        "timings_ms": {"crawl": 5}, "trace_id": None, "created_at": "2026-11-27T10:00:00Z",
+    } | more  # fmt: skip
+
+
+async def counted(url: str, *tables: str) -> list[int]:
+    """How many rows each table has."""
+    database = Database(engine_url(url))
+    async with database.reading() as connection:
+        many = [
+            await connection.scalar(select(func.count()).select_from(METADATA.tables[name])) or 0
+            for name in tables
+        ]
+    await database.aclose()
+    return many

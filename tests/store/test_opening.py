@@ -1,0 +1,206 @@
+"""Where the database is, and what is said when it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import stat
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from api.errors import ConfigurationError, StoreUnavailable
+from api.services.storage import Filters
+from api.store import open_store
+from api.store.database import Database
+from api.store.urls import default_path, engine_url
+from tests.postgres import Postgres
+from tests.store.made import report
+
+PASSWORD = "s3cr3t"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is named by XDG_DATA_HOME")
+async def test_default_is_a_private_file_in_the_users_data_directory(tmp_path: Path) -> None:
+    """Folder and file are made, and nobody else may read them."""
+    store = await open_store(None)
+    await store.finish("a", report("r1"))
+
+    path = Path(os.environ["XDG_DATA_HOME"]) / "listenpost" / "listenpost.db"
+    files = [*path.parent.iterdir()]
+    assert default_path() == path
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert {file.name for file in files} == {f"listenpost.db{end}" for end in ("", "-wal", "-shm")}
+    await store.aclose()
+
+
+async def test_default_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in its place is an error with the remedy."""
+    blocked = tmp_path / "file"
+    blocked.write_text("x")
+    monkeypatch.setenv("XDG_DATA_HOME", str(blocked))
+
+    with pytest.raises(StoreUnavailable, match="LISTENPOST_DATABASE_URL"):
+        await open_store(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "driver"),
+    [
+        ("sqlite:///a.db", "sqlite+aiosqlite"),
+        ("sqlite+aiosqlite:////tmp/a.db", "sqlite+aiosqlite"),
+        (" postgresql://u:p@h/d ", "postgresql+asyncpg"),
+        ("postgresql+asyncpg://u:p@h:5433/d", "postgresql+asyncpg"),
+    ],
+)
+def test_url_gets_its_async_driver(text: str, driver: str) -> None:
+    """Plain URLs are accepted and upgraded."""
+    assert engine_url(text).drivername == driver
+
+
+def test_url_of_a_managed_server_is_understood() -> None:
+    """What libpq calls `sslmode` is `ssl` to the driver."""
+    assert engine_url("postgresql://u@h/d?sslmode=require").query == {"ssl": "require"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"mysql://u:{PASSWORD}@h/d",
+        f"postgres://u:{PASSWORD}@h/d",
+        f"postgresql+psycopg2://u:{PASSWORD}@h/d",
+        f"postgresql://u:{PASSWORD}@h:port/d",
+        f"postgresql://u:p@h/d?password={PASSWORD}",
+        "sqlite://",
+        "sqlite:///:memory:",
+        f"sqlite:///file:{PASSWORD}?mode=memory&uri=true",
+        PASSWORD,
+        "",
+    ],
+)
+async def test_other_urls_are_refused_without_their_password(text: str) -> None:
+    """The message names the variable and the forms there are."""
+    with pytest.raises(ConfigurationError, match="LISTENPOST_DATABASE_URL") as caught:
+        await open_store(text)
+
+    assert PASSWORD not in str(caught.value)
+
+
+async def refused(url: str) -> str:
+    """What is said about a database that cannot be used, and within seconds."""
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="LISTENPOST_DATABASE_URL") as caught:
+        await open_store(url)
+    assert time.monotonic() - began < 8
+    assert PASSWORD not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    return str(caught.value)
+
+
+async def test_nobody_listening_is_unavailable() -> None:
+    """A refused connection is said to be one, without the password."""
+    said = await refused(f"postgresql://u:{PASSWORD}@127.0.0.1:1/{PASSWORD}")
+
+    assert "connection refused" in said
+
+
+async def test_wrong_database_is_unavailable(postgres: Postgres) -> None:
+    """The server's own complaint is named by its kind."""
+    good = postgres.create()
+
+    assert "InvalidCatalogNameError" in await refused(good.replace("/test_", f"/{PASSWORD}_"))
+
+
+async def test_silent_server_is_unavailable() -> None:
+    """A server that accepts and says nothing is given up after the time for connecting."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = engine_url(f"postgresql://u:{PASSWORD}@127.0.0.1:{silent.getsockname()[1]}/d")
+        database = Database(url, seconds=0.2)
+        began = time.monotonic()
+
+        with pytest.raises(StoreUnavailable, match=r"no answer within 0\.2 s"):
+            async with database.reading():
+                pass
+
+        assert time.monotonic() - began < 2
+        await database.aclose()
+
+
+async def test_missing_folder_is_unavailable(tmp_path: Path) -> None:
+    """SQLite's words name the file that cannot be opened."""
+    said = await refused(f"sqlite:///{tmp_path / 'missing' / 'a.db'}")
+
+    assert "missing/a.db" in said
+    assert "unable to open" in said
+
+
+async def test_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
+    """It is not overwritten."""
+    path = tmp_path / "a.db"
+    path.write_text("not a database, but long enough to look like one" * 50)
+
+    assert "not a database" in await refused(f"sqlite:///{path}")
+    assert path.read_text().startswith("not a database")
+
+
+async def test_locked_database_is_unavailable_after_a_while(tmp_path: Path) -> None:
+    """Another process that writes for too long is waited for, then named; readers go on."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    store = await open_store(url)
+    await store.finish("a", report("r1"))
+    await store.aclose()
+    locking = sqlite3.connect(tmp_path / "a.db")
+    locking.execute("BEGIN IMMEDIATE")
+    database = Database(engine_url(url), seconds=0.1)
+
+    with pytest.raises(StoreUnavailable, match="locked"):
+        async with database.writing():
+            pass
+    reader = await open_store(url)
+    listed = await reader.listing("a", Filters(), 1)
+
+    assert len(listed.analyses) == 1
+    locking.close()
+    await reader.aclose()
+    await database.aclose()
+
+
+async def test_sqlite_is_set_up_for_several_processes(tmp_path: Path) -> None:
+    """Write-ahead log, normal synchronisation, enforced keys."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    await (await open_store(url)).aclose()
+    database = Database(engine_url(url))
+    async with database.reading() as connection:
+        found = [
+            (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        ]
+    await database.aclose()
+
+    assert found == ["wal", 1, 1, 5000]
+
+
+async def test_missing_table_is_unavailable(tmp_path: Path) -> None:
+    """A table that vanished is an error that says so, without the values that were asked for."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    store = await open_store(url)
+    with sqlite3.connect(tmp_path / "a.db") as vandal:
+        vandal.execute("DROP TABLE ledger")
+    vandal.close()
+
+    with pytest.raises(StoreUnavailable, match="no such table") as caught:
+        await store.spent(PASSWORD, date(2026, 11, 27))
+
+    assert PASSWORD not in str(caught.value)
+    assert (await store.listing("a", Filters(), 1)).analyses == ()
+    await store.aclose()
