@@ -1,0 +1,187 @@
+"""Pages that survive a restart: real sources, a real store, and readers that count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from api.errors import SourceError, StoreUnavailable
+from api.services.schemas import Comment, FetchPlan, Item
+from api.services.storage import PageCache, SourceMemory, Store
+from api.sources import SOURCES
+from api.sources.paging import Page, Shelf
+from api.sources.remembered import LOST, page_of, remembered, text_of
+from api.store import open_store
+from tests.loopback import Reply
+from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, on
+
+PLAN = FetchPlan("mug", 5)
+TWO = FetchPlan("mug", 2)
+THING = Item(
+    key="reddit:t3_1", id="t3_1", source="reddit", title="Tasse 小米", body="b", url="https://e.org",
+    author="potter-1", created_at=datetime(2026, 11, 27, 10, tzinfo=UTC),
+    engagement={"votes": 3, "ratio": 0.5, "views": None}, place="mugs",
+    comments=(
+        Comment(id="c", body="yes", url="u", author="a", created_at=None, engagement={"votes": 1}),
+        Comment(id="d", body="no", created_at=datetime(2026, 11, 27, 11, tzinfo=UTC)),
+    ),
+    crosspost_parent="reddit:t3_0", places=("mugs", "cups"), link="https://e.org/x", notes=("n",),
+)  # fmt: skip
+
+
+class Reader:
+    """Gives the same page and counts."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def __call__(self, plan: FetchPlan, cursor: str | None) -> Page:
+        self.asked += 1
+        return Page((THING, None), "more", ("a note",))
+
+
+class Cache:
+    """Gives one text for every key; or nothing works."""
+
+    def __init__(self, text: str | None = None) -> None:
+        self.text, self.asked = text, 0
+
+    async def page(self, key: str, ttl: float) -> str | None:
+        self.asked += 1
+        if self.text is None:
+            raise StoreUnavailable("away")
+        return self.text or None
+
+    async def keep_page(self, key: str, text: str) -> None:
+        if self.text is None:
+            raise StoreUnavailable("away")
+
+
+class Forgetful(Cache):
+    """Reads, but cannot write."""
+
+    async def keep_page(self, key: str, text: str) -> None:
+        raise StoreUnavailable("away")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    """A store in a file."""
+    opened = await open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture(
+    params=[RedditEmulator, YouTubeEmulator, AmazonEmulator], ids=lambda kind: kind.name
+)
+def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """One upstream on loopback."""
+    with request.param() as server:
+        yield server
+
+
+async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None:
+    """A new process asks nothing for what was read, gives the same, and goes on from there."""
+    memory = SourceMemory(pages=store)
+    first = SOURCES[upstream.name](upstream.settings(), memory)
+    before = await first.fetch(PLAN)
+    await first.aclose()
+    second = SOURCES[upstream.name](upstream.settings(), memory)
+
+    after = await second.fetch(PLAN)
+    asked_then = len(upstream.searches)
+    wider = await second.fetch(replace(PLAN, limit=upstream.page + 5))
+    await second.aclose()
+
+    assert after == before
+    assert asked_then == 1
+    assert len(upstream.searches) == 2
+    assert len({item.key for item in wider.items}) == upstream.page + 5
+
+
+async def test_window_and_query_are_part_of_the_plan(upstream: Emulator, store: Store) -> None:
+    """Another question, and the same one about a week, are asked for themselves."""
+    source = SOURCES[upstream.name](upstream.settings(), SourceMemory(pages=store))
+    for plan in (PLAN, replace(PLAN, query="cup"), replace(PLAN, window="week")):
+        await source.fetch(plan)
+    await source.aclose()
+
+    assert len(upstream.searches) == 3
+
+
+async def test_failure_is_never_remembered(upstream: Emulator, store: Store) -> None:
+    """After a blocked or failed page, a new process reaches the source (case B91)."""
+    memory = SourceMemory(pages=store)
+    for reply in (Reply(503, "busy"), Reply(403, "<title>Robot check</title>")):
+        upstream.fault = on(upstream.search_path, reply)
+        failing = SOURCES[upstream.name](upstream.settings(), memory)
+        with pytest.raises(SourceError):
+            await failing.fetch(PLAN)
+        await failing.aclose()
+    upstream.fault = on("never", Reply())
+
+    source = SOURCES[upstream.name](upstream.settings(), memory)
+    assert len((await source.fetch(PLAN)).items) == 5
+    await source.aclose()
+
+
+async def test_another_root_has_its_own_pages(store: Store) -> None:
+    """What a test server said is never taken for what the site says."""
+    read = Reader()
+    for root in ("reddit a", "reddit b", "reddit a"):
+        await Shelf(remembered(read, store, root, 60), 60).take(TWO)
+
+    assert read.asked == 2
+
+
+async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
+    """The time to live counts from when the source gave the page, not from the restart."""
+    read = Reader()
+    await Shelf(remembered(read, store, "r", 60), 60).take(TWO)
+    await Shelf(remembered(read, store, "r", 0), 60).take(TWO)
+    assert read.asked == 2
+
+    old = datetime.now(UTC) - timedelta(seconds=50)
+    cache = Cache(text_of(Page((THING,) * 9, None), old))
+    shelf = Shelf(remembered(read, cache, "r", 60), ttl=40)
+    await shelf.take(PLAN)
+    await shelf.take(PLAN)
+    assert cache.asked == 2
+
+
+@pytest.mark.parametrize("cache", [Cache(None), Forgetful("")], ids=["away", "read-only"])
+async def test_database_that_is_away_costs_the_memory_only(cache: PageCache) -> None:
+    """The source is asked, and a note says what was lost."""
+    batch = await Shelf(remembered(Reader(), cache, "r", 60), 60).take(TWO)
+
+    assert [item.key for item in batch.items] == [THING.key]
+    assert batch.notes == ("a note", LOST)
+
+
+def test_page_comes_back_whole() -> None:
+    """Every field of an item and its comments, with the types and zone it had."""
+    page = Page((THING, None, replace(THING, created_at=None)), "after 1", ("n",))
+    then = datetime(2026, 11, 27, 12, 30, tzinfo=UTC)
+
+    again = page_of(text_of(page, then))
+
+    assert again == replace(page, read_at=then)
+    assert again.slots[0] is not None
+    assert again.slots[0].created_at is not None
+    assert again.slots[0].created_at.tzinfo is UTC
+    default = {one.name for one in fields(Item) if getattr(THING, one.name) == one.default}
+    assert default == set(), "a field that is not tried here"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"slots": 3}'])
+def test_page_of_another_version_is_none(text: str) -> None:
+    """What cannot be read is asked for again."""
+    assert page_of(text) is None
+    assert page_of(text_of(Page((THING,)), datetime.now(UTC)).replace('"title"', '"name"')) is None
+    assert json.loads(text_of(Page(()), datetime.now(UTC)))["slots"] == []
