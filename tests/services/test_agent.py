@@ -351,14 +351,14 @@ async def test_a_follow_up_query_is_short_and_has_no_other_way_out() -> None:
     """
     source = FakeSource(posts(6))
     script = Script(
-        [calling(("fetch_reddit", {"query": "ember mug " + "secret " * 99})), handed_in()]
+        [calling(("fetch_reddit", {"query": "ember mug " + "secret " * 50})), handed_in()]
     )
     await wrote(script, product(more=source))
 
     tools = {tool.name: tool.parameters_json_schema for tool in script.infos[0].function_tools}
     assert list(tools) == ["fetch_reddit"]
     assert list(tools["fetch_reddit"]["properties"]) == ["query"]
-    assert len(source.plans[-1].query) <= QUERY
+    assert [len(plan.query) <= QUERY for plan in source.plans] == [True, True]
 
 
 @pytest.mark.parametrize(
