@@ -224,3 +224,16 @@ def test_lines_break_by_columns(text: str, lines: list[str]) -> None:
 def test_anything_is_one_harmless_line(value: Any) -> None:
     """Whatever an answer holds."""
     assert not (CONTROLS | {"\n", "\u2028"}) & set(shown(value))
+
+
+@pytest.mark.parametrize("part", ["sentiment", "timeline", "aspects"])
+async def test_each_figure_stands_alone(part: str) -> None:
+    """
+    What there is nothing to count about is left out.
+    """
+    answer = await plain_report()
+    answer["figures"] = {part: answer["figures"][part]}
+    text = terminal.report(answer, False, 100)
+
+    shown_parts = [name in text for name in ("Sentiment of", "Items per", "Aspects")]
+    assert shown_parts == [part == name for name in ("sentiment", "timeline", "aspects")]
