@@ -1,75 +1,56 @@
-"""The judge without a key: name variants and context words, on this machine alone."""
+"""The judge without a key: names, words and word vectors, on this machine alone.
+
+`local_names` finds the name in every spelling, `local_features` turns a page of texts into numbers,
+`local_model` turns those into probabilities. What it can and cannot do: docs/local-judge.md.
+"""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp
 
-import regex
-
+from api.judges.local_features import page
+from api.judges.local_model import THRESHOLD, profile_name, profiles
+from api.judges.local_vectors import Vectors, vectors
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import clean, cut
 
 BODY = 200
 """Characters of the body that count, as at the gate."""
-THRESHOLD = 0.5
-_WORD = regex.compile(r"[\p{L}\p{N}]+")
-_BOUNDLESS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Arabic}]")
-_WEB = regex.compile(r"\.(?:ai|app|com|co|io|net|org|dev|me)\b", regex.I)
-_SMALL = frozenset(
-    ("a", "an", "and", "are", "as", "at", "for", "from", "in", "is", "it", "its", "of", "on", "or",
-     "that", "the", "this", "to", "vs", "was", "with", "you")
-)  # fmt: skip
+VERSION = "local-1"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalJudge:
-    """Answers without network or key; implements `Judge`."""
+    """Answers without network or key, the same for the same page; implements `Judge`."""
 
-    name: str = "local-1"
+    load: Callable[[], Vectors | None] = vectors
+    """Where the word vectors come from; loaded with the first question."""
+
+    @property
+    def name(self) -> str:
+        """Name and version; `local-1-lexical` where no word vectors are installed."""
+        return VERSION if self.load() is not None else f"{VERSION}-lexical"
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """One verdict per item, in order; see `Judge.judge`. Costs nothing."""
-        found = probabilities(
-            question.text, question.about, [_shown(item) for item in items], source
-        )
+        """One verdict per item, in order; see `Judge.judge`. Costs nothing, under 1 ms an item."""
+        texts = [f"{clean(item.title)}\n{cut(clean(item.body), BODY)}" for item in items]
+        name = self.name
+        found = judged(question.text, question.about, texts, source, self.load())
         return Judgement(
-            tuple(Verdict(p >= THRESHOLD, self.name, round(p, 4)) for p in found), self.name
+            tuple(Verdict(chance >= THRESHOLD, name, round(chance, 4)) for chance in found), name
         )
 
 
 def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> list[float]:
-    """How likely each text is about `query`, from 0 to 1, in order."""
-    name = _words(_WEB.sub("", clean(query)))
-    context = {word for word in _words(clean(about)) if word not in name}
-    return [_probability(name, context, clean(text)) for text in texts]
+    """How likely each text is about `query`, from 0 to 1, in order; texts of one page together."""
+    return judged(query, about, texts, source, vectors())
 
 
-def _shown(item: Item) -> str:
-    return f"{clean(item.title)}\n{cut(clean(item.body), BODY)}"
-
-
-def _probability(name: list[str], context: set[str], text: str) -> float:
-    words = _words(text)
-    held = set(words)
-    folded = "".join(words)
-    run = "".join(name)
-    if not run:
-        return 0.5
-    whole = run in folded if _BOUNDLESS.search(run) else _stands(run, name, words)
-    share = sum(word in held for word in name) / len(name)
-    near = len(context & held) / (len(context) or 1)
-    return 1 / (1 + exp(-(-1.6 + 1.8 * whole + 0.9 * share + 5 * min(near, 0.4))))
-
-
-def _stands(run: str, name: list[str], words: list[str]) -> bool:
-    size = len(name)
-    return run in words or any(words[i : i + size] == name for i in range(len(words) - size + 1))
-
-
-def _words(text: str) -> list[str]:
-    folded = unicodedata.normalize("NFKD", text.replace("’s", "").replace("'s", "")).casefold()
-    plain = "".join(mark for mark in folded if not unicodedata.combining(mark))
-    return [word for word in _WORD.findall(plain) if word not in _SMALL]
+def judged(
+    query: str, about: str, texts: Sequence[str], source: str, known: Vectors | None
+) -> list[float]:
+    """`probabilities` with the word vectors at hand; None: by names and words alone."""
+    profile = profiles()[profile_name(source, lexical=known is None)]
+    taken = page(clean(query), clean(about), [clean(text) for text in texts], known)
+    return profile.probabilities(taken)

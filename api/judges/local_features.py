@@ -1,0 +1,229 @@
+"""What the local judge knows about a text: numbers from 0 to 1, each with a fixed direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import regex
+
+from api.judges import local_marks as marks
+from api.judges.local_names import (
+    Name,
+    Sighting,
+    Word,
+    aliased,
+    name_of,
+    sight,
+    split,
+    stem,
+)
+from api.judges.local_vectors import Vectors
+from api.judges.local_words import KINDS, PLAIN, SMALL
+
+FOR = (
+    "name", "name_rare", "name_foreign", "handle", "early", "repeated", "share", "alias", "about",
+    "code", "numbers", "talk", "cosine", "gist", "gist_plain", "feedback",
+)  # fmt: skip
+"""Features that can only speak for a text."""
+AGAINST = (
+    "told_plain", "absent", "missing", "common", "namesake", "passing", "spam", "orders", "listed",
+    "accessory", "code_clash", "successor", "many_words", "pieces",
+)  # fmt: skip
+"""Features that can only speak against one, or against the query being easy."""
+FEATURES = FOR + AGAINST
+VECTOR_FEATURES = frozenset(
+    ("cosine", "gist", "gist_plain", "told_plain", "pieces", "feedback")
+)  # fmt: skip
+"""Features that need word vectors."""
+Row = dict[str, float]
+_SHORT = 4
+"""Words up to which a query is the name of one thing, rather than a title copied from a shop."""
+_NOISE = regex.compile(r"https?://\S+|\b[\w-]+(?:\.[\w-]+)*\.\p{L}{2,4}/\S*|@user\w*|[#@]")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A question taken apart once."""
+
+    query: str
+    about: str
+    name: Name
+    stems: tuple[str, ...]
+    context: frozenset[str]
+    proper: frozenset[str]
+    """The query's words that do not say what kind of thing it is."""
+    known: frozenset[str]
+    """Every word of query and description."""
+    codes: frozenset[str]
+    numbers: frozenset[str]
+
+
+class Text:
+    """A text taken apart once."""
+
+    __slots__ = ("absent", "common", "seen", "spam", "stems", "strength", "text", "words")
+
+    def __init__(self, topic: Topic, text: str) -> None:
+        self.text = text
+        self.words: list[Word] = split(text)
+        self.stems = frozenset([stem(word.text) for word in self.words]) | _whole(self.words)
+        self.seen: Sighting = sight(topic.name, self.words, text)
+        self.common = marks.common_use(self.seen, self.words, named=topic.name.named)
+        self.spam = marks.spam(text)
+        self.strength = _strength(topic, self)
+        proper = topic.proper
+        share = len(proper & self.stems) / len(proper) if proper else 0.0
+        short = topic.name.named and len(topic.stems) <= _SHORT
+        self.absent = (1 - max(self.strength, share)) * short
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The texts judged together; `rows` lack `feedback`, which needs a first opinion of them."""
+
+    rows: list[Row]
+    wanted: Any = None
+    units: Any = None
+    vectors: Vectors | None = None
+
+    def feedback(self, trust: Sequence[float]) -> list[float]:
+        """Likeness of each text to the trusted others, and to the query where they are few."""
+        if self.vectors is None:
+            return [0.0] * len(self.rows)
+        weights = self.vectors.numpy.asarray(trust)
+        total = weights @ self.units + self.wanted
+        return [
+            row["clear"] * max(float(unit @ self.vectors.normal(total - weight * unit)), 0.0)
+            for row, unit, weight in zip(self.rows, self.units, weights, strict=True)
+        ]
+
+
+def page(query: str, about: str, texts: Sequence[str], vectors: Vectors | None) -> Page:
+    """Measure the texts of one page; features of vectors are absent without `vectors`."""
+    topic = topic_of(query, about)
+    taken = [Text(topic, text) for text in texts]
+    rarities = [_rarity(topic, text.seen, vectors) for text in taken]
+    rows = [_lexical(topic, text, rare) for text, rare in zip(taken, rarities, strict=True)]
+    if vectors is None or not rows:
+        return Page(rows)
+    wanted, gist = vectors.unit(query), vectors.unit(_without(about, topic.name))
+    units = vectors.units([_NOISE.sub(" ", text) for text in texts])
+    pieces = sum(len(vectors.pieces(w)) for w in topic.name.words) / (len(topic.name.words) or 1)
+    columns = (texts, rarities, (units @ wanted).tolist(), (units @ gist).tolist())
+    for row, text, rarity, cosine, near in zip(rows, *columns, strict=True):
+        # without the name, sounding like the description is what rivals do
+        named = 1 - row["absent"]
+        row["clear"] = 0.3 if marks.other_script(text) else 1.0
+        row["cosine"] = row["clear"] * max(cosine, 0.0)
+        row["gist"] = named * max(near, 0.0)
+        row["gist_plain"] = (1 - rarity) * row["gist"]
+        row["told_plain"] = (1 - rarity) * named * bool(about)
+        row["pieces"] = min((pieces - 1) / 3, 1.0)
+        if row["missing"]:
+            row["missing"] = 1 - min(_weakest(topic, text, vectors) / 0.6, 1.0)
+    return Page(rows, vectors.normal(wanted + gist), units, vectors)
+
+
+@lru_cache(maxsize=256)
+def topic_of(query: str, about: str) -> Topic:
+    """Take a question apart."""
+    name = name_of(query, about)
+    stems = tuple(dict.fromkeys(stem(word) for word in name.words))
+    context = frozenset(stem(w.text) for w in split(about) if w.text not in SMALL) - set(stems)
+    proper = frozenset(stem(word) for word in name.words if word not in KINDS)
+    known = frozenset(w.text for w in split(f"{query} {about}"))
+    return Topic(
+        query, about, name, stems, context, proper, known, marks.codes(query), marks.numbers(query)
+    )
+
+
+def _lexical(topic: Topic, text: Text, rarity: float) -> Row:
+    seen, words, strength = text.seen, text.words, text.strength
+    found, clash = marks.code_fit(topic.codes, text.text)
+    near = len(topic.context & text.stems)
+    return {
+        "name": strength,
+        "name_rare": strength * rarity,
+        "name_foreign": strength * marks.foreign(words, text.text),
+        "handle": float(seen.handle),
+        "early": strength * float(0 <= seen.at < 8),
+        "repeated": min(max(seen.count - 1, 0), 2) / 2,
+        "share": _share(topic, text),
+        "alias": float(aliased(topic.name, words)),
+        "about": min(near, 2) / 2,
+        "code": found,
+        "numbers": _shared(topic.numbers, text.text),
+        "talk": marks.talk(text.stems),
+        "absent": text.absent,
+        "missing": 0.0 if topic.name.named or len(topic.stems) < 4 else 1 - _share(topic, text),
+        "common": text.common,
+        "namesake": marks.namesake(seen, words, topic.known),
+        "passing": (1 - rarity) * marks.passing(seen, words, text.text),
+        "spam": text.spam,
+        "orders": marks.orders(text.text),
+        "listed": marks.listed(seen, words, text.text),
+        "accessory": marks.accessory(topic.name.words, words, seen, text.text),
+        "code_clash": clash,
+        "successor": marks.successor(topic.name, seen, words),
+        "many_words": min(len(topic.stems), 10) / 10,
+    }
+
+
+def _without(about: str, name: Name) -> str:
+    """The description without the name, which its namesakes hold too."""
+    return " ".join(w.text for w in split(about) if w.text not in name.words)
+
+
+def _whole(words: Sequence[Word]) -> set[str]:
+    """Pieces of one run with a digit, put together (`r1`)."""
+    return {
+        left.text + right.text
+        for left, right in pairwise(words)
+        if left.token == right.token and right.text.isdigit()
+    }
+
+
+def _share(topic: Topic, text: Text) -> float:
+    return sum(s in text.stems for s in topic.stems) / (len(topic.stems) or 1)
+
+
+def _shared(wanted: frozenset[str], text: str) -> float:
+    return len(wanted & marks.numbers(text)) / len(wanted) if wanted else 0.0
+
+
+def _strength(topic: Topic, text: Text) -> float:
+    """A part of the name is nearly as good as all of it beside a word that says what it is."""
+    strength = text.seen.strength
+    if strength != 0.6:
+        return strength
+    part = text.words[text.seen.at].text
+    if ({*topic.stems, *topic.context} - {stem(part)}) & text.stems:
+        return 0.9
+    return 0.3 if part in PLAIN else strength
+
+
+def _rarity(topic: Topic, seen: Sighting, vectors: Vectors | None) -> float:
+    """How unlikely the words seen are to be an ordinary word or phrase, from 0 to 1."""
+    name = topic.name
+    part = seen.strength == 0.6
+    if (name.coded or name.head) and not part:
+        return 1.0
+    words = topic.proper if part and topic.proper else frozenset(name.words)
+    if words <= PLAIN:
+        return 0.0
+    if vectors is None:
+        return 0.6
+    return min((max(len(vectors.pieces(word)) for word in words) - 1) / 2, 1.0)
+
+
+def _weakest(topic: Topic, text: str, vectors: Vectors) -> float:
+    """Likeness of the query's word that is least like any in the text to its nearest one."""
+    rows = vectors.matrix[vectors.pieces(text)]
+    if not len(rows):
+        return 0.0
+    held = rows / (vectors.numpy.linalg.norm(rows, axis=1, keepdims=True) + 1e-9)
+    return max(float((vectors.units(topic.name.words) @ held.T).max(axis=1).min()), 0.0)
