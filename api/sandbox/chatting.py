@@ -19,6 +19,7 @@ from api.sandbox.writer import QUESTION_WORDS, listed, report
 
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
 _OUTER = "?!,;:.\"“”'()"
+_PLACES = frozenset({"reddit", "youtube", "amazon"})
 _LONGEST = 4
 """Words of a product's name at most."""
 
@@ -51,7 +52,8 @@ def asked(prompt: Prompt) -> Asked:
 
 def _after(subject: str, text: str) -> Asked:
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
-    said = [word for word in words if word and word.casefold() not in QUESTION_WORDS]
+    idle = QUESTION_WORDS | _PLACES
+    said = [word for word in words if word and word.casefold() not in idle]
     names = [word for word in said if not lexicon().about(word)]
     pointing = len(names) < 2 and _POINTING.search(text) is not None
     if subject and (not names or pointing or len(names) > _LONGEST):

@@ -74,7 +74,11 @@ class Answer:
         about = next(reversed(self._desk.queries), self._desk.question)
         text = nothing_found(about, self._desk.lines.values())
         self._desk.tell(Said(text))
-        return replace(self._turn(text, (), notes, partial), outcome="insufficient_data")
+        return replace(self._turn(text, (), notes, partial), outcome=self._why())
+
+    def _why(self) -> str:
+        asked = [one.outcome.asked for one in self._desk.gathered]
+        return "insufficient_data" if any(asked) or not asked else "not_asked"
 
     def _turn(
         self, text: str, cited: Iterable[Exhibit], notes: Iterable[str], partial: bool

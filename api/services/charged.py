@@ -9,12 +9,14 @@ from api.services.gate import Gate
 from api.services.keys import Tenant
 from api.services.limits import Limits
 from api.services.listening import Ask, Heard, Kit
+from api.services.ports import Listener, silent
 from api.services.schemas import Item, Question, Sifted
 
 
 async def fetch(
-    limits: Limits, tenant: Tenant, usd: float, kit: Kit, source: str, ask: Ask
-) -> Heard:
+    limits: Limits, tenant: Tenant, usd: float, kit: Kit, source: str, ask: Ask,
+    listener: Listener = silent,
+) -> Heard:  # fmt: skip
     """Ask one source; `usd` is what that may cost at most.
 
     Raises:
@@ -23,7 +25,7 @@ async def fetch(
         StoreUnavailable: the limits cannot be read.
     """
     async with limits.spending(tenant, usd=usd) as spent:
-        run = kit.start(ask.window)
+        run = kit.start(ask.window, listener)
         heard = await listening.fetch(kit, source, ask, run=run)
         usage = heard.gathered.usage + run.usage
         spent.asked, spent.usd = bool(usage.input_tokens), usage.usd

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ from pydantic_ai.usage import RunUsage
 
 from api.services.agent import reason_of, spent
 from api.services.answering import SAMPLE, Answer
+from api.services.apart import apart
 from api.services.dossier import describe
 from api.services.listening import Kit
 from api.services.looking import SHOWN, Desk
@@ -66,23 +68,11 @@ class Chat:
         """A session as it was saved; None when the text cannot be read."""
         return restored(session_id, tenant, self.kit.start(), text)
 
-    async def stream(
+    def stream(
         self, session: Session, message: str, depth: DepthName = "quick"
     ) -> AsyncGenerator[Moment]:
-        """One turn as it happens, the `Turn` last. Closing the iterator ends all its work.
-
-        The turn is a task of its own, so that its spans open and close in one context.
-        """
-        told: asyncio.Queue[Moment | None] = asyncio.Queue()
-        turn = asyncio.create_task(self._turn(session, message, depth, told))
-        turn.add_done_callback(lambda _: told.put_nowait(None))
-        try:
-            while (moment := await told.get()) is not None:
-                yield moment
-            yield await turn
-        finally:
-            turn.cancel()
-            await asyncio.wait([turn])
+        """One turn as it happens, the `Turn` last. Closing the iterator ends all its work."""
+        return apart(partial(self._turn, session, message, depth))
 
     async def answer(self, session: Session, message: str, depth: DepthName = "quick") -> Turn:
         """One turn, when it is over."""
@@ -91,17 +81,17 @@ class Chat:
         return last
 
     async def _turn(
-        self, session: Session, message: str, depth: DepthName, told: asyncio.Queue[Moment | None]
+        self, session: Session, message: str, depth: DepthName, tell: Callable[[Moment], None]
     ) -> Turn:
         screened = screen(message)
         with self.kit.observer.analysis("chat", Question(screened.query)) as span:
             trace_id = self.kit.observer.trace_id
             if not screened.ok:
                 turn = _guided(session, screened, self.kit.sample)
-                told.put_nowait(Said(turn.text))
+                tell(Said(turn.text))
                 span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
                 return replace(turn, trace_id=trace_id)
-            desk = Desk(self.kit, session, screened.query, self.bounds, told.put_nowait)
+            desk = Desk(self.kit, session, screened.query, self.bounds, tell)
             turn = await self._answered(desk, depth)
             calls = sum(one.upstream_calls for one in desk.gathered)
             span.record(Facts(turn.outcome, len(desk.found), calls, turn.usage.usd, turn.text))

@@ -34,7 +34,7 @@ class Turn:
     partial: bool = False
     """A bound or a failure ended the turn early; the text rests on what was found by then."""
     outcome: str = "answered"
-    """`answered`, `clarify` (the gate gave guidance) or `insufficient_data`."""
+    """`answered`, `clarify` (the gate gave guidance), `insufficient_data` or `not_asked`."""
     usage: Usage = field(default_factory=Usage)
     trace_id: str | None = None
 

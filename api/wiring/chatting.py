@@ -1,9 +1,23 @@
-"""The chat of one built product."""
+"""The chat of one built product, and of a server with its tenants and limits."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+
+from api.services.apart import apart
 from api.services.chat import Chat
+from api.services.chats import Chats
+from api.services.keys import Tenant
+from api.services.turns import Moment, Turn
+from api.settings import Settings
 from api.wiring import Built
+from api.wiring.serving import House
+
+UNKNOWN_USD = 0.2
+"""Stands in for a turn of a model whose price nobody knows."""
 
 
 def chat(built: Built) -> Chat:
@@ -18,3 +32,53 @@ def chat(built: Built) -> Chat:
         models.agent_model, provider=OpenAIProvider(openai_client=client.openai)
     )
     return Chat(built.kit, model, built.settings.chat)
+
+
+def turn_usd(settings: Settings) -> float:
+    """USD that one turn may cost, if most of its tokens are read and some are written."""
+    from api.judges.client import price
+    from api.judges.completions import Tokens
+
+    tokens = settings.chat.tokens
+    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
+    return price(used, settings.models.agent_model) or UNKNOWN_USD
+
+
+@dataclass(frozen=True, slots=True)
+class HouseChats:
+    """Every tenant's sessions, within its limits; one per server."""
+
+    house: House
+    chats: Chats
+    usd: float
+
+    @classmethod
+    async def of(cls, house: House) -> HouseChats:
+        """Over the house's product and store."""
+        built = (await house.product()).built
+        return cls(house, Chats(chat(built), house.store), turn_usd(built.settings))
+
+    def stream(
+        self, tenant: Tenant, message: str, session_id: str | None, known: bool
+    ) -> AsyncGenerator[Moment]:
+        """See `Chats.stream`; the turn's cost is reserved before and settled after it.
+
+        Raises:
+            LimitReached: the day's USD do not suffice.
+        """
+        return apart(partial(self._charged, tenant, message, session_id, known))
+
+    async def _charged(
+        self, tenant: Tenant, message: str, session_id: str | None, known: bool,
+        tell: Callable[[Moment], None],
+    ) -> Moment:  # fmt: skip
+        async with self.house.limits.spending(tenant, usd=self.usd) as spent:
+            moments = self.chats.stream(tenant.id, message, session_id, known=known)
+            async with aclosing(moments):
+                async for moment in moments:
+                    if isinstance(moment, Turn):
+                        spent.asked = bool(moment.usage.input_tokens)
+                        spent.usd = moment.usage.usd
+                        return moment
+                    tell(moment)
+        raise AssertionError("a turn ends with a `Turn`")

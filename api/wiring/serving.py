@@ -14,7 +14,7 @@ from api.services.gate import Gate
 from api.services.keys import Keys, Tenant
 from api.services.limits import Limits
 from api.services.listening import Ask, Heard, Kit
-from api.services.ports import Listener
+from api.services.ports import Listener, silent
 from api.services.schemas import Item, Question, Sifted
 from api.services.storage import Store
 from api.settings import Settings
@@ -89,11 +89,13 @@ class House:
         """
         await self.store.spent("ping", datetime.now(UTC).date())
 
-    async def fetch(self, tenant: Tenant, source: str, ask: Ask) -> Heard:
+    async def fetch(
+        self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
+    ) -> Heard:
         """See `charged.fetch`."""
         kit = (await self.product()).kit
         usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-        return await charged.fetch(self.limits, tenant, usd, kit, source, ask)
+        return await charged.fetch(self.limits, tenant, usd, kit, source, ask, listener)
 
     async def sift(
         self, tenant: Tenant, question: Question, items: list[Item], source: str

@@ -31,7 +31,7 @@ def prompt(*said: str, exhibits: dict[str, str] | None = None, after: str = "") 
 
 def tool(name: str, *fields: str) -> dict[str, Any]:
     """A function as a request offers it."""
-    return {"name": name, "parameters": {"properties": dict.fromkeys(fields or ("query",), {})}}
+    return {"name": name, "parameters": {"properties": {key: {} for key in fields or ("query",)}}}
 
 
 TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), tool("now", "zone")]
@@ -48,6 +48,7 @@ TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), t
         (["Glow Lamp", "What do people say about the Oura Ring?"], "Oura Ring"),
         (["Glow Lamp", "is the Glow Lamp worth it?"], "Glow Lamp"),
         (["what about the battery?"], "battery"),
+        (["What about the Glow Lamp on YouTube?"], "Glow Lamp"),
         (["one two three four five six seven"], "one two three four five six seven"),
     ],
 )

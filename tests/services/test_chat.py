@@ -294,6 +294,7 @@ async def test_a_source_that_fails_is_an_answer() -> None:
     assert "Amazon could not be asked: not configured" in turn.notes
     assert turn.text.startswith("I couldn't find relevant posts about “ember mug”. ")
     assert "YouTube could not be asked: blocked" in turn.text
+    assert turn.outcome == "not_asked"
 
 
 async def test_a_failing_overview_is_an_answer() -> None:

@@ -106,6 +106,28 @@ def filter_(
 
 
 @app.command()
+def chat(
+    question: Annotated[
+        str | None, typer.Argument(help="Ask this and leave; without it: a conversation.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
+    depth: Depth = DepthChoice.quick,
+) -> None:
+    """Talk about products; Ctrl-C ends a turn, Ctrl-D leaves. See docs/chat.md."""
+    from api.faces.cli.chatting import chat_command
+
+    raise typer.Exit(chat_command(question, session, depth.value))
+
+
+@app.command()
+def mcp() -> None:
+    """Serve the tools to an MCP client over stdin and stdout; see docs/mcp.md."""
+    from api.faces.mcp_server import mcp_command
+
+    raise typer.Exit(mcp_command())
+
+
+@app.command()
 def sandbox(
     host: Annotated[str, typer.Option(help="A loopback address.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8765,

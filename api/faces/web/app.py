@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
 
-from api.faces.web import analyses, errors, fetching, health, relevance
+from api.faces.web import analyses, chat, errors, fetching, health, mcp_door, relevance
 from api.faces.web.counting import counted
 from api.wiring.serving import House
 
@@ -18,13 +18,16 @@ ROUTERS: tuple[APIRouter, ...] = (
     analyses.router,
     fetching.router,
     relevance.router,
+    chat.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""
+PARTS: tuple[Part, ...] = (mcp_door.mounted,)
+"""Doors that are no routers."""
 
 
 def create_app(
-    house: House, routers: Sequence[APIRouter] = ROUTERS, parts: Sequence[Part] = ()
+    house: House, routers: Sequence[APIRouter] = ROUTERS, parts: Sequence[Part] = PARTS
 ) -> FastAPI:
     """The app; it loads the product once it serves, and closes the house at the end."""
 

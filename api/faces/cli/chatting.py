@@ -1,0 +1,200 @@
+"""`chat`: questions and answers in a terminal, or one question a line from a pipe.
+
+Answers go to stdout, look-ups, notes and the session's id to stderr. Ctrl-C ends a turn, Ctrl-D the
+conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import FrameType
+
+from rich.console import Console
+from rich.live import Live
+from rich.markdown import Markdown
+
+from api import wiring
+from api.errors import ListenpostError, StoreUnavailable
+from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
+from api.services.answering import SAMPLE
+from api.services.chats import Chats, Forgetful
+from api.services.keys import LOCAL
+from api.services.storage import Sessions, Store
+from api.services.text import clean, one_line, web_url
+from api.services.turns import Looked, Looking, Moment, Said, Turn
+from api.settings import DepthName, Settings
+from api.wiring import Built
+from api.wiring.chatting import chat
+from api.wiring.serving import open_store_of
+
+_CODES = {"answered": 0, "clarify": 3, "insufficient_data": 3, "not_asked": 4}
+PROMPT = "> "
+
+
+@dataclass(slots=True)
+class _Talk:
+    """One conversation, and what must be closed after it."""
+
+    built: Built
+    store: Store | None
+    chats: Chats
+    depth: DepthName
+    session: str | None
+
+    async def turn(self, question: str) -> int:
+        """Ask, show, and say how it ended, as an exit code."""
+        moments = self.chats.stream(LOCAL.id, question, self.session, depth=self.depth)
+        async with aclosing(moments):
+            with _Screen() as screen:
+                async for moment in moments:
+                    screen.show(moment)
+        assert isinstance(moment, Turn)
+        self.session = moment.session_id
+        return _CODES[moment.outcome]
+
+    async def aclose(self) -> None:
+        """Close product and store."""
+        await self.built.aclose()
+        if self.store is not None:
+            await self.store.aclose()
+
+
+def chat_command(question: str | None, session: str | None, depth: DepthName) -> int:
+    """Talk; the code of the last answer, 0 after Ctrl-D.
+
+    Raises:
+        NotFound: there is no such session.
+        StoreUnavailable: a session is named and the database cannot be used.
+    """
+    settings = wiring.load_settings()
+    signal.signal(signal.SIGTERM, _terminate)
+    with asyncio.Runner() as runner:
+        try:
+            talk = runner.run(_opened(settings, session, depth))
+            try:
+                code = _talked(runner, talk, question)
+            finally:
+                runner.run(talk.aclose())
+        except KeyboardInterrupt:
+            leave(INTERRUPTED)
+    if talk.session is not None:
+        _tell(f"session {talk.session}: `listenpost chat --session {talk.session}` goes on")
+    return code
+
+
+async def _opened(settings: Settings, session: str | None, depth: DepthName) -> _Talk:
+    """Everything for a talk; without a database it is not remembered."""
+    store: Store | None = None
+    try:
+        store = await open_store_of(settings)
+    except StoreUnavailable as error:
+        if session is not None:
+            raise
+        _tell(f"listenpost: warning: the session is not kept: {error}")
+    built = wiring.build(settings)
+    sessions: Sessions = Forgetful() if store is None else store
+    if built.kit.sample:
+        _tell("Sample data: everything below is made up and served by the offline sandbox.")
+    return _Talk(built, store, Chats(chat(built), sessions), depth, session)
+
+
+def _talked(runner: asyncio.Runner, talk: _Talk, question: str | None) -> int:
+    if question is not None:
+        return runner.run(talk.turn(question))
+    if not sys.stdin.isatty():
+        codes = [runner.run(talk.turn(line)) for line in sys.stdin if line.strip()]
+        return codes[-1] if codes else 0
+    for line in _typed():
+        try:
+            runner.run(talk.turn(line))
+        except KeyboardInterrupt:
+            _tell("stopped; Ctrl-D leaves")
+        except ListenpostError as error:
+            _tell(f"listenpost: error: {error}")
+    return 0
+
+
+def _typed() -> Iterator[str]:
+    """What a person types, until Ctrl-D; Ctrl-C forgets the line."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - gives `input` a history
+    while True:
+        try:
+            line = input(PROMPT)
+        except EOFError:
+            print()
+            return
+        except KeyboardInterrupt:
+            print()
+            continue
+        if line.strip():
+            yield line
+
+
+class _Screen:
+    """Shows a turn while it runs: as markdown that grows, or as plain text where nobody watches."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        self._live: Live | None = None
+        self._text = ""
+
+    def __enter__(self) -> _Screen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what was said on the screen."""
+        if self._live is not None:
+            self._live.stop()
+        elif self._text and not self._text.endswith("\n"):
+            print(flush=True)
+
+    def show(self, moment: Moment) -> None:
+        """Show one moment."""
+        match moment:
+            case Said(text):
+                self._say(text)
+            case Looking(_, tool, arguments):
+                _tell(f"{tool}: {arguments.get('query', '')} …")
+            case Looked(_, _, line):
+                _tell(line)
+            case Turn():
+                self._end(moment)
+
+    def _say(self, text: str) -> None:
+        self._text += text
+        if not self._console.is_terminal:
+            print(text, end="", flush=True)
+            return
+        if self._live is None:
+            self._live = Live(console=self._console, vertical_overflow="visible")
+            self._live.start()
+        self._live.update(Markdown(self._text, hyperlinks=False))
+
+    def _end(self, turn: Turn) -> None:
+        self.__exit__()
+        self._live, self._text = None, ""
+        if turn.citations:
+            print()
+        for citation in turn.citations:
+            print(f"[{citation.label}] {one_line(clean(citation.title)) or 'untitled'}")
+            if url := web_url(citation.url):
+                print(f"     {url}")
+        print(flush=True)
+        for note in turn.notes:
+            if note != SAMPLE:
+                _tell(f"! {note}")
+
+
+def _tell(line: str) -> None:
+    print(one_line(clean(line)), file=sys.stderr, flush=True)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(TERMINATED)

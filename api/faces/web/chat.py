@@ -1,0 +1,180 @@
+"""`/v1/chat`: one turn of a conversation, as JSON or in the protocols of chat front ends.
+
+The shape of the body decides: `message` is answered with JSON (with `Accept: text/event-stream` as
+a Vercel AI data stream), `messages` with `id` is `useChat` of the Vercel AI SDK, and `messages`
+with `threadId` and `runId` is AG-UI. Of the messages that a front end sends the last one counts:
+the session's memory is the server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from importlib import import_module
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.faces.web.access import Asker, Opened
+from api.faces.web.errors import documented
+from api.faces.web.events import GONE, MEDIA_TYPE, unless_gone
+from api.services.keys import Tenant
+from api.services.turns import Moment, Turn
+from api.wiring.serving import House
+
+router = APIRouter(prefix="/v1", tags=["chat"])
+SessionId = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class ChatRequest(BaseModel):
+    """A question; with the id of a session it is a follow-up."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"message": "What do people say about plaud.ai?"}]},
+    )
+    message: Annotated[str, Field(max_length=5_000)]
+    session_id: SessionId | None = None
+
+
+class _FrontEnd(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class UiMessage(_FrontEnd):
+    """A message as `useChat` keeps it."""
+
+    role: str
+    parts: list[dict[str, Any]]
+
+
+class UiChat(_FrontEnd):
+    """What `useChat` of the Vercel AI SDK posts; `id` is the session."""
+
+    id: SessionId
+    messages: Annotated[list[UiMessage], Field(max_length=1_000)]
+    trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
+
+    @property
+    def message(self) -> str:
+        """The person's last words."""
+        users = [message for message in self.messages if message.role == "user"]
+        return _text(users[-1].parts) if users else ""
+
+
+class AgUiMessage(_FrontEnd):
+    """A message of AG-UI."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+
+class AgUiChat(_FrontEnd):
+    """What an AG-UI client posts; `threadId` is the session."""
+
+    thread_id: SessionId = Field(alias="threadId")
+    run_id: Annotated[str, Field(alias="runId", max_length=200)]
+    messages: Annotated[list[AgUiMessage], Field(max_length=1_000)]
+
+    @property
+    def message(self) -> str:
+        """The person's last words."""
+        users = [message.content for message in self.messages if message.role == "user"]
+        said = users[-1] if users else ""
+        return said if isinstance(said, str) else _text(said or [])
+
+
+class Cited(BaseModel):
+    """An exhibit that the text cites."""
+
+    label: str
+    key: str
+    title: str
+    url: str
+
+
+class ChatTurn(BaseModel):
+    """One answer; its text is markdown and cites exhibits as `[E1]`."""
+
+    session_id: str
+    text: str
+    citations: list[Cited]
+    notes: list[str]
+    partial: bool
+    trace_id: str | None
+
+
+_STREAMS = (
+    'data: {"type":"start"}\n\ndata: {"type":"text-delta","delta":"It ...","id":"1"}\n\n'
+    "data: [DONE]\n\n"
+)
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": ChatTurn,
+        "description": "The turn; for front ends as events of their protocol.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": _STREAMS}},
+    },
+    **documented(401, 403, 404, 413, 422, 429, 500, 503),
+}
+
+
+@router.post("/chat", responses=_ANSWERS, response_model=None, summary="One turn of a chat")
+async def chat(
+    request: Request, body: ChatRequest | UiChat | AgUiChat, tenant: Asker, house: Opened
+) -> Response:
+    """Answer from what the session has gathered, and look up what is missing.
+
+    Hanging up cancels the turn's work. A front end names its session itself; a `session_id` that
+    you do not have is not found.
+    """
+    work = _answered(request, body, tenant, house)
+    return await unless_gone(request.receive, work) or Response(status_code=GONE)
+
+
+async def _answered(
+    request: Request, body: ChatRequest | UiChat | AgUiChat, tenant: Tenant, house: House
+) -> Response:
+    chats, accept = await _chats(request.app.state, house), request.headers.get("accept", "")
+    if isinstance(body, ChatRequest):
+        moments = chats.stream(tenant, body.message, body.session_id, known=True)
+        if MEDIA_TYPE not in accept.lower():
+            return JSONResponse((await _last(moments)).json())
+        return await _streamed(moments, "vercel")
+    if isinstance(body, UiChat):
+        moments = chats.stream(tenant, body.message, body.id, known=False)
+        return await _streamed(moments, "vercel")
+    moments = chats.stream(tenant, body.message, body.thread_id, known=False)
+    return await _streamed(moments, "ag_ui", body.thread_id, body.run_id, accept)
+
+
+async def _last(moments: AsyncGenerator[Moment]) -> Turn:
+    async with aclosing(moments):
+        async for moment in moments:
+            last = moment
+    assert isinstance(last, Turn)
+    return last
+
+
+async def _streamed(moments: AsyncGenerator[Moment], kind: str, *about: str) -> Response:
+    """A response that begins once the turn has: what fails before is an error with a status."""
+    streams = await asyncio.to_thread(import_module, "api.faces.web.streams")
+    first = await anext(moments)
+    response: Response = streams.TurnStream(moments, first, getattr(streams, kind)(*about))
+    return response
+
+
+async def _chats(state: Any, house: House) -> Any:
+    """The server's chats, made when the first is wanted; their libraries load in a thread."""
+    if getattr(state, "chats", None) is None:
+        await house.product()
+        chatting = await asyncio.to_thread(import_module, "api.wiring.chatting")
+        made = await chatting.HouseChats.of(house)
+        state.chats = getattr(state, "chats", None) or made
+    return state.chats
+
+
+def _text(parts: list[dict[str, Any]]) -> str:
+    return "\n".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")

@@ -1,0 +1,161 @@
+"""Turns on the wire of chat front ends: pydantic-ai's event streams, fed with our moments.
+
+Only what is already checked is sent, and the text of an error is never an exception's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.messages import (
+    CustomEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.ui import NativeEvent, UIEventStream
+from pydantic_ai.ui.ag_ui import AGUIEventStream
+from pydantic_ai.ui.vercel_ai import VercelAIEventStream
+from pydantic_ai.ui.vercel_ai.response_types import BaseChunk, SourceUrlChunk
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api.errors import ListenpostError
+from api.faces.web.events import unless_gone
+from api.services.turns import Looked, Looking, Moment, Said, Turn
+
+_log = logging.getLogger(__name__)
+_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+Stream = UIEventStream[Any, Any, Any, Any]
+
+
+@dataclass(kw_only=True)
+class TurnEvent(CustomEvent, name="turn"):
+    """The finished turn: `data-turn` in the Vercel protocol, a custom event `turn` in AG-UI."""
+
+    turn: dict[str, Any] = field(default_factory=dict)
+
+    def to_payload(self) -> Any:
+        """The turn as JSON."""
+        return self.turn
+
+
+def _safe(error: Exception) -> Exception:
+    """An error whose text may be sent."""
+    if isinstance(error, ListenpostError) and type(error) is not ListenpostError:
+        return error
+    _log.error("a chat turn failed", exc_info=error)
+    return ListenpostError("internal error")
+
+
+class Vercel(VercelAIEventStream[Any, Any]):
+    """The Vercel AI data stream; what an answer cites are its sources."""
+
+    async def handle_custom_event(self, event: CustomEvent) -> AsyncIterator[BaseChunk]:
+        """The turn's citations as sources, then the turn as data."""
+        if isinstance(event, TurnEvent):
+            for one in event.turn["citations"]:
+                if one["url"]:
+                    title = f"{one['label']}: {one['title']}"
+                    yield SourceUrlChunk(source_id=one["label"], url=one["url"], title=title)
+        async for chunk in super().handle_custom_event(event):
+            yield chunk
+
+    async def on_error(self, error: Exception) -> AsyncIterator[BaseChunk]:
+        """An error chunk with words that may be read."""
+        async for chunk in super().on_error(_safe(error)):
+            yield chunk
+
+
+class AgUi(AGUIEventStream[Any, Any]):
+    """The AG-UI protocol."""
+
+    async def on_error(self, error: Exception) -> AsyncIterator[Any]:
+        """A RUN_ERROR with words that may be read."""
+        async for event in super().on_error(_safe(error)):
+            yield event
+
+
+def vercel() -> Stream:
+    """A stream for `useChat` and the like."""
+    return Vercel()
+
+
+def ag_ui(thread_id: str, run_id: str, accept: str) -> Stream:
+    """A stream for AG-UI clients."""
+    return AgUi(accept=accept, thread_id=thread_id, run_id=run_id)
+
+
+async def _native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]:
+    """Our moments as the events of an agent's run."""
+    said, index = "", 0
+    async for moment in moments:
+        if isinstance(moment, Said):
+            if said:
+                yield PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=moment.text))
+            else:
+                yield PartStartEvent(index=index, part=TextPart(moment.text))
+            said += moment.text
+            continue
+        if said and isinstance(moment, Looking | Turn):
+            yield PartEndEvent(index=index, part=TextPart(said))
+            said, index = "", index + 1
+        for event in _told(moment, index):
+            yield event
+        index += isinstance(moment, Looking)
+
+
+def _told(moment: Looking | Looked | Turn, index: int) -> list[NativeEvent]:
+    match moment:
+        case Looking(call, tool, arguments):
+            part = ToolCallPart(tool, dict(arguments), call)
+            return [
+                PartStartEvent(index=index, part=part),
+                PartEndEvent(index=index, part=part),
+                FunctionToolCallEvent(part, args_valid=True),
+            ]
+        case Looked(call, tool, line):
+            return [FunctionToolResultEvent(ToolReturnPart(tool, line, call))]
+        case Turn():
+            return [TurnEvent(turn=moment.json())]
+
+
+class TurnStream(Response):
+    """A turn as it happens; hanging up ends its work."""
+
+    def __init__(self, moments: AsyncGenerator[Moment], first: Moment, stream: Stream) -> None:
+        """`first` was read already, so that what fails before it is an error of its own."""
+        super().__init__(media_type=stream.content_type)
+        del self.headers["content-length"]
+        headers: Mapping[str, str] = stream.response_headers or {}
+        self.headers.update({**_HEADERS, **headers})
+        self._moments, self._first, self._stream = moments, first, stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the turn is over or nobody reads."""
+        async with aclosing(self._moments):
+            await unless_gone(receive, self._send(send))
+
+    async def _send(self, send: Send) -> None:
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        )  # fmt: skip
+        events = self._stream.transform_stream(_native(self._all()))
+        async for frame in self._stream.encode_stream(events):
+            await send({"type": "http.response.body", "body": frame.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _all(self) -> AsyncIterator[Moment]:
+        yield self._first
+        async for moment in self._moments:
+            yield moment
