@@ -164,7 +164,7 @@ async def test_the_environment_alone_is_enough() -> None:
     """
     items = [
         {"title": "Plaud Note review", "content": "plaud.ai transcribes my calls"},
-        {"title": "Plaudits for the new opera", "description": "a night to remember"},
+        {"title": "My sourdough starter smells", "description": "rye flour, three days old"},
     ]
 
     result = await api.relevance_filter("plaud.ai", items, "reddit")
