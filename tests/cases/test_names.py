@@ -15,7 +15,6 @@ from tests.cases.conftest import World
         ("ai", "Training for my first marathon, and the rain again"),
         ("HP", "How do I get the shp file into the map"),
         ("oura", "Souvlaki and courage: a week in Athens"),
-        ("bolt", "Boltons of the north, an oral history"),
     ],
 )
 async def test_a_name_inside_a_word_is_no_mention(query: str, text: str) -> None:
