@@ -71,7 +71,7 @@ class Keys:
             if hmac.compare_digest(known, given):
                 found = tenant
         if found is None and (kept := await self._ring.key_of(given)) is not None:
-            found = Tenant(kept.id, "store")
+            found, self._required = Tenant(kept.id, "store"), True
         if found is None:
             raise AccessDenied("the API key is not valid; `listenpost keys list` shows which are")
         return found

@@ -14,7 +14,7 @@ from api.errors import NotFound, UsageError
 from api.faces.web import export
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
-from api.faces.web.events import GONE, MEDIA_TYPE, EventStream, replayed, unless_gone
+from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, EventStream, replayed, unless_gone
 from api.faces.web.schemas import (
     AnalysisRequest,
     DecisionName,
@@ -43,7 +43,7 @@ _BEGUN: dict[int | str, dict[str, Any]] = {
         "model": Report,
         "description": "The report; as an event stream its progress first.",
         "headers": _LOCATION,
-        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": _EVENTS}},
+        "content": {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _EVENTS}},
     },
     202: {
         "model": Pending,
@@ -210,7 +210,10 @@ async def read(
 
 
 @router.delete(
-    "/{analysis_id}", status_code=204, responses=documented(404, *_COMMON), summary="Delete one"
+    "/{analysis_id}",
+    status_code=204,
+    responses=documented(404, 422, *_COMMON),
+    summary="Delete one",
 )
 async def delete(analysis_id: str, tenant: Asker, house: Opened) -> None:
     """With every item that only it held; one that runs is cancelled first."""

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
-from api.faces.web.events import GONE, MEDIA_TYPE, unless_gone
+from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
 from api.services.keys import Tenant
 from api.services.turns import Moment, Turn
 from api.wiring.serving import House
@@ -115,7 +115,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ChatTurn,
         "description": "The turn; for front ends as events of their protocol.",
-        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": _STREAMS}},
+        "content": {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _STREAMS}},
     },
     **documented(401, 403, 404, 413, 422, 429, 500, 503),
 }

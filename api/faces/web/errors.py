@@ -97,7 +97,7 @@ def install(app: FastAPI) -> None:
 
     async def http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        status = error.status_code
+        status = 422 if error.status_code == 400 else error.status_code
         code = _CODES.get(status, "invalid_request" if status < 500 else "error")
         words = HTTPStatus(status).phrase.lower() if status in {404, 405} else str(error.detail)
         body = error_body(code, words, trace_id_of(request.scope))

@@ -22,6 +22,12 @@ KINDS = frozenset(
     f"source.{step}" for step in ("started", "fetched", "judged", "refetching", "kept")
 ) | {"graded", "writing"}
 """What is told on the way; `report` or `error` is the last event."""
+EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
+}
+"""One event, as OpenAPI describes it."""
 PING_SECONDS = 15.0
 GONE = 499
 """The status of an answer that nobody is there to read."""

@@ -10,7 +10,7 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.counting import counted
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.schemas import Fetched, FetchRequest, Sources, SourceState
+from api.faces.web.schemas import Fetched, FetchRequest, SourceName, Sources, SourceState
 
 router = APIRouter(prefix="/v1", tags=["sources"])
 _COMMON = (401, 403, 429, 500, 503)
@@ -23,7 +23,7 @@ _COMMON = (401, 403, 429, 500, 503)
     summary="Ask one source",
 )
 async def fetch(
-    request: Request, source: str, body: FetchRequest, tenant: Asker, house: Opened
+    request: Request, source: SourceName, body: FetchRequest, tenant: Asker, house: Opened
 ) -> Response:
     """Keep what is about the query; a source that cannot be asked is an `outcome`, not an error."""
     heard = await unless_gone(request.receive, house.fetch(tenant, source, body.ask(source)))

@@ -10,9 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from api.services.listening import MAX_LIMIT, Ask
 from api.settings import DepthName, Window
+from api.sources import SOURCES
 
 DecisionName = Literal["full_report", "short_report", "insufficient_data", "clarify", "unjudged"]
 Text = Annotated[str, Field(max_length=5_000)]
+SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(SOURCES)})]
 Query = Annotated[
     str, Field(max_length=5_000, description="A product or a question, as you would say it.")
 ]
@@ -36,7 +38,7 @@ class AnalysisRequest(_Asked):
     )
     query: Query
     depth: DepthName = "standard"
-    sources: Annotated[list[Text], Field(max_length=20, description="Empty: all.")] = []
+    sources: Annotated[list[SourceName], Field(max_length=20, description="Empty: all.")] = []
     since: Since = "all"
     about: About = ""
 
