@@ -5,6 +5,7 @@
     ├── ConfigurationError        a setting is unknown, malformed, missing  configuration
     ├── StoreUnavailable          the database cannot be used               store_unavailable
     ├── AccessDenied              no key, or one that is not valid          unauthorized
+    ├── Forbidden                 without keys, and not from this machine   forbidden
     ├── LimitReached              a key's requests, analyses or cost        limit_reached
     ├── NotFound                  nothing of that id is yours               not_found
     ├── Conflict                  it was used for, or became, another thing conflict
@@ -57,6 +58,12 @@ class AccessDenied(ListenpostError):
     """No API key, or one that is not valid."""
 
     code, status = "unauthorized", 401
+
+
+class Forbidden(ListenpostError):
+    """Without API keys only this machine may call, by a name that is its own."""
+
+    code, status = "forbidden", 403
 
 
 class LimitReached(ListenpostError):

@@ -10,8 +10,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
-from api.errors import AccessDenied
-from api.faces.web.errors import Forbidden
+from api.errors import AccessDenied, Forbidden
 from api.services.keys import Tenant
 from api.wiring.serving import House
 

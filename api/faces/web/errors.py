@@ -39,12 +39,6 @@ _EXAMPLES = {
 }
 
 
-class Forbidden(ListenpostError):
-    """Without API keys only this machine may call, by a name that is its own."""
-
-    code, status = "forbidden", 403
-
-
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route, with examples."""
     return {status: _documented(status) for status in statuses}

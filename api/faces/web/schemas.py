@@ -70,7 +70,7 @@ class RelevanceRequest(_Asked):
                 {
                     "query": "ember mug",
                     "source": "reddit",
-                    "items": [{"title": "My Ember mug died"}, {"title": "Embers of the fire"}],
+                    "items": [{"title": "My Ember mug died"}, {"title": "Bread for beginners"}],
                 }
             ]
         }

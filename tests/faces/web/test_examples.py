@@ -1,0 +1,81 @@
+"""The examples of `docs/http.md`, run as they stand there against a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faces.web.process import ROOT, Process, serving
+
+PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
+KEY = "a-key-of-a-test"
+
+
+def blocks(language: str) -> list[str]:
+    """The page's code in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A server with a key, on sample data."""
+    folder: Path = tmp_path_factory.mktemp("served")
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'listenpost.db'}",
+        "LISTENPOST_MODE": "sandbox",
+        "LISTENPOST_API_KEYS": KEY,
+    }
+    with serving(folder, variables) as running:
+        yield running
+
+
+def ran(words: list[str], server: Process) -> str:
+    """What a program printed that was given the server's address and key."""
+    env = {**os.environ, "URL": server.url, "KEY": KEY}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_curl(server: Process) -> None:
+    """A report, a stream that ends in one, and judged items."""
+    calls = [block for block in blocks("bash") if block.startswith("curl")]
+    report, stream, judged = (ran(["sh", "-c", call], server) for call in calls)
+
+    assert json.loads(report)["decision"] == "full_report"
+    assert stream.startswith("event: source.started")
+    assert "\nevent: report\n" in stream
+    assert json.loads(judged)["relevant"] == [{"title": "My Ember mug died"}]
+
+
+def test_python(server: Process) -> None:
+    """Begun, followed and read to its end."""
+    (code,) = blocks("python")
+    printed = ran([sys.executable, "-c", code.replace("time.sleep(1)", "time.sleep(0.1)")], server)
+
+    assert printed.startswith("full_report ")
+    assert "\n- " in printed
+
+
+def test_the_routes_of_the_page_are_those_of_the_server(server: Process) -> None:
+    """Each one in the table, and none that is not there."""
+    paths = json.loads(ran([sys.executable, "-c", _GET], server))["paths"]
+    served = {
+        f"{method.upper()} {path.replace('analysis_id', 'id')}"
+        for path, methods in paths.items()
+        for method in methods
+        if path.startswith("/v1/")
+    }
+
+    assert set(re.findall(r"^\| `([A-Z]+ /v1/[^`]*)`", PAGE, re.M)) == served
+
+
+_GET = "import os, httpx; print(httpx.get(os.environ['URL'] + '/openapi.json').text)"

@@ -1,0 +1,235 @@
+"""`listenpost serve` as a process: streams, hanging up, being killed, and where it listens."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.faces.web.conftest import QUESTION
+from tests.faces.web.process import command, serving
+
+STREAM = {"Accept": "text/event-stream"}
+ASYNC = {"Prefer": "respond-async"}
+
+
+@pytest.fixture
+def variables(sandbox: Sandbox, tmp_path: Path) -> dict[str, str]:
+    """One database, and the sandbox of the test for everything upstream."""
+    return {"LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'listenpost.db'}"}
+
+
+@pytest.fixture
+def url(variables: Mapping[str, str], tmp_path: Path) -> Iterator[str]:
+    """A server without keys."""
+    with serving(tmp_path, variables) as server:
+        yield server.url
+
+
+def until_done(client: httpx.Client, address: str) -> dict[str, Any]:
+    """An analysis that runs no more."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        shown: dict[str, Any] = client.get(address).json()
+        if shown["state"] != "running":
+            return shown
+    raise AssertionError(f"{address} still runs")
+
+
+def asked(sandbox: Sandbox, count: int) -> None:
+    """Wait until the sandbox has served so many requests."""
+    deadline = time.monotonic() + 30
+    while len(sandbox.log) < count:
+        assert time.monotonic() < deadline, sandbox.log
+
+
+def test_events_arrive_while_the_work_goes_on(url: str, sandbox: Sandbox) -> None:
+    """The first one long before the last: nothing is held back."""
+    sandbox.latency("openai=300ms")
+    kinds, times = list[str](), list[float]()
+    with httpx.stream(
+        "POST", f"{url}/v1/analyses", json=QUESTION, headers=STREAM, timeout=60
+    ) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("event: "):
+                kinds.append(line.removeprefix("event: "))
+                times.append(time.monotonic())
+
+    assert (kinds[0], kinds[-1]) == ("source.started", "report")
+    assert times[-1] - times[0] > 0.5
+
+
+@pytest.mark.parametrize("headers", [STREAM, {}])
+def test_who_hangs_up_stops_the_work(url: str, sandbox: Sandbox, headers: dict[str, str]) -> None:
+    """After the first event no further request reaches the sandbox, and the analysis is failed."""
+    sandbox.latency("reddit=300ms", "youtube=300ms", "amazon=300ms", "openai=300ms")
+    body, content = json.dumps(QUESTION), {"Content-Type": "application/json"}
+    with httpx.Client(base_url=url, timeout=60) as client:
+        client.get("/v1/sources")
+        if headers:
+            with client.stream(
+                "POST", "/v1/analyses", content=body, headers={**headers, **content}
+            ) as answer:
+                assert next(answer.iter_lines()) == "event: source.started"
+        else:
+            with pytest.raises(httpx.ReadTimeout):
+                client.post("/v1/analyses", content=body, headers=content, timeout=0.2)
+        hung_up = time.monotonic()
+        (kept,) = client.get("/v1/analyses").json()["analyses"]
+        shown = until_done(client, f"/v1/analyses/{kept['id']}")
+        while time.monotonic() - hung_up < 1.5:
+            client.get("/healthz")
+
+    assert (shown["state"], shown["reason"]) == ("failed", "cancelled")
+    late = [entry for entry in sandbox.log if entry.started > hung_up + 0.1]
+    assert late == []
+    assert {entry.upstream for entry in sandbox.log} <= {"reddit", "youtube", "amazon"}
+
+
+def test_who_hangs_up_on_a_fetch_stops_it_too(url: str, sandbox: Sandbox) -> None:
+    """The judge is not asked any more."""
+    sandbox.latency("youtube=500ms")
+    with httpx.Client(base_url=url, timeout=60) as client:
+        client.get("/v1/sources")
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/v1/fetch/youtube", json=QUESTION, timeout=0.3)
+        hung_up = time.monotonic()
+        while time.monotonic() - hung_up < 1.5:
+            client.get("/healthz")
+
+    assert sandbox.requests("openai") == ()
+
+
+def test_killed_in_the_middle(
+    variables: Mapping[str, str], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """After a restart nothing is half-written, the limits are right, and what ran says why not."""
+    keyed = {**variables, "LISTENPOST_API_KEYS": "ann", "LISTENPOST_LIMIT_ANALYSES_PER_DAY": "3"}
+    bearer = {"Authorization": "Bearer ann"}
+    with (
+        serving(tmp_path, keyed) as server,
+        httpx.Client(base_url=server.url, headers=bearer) as client,
+    ):
+        done = client.post("/v1/analyses", json=QUESTION, timeout=60).json()
+        sandbox.forget()
+        sandbox.latency("openai=5s")
+        other = {**QUESTION, "query": "ember mug"}
+        running = [
+            client.post("/v1/analyses", json=question, headers=ASYNC).json()["id"]
+            for question in (other, {**other, "query": "monday"})
+        ]
+        asked(sandbox, 6)
+        server.kill()
+    sandbox.heal()
+
+    with (
+        serving(tmp_path, keyed) as server,
+        httpx.Client(base_url=server.url, headers=bearer) as client,
+    ):
+        listed = client.get("/v1/analyses").json()["analyses"]
+        failed = [client.get(f"/v1/analyses/{one}").json() for one in running]
+        again = client.get(f"/v1/analyses/{done['id']}").json()
+        refused = client.post("/v1/analyses", json=QUESTION, timeout=60)
+
+    assert {one["id"]: one["state"] for one in listed} == {
+        done["id"]: "done", **dict.fromkeys(running, "failed")
+    }  # fmt: skip
+    assert {one["reason"] for one in failed} == {"the process that ran it stopped"}
+    assert again["items"] == done["items"]
+    assert refused.status_code == 429
+    with closing(sqlite3.connect(tmp_path / "listenpost.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        held = "SELECT count(*) FROM verdicts WHERE analysis_id IN (?, ?)"
+        assert database.execute(held, running).fetchone() == (0,)
+        (units,) = database.execute(
+            "SELECT units FROM ledger WHERE scope LIKE 'key:%:analyses'"
+        ).fetchone()
+    assert units == 3
+
+
+def test_a_polite_stop_ends_what_runs(
+    variables: Mapping[str, str], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """SIGTERM: an analysis on its own is marked failed before the process leaves."""
+    sandbox.latency("openai=20s")
+    with serving(tmp_path, variables) as server:
+        began = httpx.post(
+            f"{server.url}/v1/analyses", json=QUESTION, headers=ASYNC, timeout=30
+        ).json()
+        asked(sandbox, 3)
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(20)
+    with serving(tmp_path, variables) as server:
+        shown = httpx.get(f"{server.url}/v1/analyses/{began['id']}").json()
+
+    assert (shown["state"], shown["reason"]) == ("failed", "cancelled")
+
+
+def test_ctrl_c_is_no_crash(variables: Mapping[str, str], tmp_path: Path) -> None:
+    """Exit code 130, and nothing more is said."""
+    with serving(tmp_path, variables) as server:
+        httpx.get(f"{server.url}/healthz")
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(20) == 130
+
+    assert len(server.said) == 1
+
+
+def test_it_says_where_it_listens_and_to_whom(variables: Mapping[str, str], tmp_path: Path) -> None:
+    """Without keys: this machine only; with one: whoever has it."""
+    with serving(tmp_path, variables) as server:
+        assert "only this machine may call" in server.said[0]
+        assert server.url.startswith("http://127.0.0.1:")
+        assert (
+            httpx.get(f"{server.url}/v1/analyses", headers={"Host": "a.example"}).status_code == 403
+        )
+    with serving(
+        tmp_path, {**variables, "LISTENPOST_API_KEYS": "k"}, "--host", "0.0.0.0"
+    ) as server:
+        port = server.url.rpartition(":")[2]
+        assert "with an API key" in server.said[0]
+        assert httpx.get(f"http://127.0.0.1:{port}/v1/analyses").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--host", "0.0.0.0"), "without API keys only this machine is served"),
+        (("--host", "192.0.2.7"), "without API keys only this machine is served"),
+        (("--port", "{taken}"), "cannot be listened on"),
+    ],
+)
+def test_where_it_cannot_listen(
+    variables: Mapping[str, str],
+    tmp_path: Path,
+    shared_sandbox: Sandbox,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    """Exit code 2 and a remedy."""
+    taken = shared_sandbox.url.rpartition(":")[2]
+    ended = command(
+        "serve", *(word.format(taken=taken) for word in words), folder=tmp_path, variables=variables
+    )
+
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_a_database_that_cannot_be_used(tmp_path: Path) -> None:
+    """Exit code 2, named."""
+    broken = {"LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'no' / 'such' / 'listenpost.db'}"}
+    ended = command("serve", folder=tmp_path, variables=broken)
+
+    assert ended.returncode == 2
+    assert "LISTENPOST_DATABASE_URL" in ended.stderr
+    assert "Traceback" not in ended.stderr
