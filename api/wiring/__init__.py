@@ -20,6 +20,7 @@ from api.services.pipeline import Steps
 from api.services.ports import SilentObserver, Source
 from api.services.run import Run
 from api.services.schemas import Item
+from api.services.storage import SourceMemory
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import SOURCES
 from api.wiring.models import Crew, model_client
@@ -111,17 +112,19 @@ def build(
     items: Sequence[Item] | None = None,
     *,
     beside: ModelClient | None = None,
+    memory: SourceMemory | None = None,
 ) -> Built:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
     With `items` they are the only source, and unless the mode says `sandbox` the person's own model
     answers: their items are no sample data. Model calls share the limit of the client `beside`.
+    `memory` is what real sources remember between runs; the sandbox starts afresh each time.
     """
     mode = mode_of(settings)
     if items is not None and settings.general.mode == "auto":
         mode = "live"
     if mode == "live":
-        return _assemble(settings, mode, items, None, beside)
+        return _assemble(settings, mode, items, None, beside, memory)
     from api.sandbox.server import Sandbox
 
     return _assemble(settings, mode, items, Sandbox.start(), beside)
@@ -133,6 +136,7 @@ def _assemble(
     items: Sequence[Item] | None,
     sandbox: Sandbox | None,
     beside: ModelClient | None,
+    memory: SourceMemory | None = None,
 ) -> Built:
     sources, models, tracing_settings = settings.sources, settings.models, settings.tracing
     if sandbox is not None:
@@ -142,7 +146,7 @@ def _assemble(
     local = sandbox is None and settings.general.judge != "openai"
     gate = crew.gate(alone=local and crew.client is None, checked=sandbox is None)
     kit = Kit(
-        sources=_sources(sources, items, tracing),
+        sources=_sources(sources, items, tracing, memory),
         gate=gate,
         grader=crew.grader(),
         steps=Steps(crew.rewriter(), settings.ranking, settings.retrieval),
@@ -214,7 +218,10 @@ def _tracing(settings: Settings, tracing: TracingSettings) -> Tracing | None:
 
 
 def _sources(
-    settings: SourceSettings, items: Sequence[Item] | None, tracing: Tracing | None
+    settings: SourceSettings,
+    items: Sequence[Item] | None,
+    tracing: Tracing | None,
+    memory: SourceMemory | None,
 ) -> dict[str, Source | SourceError]:
     if items is not None:
         from api.sources.items import NAME, ItemsSource
@@ -223,7 +230,7 @@ def _sources(
     built: dict[str, Source | SourceError] = {}
     for name, factory in SOURCES.items():
         try:
-            source = factory(settings)
+            source = factory(settings, memory)
         except SourceError as error:
             built[name] = error
         else:

@@ -16,7 +16,7 @@ from api.services.limits import Limits
 from api.services.listening import Ask, Heard, Kit
 from api.services.ports import Listener, silent
 from api.services.schemas import Item, Question, Sifted
-from api.services.storage import Store
+from api.services.storage import SourceMemory, Store
 from api.settings import Settings
 from api.sources import SOURCES
 from api.store import open_store
@@ -128,7 +128,7 @@ class House:
 
     async def _load(self, modules: list[str]) -> Product:
         await asyncio.to_thread(_import, modules)
-        built = build(self._settings)
+        built = build(self._settings, memory=SourceMemory(self.store, self.store))
         return Product(built, build_gate(self._settings, beside=built.client))
 
 
