@@ -198,6 +198,18 @@ async def test_what_is_off_says_how_to_enable_it(
     assert "`AMAZON_PROVIDER`" in report["sources"]["amazon"]["reason"]
 
 
+async def test_without_any_key_there_is_sample_data() -> None:
+    """B51: an empty environment starts, answers from the bundled data and says so."""
+    built = wiring.build(wiring.load_settings())
+
+    heard = await listening.fetch(built.kit, "reddit", Ask("plaud.ai", "quick"))
+    await built.aclose()
+
+    assert outcome(heard) == "ok"
+    assert heard.data["sample"] is True
+    assert "made-up sample data" in heard.text
+
+
 async def test_a_captcha_is_no_product(world: World) -> None:
     """B52: a 200 with a puzzle is blocked, holds no item, and is not remembered."""
     world.amazon.fault = on("/s", Reply(200, CAPTCHA), times=1)
