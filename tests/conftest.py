@@ -87,9 +87,12 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database that does not exist yet, of each kind."""
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database, of each kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'listenpost.db'}"
+        yield f"sqlite:///{tmp_path / 'listenpost.db'}"
+        return
     server: Postgres = request.getfixturevalue("postgres")
-    return server.create()
+    url = server.create()
+    yield url
+    server.clear(url)

@@ -20,6 +20,7 @@ from api.store.contents import chunks, clear, read, write
 from api.store.database import Database
 from api.store.forgetting import forgotten, mentioned, without
 from api.store.migrate_reports import TODAY, Upgrades
+from api.store.owners import BEAT
 from api.store.part import unbroken
 from api.store.reports import Divided, divided, summary, united
 from api.store.running import RunningPart
@@ -44,9 +45,9 @@ _LISTED = (
 class AnalysesPart(RunningPart):
     """See `Analyses` for the contract."""
 
-    def __init__(self, database: Database, upgrades: Upgrades = TODAY) -> None:
-        """`upgrades` make reports of older versions readable."""
-        super().__init__(database)
+    def __init__(self, database: Database, upgrades: Upgrades = TODAY, beat: float = BEAT) -> None:
+        """`upgrades` make reports of older versions readable; `beat` is the heart's, in seconds."""
+        super().__init__(database, beat)
         self._upgrades = upgrades
 
     @unbroken

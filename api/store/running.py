@@ -25,9 +25,10 @@ IDEMPOTENCY_DAYS = timedelta(days=7)
 class RunningPart(Part):
     """Begin, fail and sweep; see `Analyses` for the contract."""
 
-    def __init__(self, database: Database) -> None:
-        """No heart beats before the first analysis begins."""
+    def __init__(self, database: Database, beat: float = BEAT) -> None:
+        """No heart beats before the first analysis begins; `beat` is in seconds."""
         super().__init__(database)
+        self._pause = beat
         self._owner = this_process()
         self._heart: asyncio.Task[None] | None = None
 
@@ -96,7 +97,7 @@ class RunningPart(Part):
 
     async def _beating(self) -> None:
         while True:
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(self._pause)
             with suppress(StoreUnavailable):  # the next beat tries again
                 await self._renew()
 

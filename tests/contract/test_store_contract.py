@@ -129,7 +129,7 @@ async def test_report_may_be_finished_again(store: Store, database_url: str) -> 
     assert await counted(database_url, "analyses", "items") == [1, 1]
 
 
-async def test_tenants_do_not_see_each_other(store: Store) -> None:
+async def test_tenants_do_not_see_each_other(store: Store, database_url: str) -> None:
     """The same id is two analyses, and neither is read, listed or deleted by the other."""
     mine, yours = report("r1", item("reddit:t3_1")), report("r1", item("reddit:t3_1", body="x"))
     await store.finish("a", mine)
@@ -141,6 +141,7 @@ async def test_tenants_do_not_see_each_other(store: Store) -> None:
     assert not await store.delete("a", "r2")
     assert await store.delete("a", "r1")
     assert await loaded(store, "b", "r1") == yours
+    assert await counted(database_url, "items") == [1], "mine went although yours has its key"
 
 
 async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
