@@ -12,6 +12,7 @@ from typing import Any
 from api.sandbox.lexicon import lexicon, sentences
 from api.sandbox.quoted import Prompt, Quoted
 from api.sandbox.world import Probabilities
+from api.sandbox.passing import in_passing
 from api.sandbox.writer import QUESTION_WORDS, listed, name_of, report
 
 KINDS: Mapping[str, str] = {
@@ -22,7 +23,11 @@ KINDS: Mapping[str, str] = {
     "findings": "agent",
 }
 """Field of the answer -> name of the endpoint."""
-_THRESHOLD, _SURE, _VERY_SURE = 0.5, 0.6, 0.75
+_THRESHOLD = 0.5
+_PARTLY, _SURE, _VERY_SURE = 0.58, 0.66, 0.75
+"""Probabilities for the scores 3, 4 and 5: who reads the whole text asks for more than the gate."""
+_PASSING = 0.3
+"""The most that a name dropped in passing is worth."""
 _MOST_WORDS, _MOST_TITLES = 235, 4
 
 
@@ -47,8 +52,13 @@ def answer(field: str, prompt: Prompt, judge: Probabilities) -> dict[str, Any]:
 
 
 def _judged(prompt: Prompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
-    texts = [item.text for item in items]
-    return list(judge(prompt.question, prompt.about, texts, prompt.source)) if texts else []
+    """Chances by the judge, lower where a text only drops the name."""
+    texts, name = [item.text for item in items], name_of(prompt.question)
+    chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
+    return [
+        min(chance, _PASSING) if name and in_passing(name, item.parts) else chance
+        for item, chance in zip(items, chances, strict=True)
+    ]
 
 
 def _grades(prompt: Prompt, judge: Probabilities) -> list[dict[str, Any]]:
@@ -63,8 +73,8 @@ def _grade(item: Quoted, comments: Sequence[str], chance: float) -> dict[str, An
     words, texts = lexicon(), [*item.parts, *comments]
     aspects = [aspect.noun.removeprefix("the ") for aspect in words.about(" ".join(texts))][:5]
     feeling = words.polarity(" ".join(texts))
-    if chance < _THRESHOLD:
-        score = 1 if chance < _THRESHOLD / 2 else 2
+    if chance < _PARTLY:
+        score = 1 if chance < _PARTLY / 2 else 2
     else:
         score = (
             3

@@ -16,6 +16,8 @@ from api.sandbox.world import Probabilities
 
 _MOST, _LEAST, _CITES, _QUOTES = 6, 3, 4, 4
 _ON_TOPIC, _ASKED_FOR = 0.35, 2.0
+_FEW = 4
+"""Exhibits below which the summary is one sentence."""
 QUESTION_WORDS = frozenset(
     "a about and any are best but can could do does for from good has have how i in is it its me "
     "my of on or people review reviews say saying should tell that the their them there they thing "
@@ -84,9 +86,12 @@ def report(prompt: Prompt, judge: Probabilities) -> dict[str, Any]:
     findings = [_finding(group, name) for group in groups]
     findings = _with_difference(findings, groups, name)
     findings += _rest(prompt, findings, weights, name)
+    summary = _summary(groups, name)
+    if len(prompt.exhibits) < _FEW:
+        summary = sentences(summary)[0] if summary else summary
     return {
         "topic": f"What people say about {name}",
-        "summary": _summary(groups, name),
+        "summary": summary,
         "findings": findings[:_MOST],
         "quotes": _quotes(groups),
         "suggestions": [g.aspect.question.format(name=name) for g in _distinct(groups)][:3]

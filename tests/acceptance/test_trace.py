@@ -1,0 +1,89 @@
+"""One trace per run, as a loopback Langfuse received it from the command line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.acceptance.conftest import Ended, listenpost
+from tests.tracing.collector import Collector, collecting, settings_for
+
+GATE_PATHS = {
+    f"analyze > gather.{name} > {span}"
+    for name in ("reddit", "youtube", "amazon")
+    for span in (f"fetch.{name}", "relevance_filter", f"comments.{name}")
+}
+
+
+@pytest.fixture
+def langfuse() -> Iterator[Collector]:
+    """A Langfuse that behaves until told otherwise."""
+    with collecting() as collector:
+        yield collector
+
+
+def _run(sandbox: Sandbox, langfuse: Collector) -> Ended:
+    keys = settings_for(langfuse.url)
+    assert keys.langfuse_public_key
+    assert keys.langfuse_secret_key
+    env = {
+        **sandbox.environment,
+        "LANGFUSE_BASE_URL": langfuse.url,
+        "LANGFUSE_PUBLIC_KEY": keys.langfuse_public_key,
+        "LANGFUSE_SECRET_KEY": keys.langfuse_secret_key.get_secret_value(),
+        "LISTENPOST_USER_ID": "u-1",
+        "LISTENPOST_SESSION_ID": "s-1",
+    }
+    return listenpost("analyze", "plaud.ai", "--format", "json", env=env)
+
+
+def test_one_analysis_is_one_trace(sandbox: Sandbox, langfuse: Collector) -> None:
+    """The tree of the design, with model, tokens and cost on each filter generation."""
+    report = _run(sandbox, langfuse).json
+
+    paths = {langfuse.path(span) for span in langfuse.spans}
+    assert {span.trace for span in langfuse.spans} == {report["trace_id"]}
+    assert paths >= GATE_PATHS
+    assert any("chat" in path and path.startswith("analyze > ") for path in paths)
+    for span in langfuse.named("relevance_filter"):
+        usage, cost = span.told("usage_details"), span.told("cost_details")
+        assert span.told("model.name") == "gpt-4o-mini"
+        assert usage["input"] > 0
+        assert cost["total"] > 0
+    assert {span.attributes.get("user.id") for span in langfuse.spans} == {"u-1"}
+    assert {span.attributes.get("session.id") for span in langfuse.spans} == {"s-1"}
+    scores = langfuse.scored()
+    assert scores["decision"] == ("CATEGORICAL", report["decision"])
+    assert scores["items_kept"] == ("NUMERIC", len(report["items"]))
+    assert scores["upstream_calls"] == ("NUMERIC", report["cost"]["upstream_calls"])
+
+
+def test_a_dead_collector_delays_the_exit_by_three_seconds_at_most(
+    sandbox: Sandbox, langfuse: Collector
+) -> None:
+    """A collector that never answers: a whole report, and three seconds from its last request."""
+    langfuse.delay = 3600.0
+    ended = _run(sandbox, langfuse)
+    left = time.monotonic()
+
+    assert ended.code == 0
+    assert ended.json["findings"]
+    assert left - max(entry.ended for entry in sandbox.log) < 3.0
+
+
+def test_no_langfuse_request_lies_on_the_path_of_a_run(
+    sandbox: Sandbox, langfuse: Collector
+) -> None:
+    """While a slow Langfuse request is pending the run goes on, or is already over."""
+    langfuse.delay = 1.0
+    _run(sandbox, langfuse)
+
+    starts = [entry.started for entry in sandbox.log]
+    last = max(entry.ended for entry in sandbox.log)
+    assert langfuse.arrivals
+    for came in langfuse.arrivals:
+        answered = came + langfuse.delay
+        assert came > last or any(came < start < answered for start in starts)
