@@ -1,7 +1,7 @@
 """Ratios and counts of whole analyses, against the sandbox in another process.
 
-Times are medians over runs in one process; what is quoted is their ratio to the critical path that the
-fixed latencies imply. Counts come from the answers and the sandbox's own request log.
+Times are medians over runs in one process; what is quoted is their ratio to the critical path that
+the fixed latencies imply. Counts come from the answers and the sandbox's own request log.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
-
-from naive import Naive, Spent
+from urllib.request import urlopen
 
 from api import wiring
 from api.services import listening
 from api.services.listening import Ask
 from api.services.schemas import Item, Question
+from naive import Naive, Spent
 
 LATENCY = {
     "reddit.token": 0, "reddit.search": 300, "reddit.comments": 150,
@@ -87,7 +88,9 @@ async def analyses(runs: int, query: str) -> None:
         answers = [await work() for _ in range(runs)]
         median = statistics.median(answer["_took"] for answer in answers)
         print(f"analysis {title}: {median / critical:.3f} of its critical path")
-        print(f"  path: {' + '.join(path)} = {critical * 1000:.0f} ms; median {median * 1000:.0f} ms")
+        print(
+            f"  path: {' + '.join(path)} = {critical * 1000:.0f} ms; median {median * 1000:.0f} ms"
+        )
     spent = await Naive(os.environ).run(query)
     compare(answers[-1], spent)
 
@@ -102,7 +105,9 @@ def compare(answer: dict[str, Any], naive: dict[str, Spent]) -> None:
             f"{one['upstream_calls']:>14} ({plain.calls})"
         )
     cost = answer["cost"]
-    print(f"per analysis: {cost['tokens']} tokens, {cost['usd']} USD, {cost['upstream_calls']} calls")
+    print(
+        f"per analysis: {cost['tokens']} tokens, {cost['usd']} USD, {cost['upstream_calls']} calls"
+    )
 
 
 async def filter_call() -> None:
@@ -143,6 +148,29 @@ async def grading(runs: int) -> None:
     await built.aclose()
 
 
+def readiness(runs: int) -> None:
+    """From the start of `serve` to its first answer, against the time of `import fastapi`."""
+    imported = [sys.executable, "-c", "import fastapi"]
+    served = [str(Path(sys.executable).with_name("listenpost")), "serve", "--port", "0"]
+    ratios, times = [], []
+    with TemporaryDirectory() as folder:
+        env = {**os.environ, "LISTENPOST_DATABASE_URL": f"sqlite:///{folder}/listenpost.db"}
+        for _ in range(runs + 1):
+            began = time.perf_counter()
+            subprocess.run(imported, check=True)
+            plain, began = time.perf_counter() - began, time.perf_counter()
+            with subprocess.Popen(served, stderr=subprocess.PIPE, text=True, env=env) as process:
+                assert process.stderr is not None
+                url = process.stderr.readline().split()[2]
+                with urlopen(f"{url}/readyz") as answer:
+                    assert answer.status == 200
+                times.append(time.perf_counter() - began)
+                process.terminate()
+            ratios.append(times[-1] / plain)
+    ratio, median = statistics.median(ratios[1:]), statistics.median(times[1:])
+    print(f"serve ready / import fastapi = {ratio:.2f} (goal 3); median {median * 1000:.0f} ms")
+
+
 def main() -> None:
     """Run everything once and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -154,6 +182,7 @@ def main() -> None:
         asyncio.run(analyses(wanted.runs, wanted.query))
         asyncio.run(filter_call())
         asyncio.run(grading(3))
+    readiness(5)
 
 
 if __name__ == "__main__":

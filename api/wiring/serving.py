@@ -86,7 +86,10 @@ class House:
 
         Raises:
             StoreUnavailable: it cannot be used.
+            ConfigurationError: the product could not be built.
         """
+        if self._loading is not None and self._loading.done():
+            self._loading.result()
         await self.store.spent("ping", datetime.now(UTC).date())
 
     async def fetch(
@@ -112,7 +115,9 @@ class House:
         await self.runner.aclose()
         if self._loading is not None:
             loading, self._loading = self._loading, None
-            await (await loading).aclose()
+            await asyncio.wait([loading])
+            if loading.exception() is None:
+                await loading.result().aclose()
         await self.store.aclose()
 
     async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> dict[str, Any]:

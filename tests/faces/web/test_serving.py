@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -16,7 +18,7 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from tests.faces.web.conftest import QUESTION
-from tests.faces.web.process import command, serving
+from tests.faces.web.process import command, environment, serving
 
 STREAM = {"Accept": "text/event-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -154,6 +156,18 @@ def test_killed_in_the_middle(
             "SELECT units FROM ledger WHERE scope LIKE 'key:%:analyses'"
         ).fetchone()
     assert units == 3
+
+
+def test_getting_ready_loads_no_client_library(tmp_path: Path) -> None:
+    """They load in the background, once it listens: that is what makes the start quick."""
+    heavy = "googleapiclient langfuse mcp openai praw prometheus_client pydantic_ai wordllama"
+    code = "import sys, api.faces.cli.serve; print(*{*sys.argv[1:]} & {*sys.modules})"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "fastapi", *heavy.split()],
+        env=environment({}), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert ended.stdout.split() == ["fastapi"]
 
 
 def test_a_polite_stop_ends_what_runs(
