@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -123,7 +123,10 @@ class Desk:
         """A route whose requests are logged; `keep` keeps their bodies in the log."""
 
         async def serve(request: Request) -> Response:
-            body = await request.body()
+            try:
+                body = await request.body()
+            except ClientDisconnect:  # whoever asked was interrupted: nobody reads an answer
+                return PlainTextResponse("", 499)
             data = decoded(body) if keep else None
             name = endpoint if isinstance(endpoint, str) else endpoint(data)
             entry = self.world.journal.start(

@@ -1,0 +1,250 @@
+"""`listenpost chat` as a process: questions, a pipe, and a person at a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from api.sandbox.server import Sandbox
+
+ASKED = "What do people say about plaud.ai?"
+UPSTREAMS = ("reddit", "youtube", "amazon")
+SESSION = re.compile(r"session (\w+): `listenpost chat --session \1` goes on")
+COMMAND = [sys.executable, "-c", "from api.faces.cli.main import run; run()", "chat"]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    """One sandbox for all."""
+    with Sandbox.start() as started:
+        yield started
+
+
+@pytest.fixture
+def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
+    """Healthy, with an empty log."""
+    shared.forget()
+    yield shared
+    shared.heal()
+
+
+@pytest.fixture
+def environment(sandbox: Sandbox, tmp_path: Path, root: Path) -> dict[str, str]:
+    """Points a process at the sandbox, without Langfuse, and at a database of its own."""
+    pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
+    ours = {
+        "LISTENPOST_MODE": "live",
+        "LISTENPOST_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/chat.db",
+        "PYTHONPATH": str(root),
+        "TERM": "xterm-256color",
+        "COLUMNS": "100",
+    }
+    return {**os.environ, **pointed, **ours}
+
+
+def talk(
+    environment: dict[str, str], *words: str, lines: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [*COMMAND, *words], input=lines, capture_output=True, text=True, timeout=60,
+        env=environment, check=False,
+    )  # fmt: skip
+
+
+def fetched(sandbox: Sandbox) -> int:
+    """Requests that the sources were sent."""
+    return sum(len(sandbox.requests(name)) for name in UPSTREAMS)
+
+
+def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """A question, a follow-up that looks further, and one that makes no new fetch."""
+    first = talk(environment, ASKED)
+    session = SESSION.search(first.stderr)
+    assert session is not None, first.stderr
+    after_first = fetched(sandbox)
+    second = talk(environment, "and its Zigbee?", "--session", session[1])
+    after_second = fetched(sandbox)
+    third = talk(environment, "and the battery?", "--session", session[1])
+
+    assert [one.returncode for one in (first, second, third)] == [0, 3, 0], third.stderr
+    assert 0 < after_first < after_second == fetched(sandbox)
+    assert "fetch_reddit: plaud.ai …" in first.stderr
+    assert "I couldn't find relevant posts about " in second.stdout
+    assert "battery" in third.stdout
+    cited = set(re.findall(r"^\[(E\d+)\] \S", third.stdout, re.MULTILINE))
+    assert cited
+    assert cited == set(re.findall(r"E\d+", third.stdout))
+    assert third.stdout.count("     https://") == len(cited)
+
+
+def test_a_pipe_asks_a_question_a_line(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """In one session; blank lines are none; the last answer's code counts."""
+    done = talk(environment, lines=f"{ASKED}\n\nand the battery?\nhello\n")
+
+    assert done.returncode == 3
+    assert len(sandbox.requests("reddit", "search")) <= 2
+    assert done.stdout.count("\n\n[E") == 2
+    assert done.stdout.rstrip().endswith("for example `standing desk wobble` or `plaud.ai`.")
+    assert "\x1b" not in done.stdout
+
+
+def test_small_talk_asks_nobody(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """Guidance on stdout and code 3."""
+    done = talk(environment, "hey this is a test message")
+
+    assert done.returncode == 3
+    assert "for example" in done.stdout
+    assert sandbox.log == ()
+
+
+def test_no_source_that_answers_is_code_4(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """And the reasons are told."""
+    sandbox.fault("reddit=500", "youtube=quota", "amazon=captcha")
+
+    done = talk(environment, "plaud.ai")
+
+    assert done.returncode == 4
+    assert "could not be asked" in done.stdout
+
+
+def test_an_unknown_session_is_a_mistake(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """Code 2, one line, nothing asked."""
+    done = talk(environment, "plaud.ai", "--session", "nope")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no chat session `nope`" in done.stderr
+    assert sandbox.log == ()
+
+
+def test_without_a_database_it_talks_all_the_same(environment: dict[str, str]) -> None:
+    """With a warning; going on with a session is then impossible."""
+    broken = environment | {"LISTENPOST_DATABASE_URL": "postgresql+asyncpg://127.0.0.1:9/none"}
+
+    done = talk(broken, "hello")
+    again = talk(broken, "hello", "--session", "s1")
+
+    assert done.returncode == 3
+    assert "warning: the session is not kept" in done.stderr
+    assert again.returncode == 2
+
+
+def test_an_empty_pipe_is_no_question(environment: dict[str, str]) -> None:
+    """Code 0, nothing said."""
+    done = talk(environment, lines="\n")
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@dataclass
+class Terminal:
+    """The command with a person before it."""
+
+    environment: dict[str, str]
+    seen: str = ""
+    _pid: int = 0
+    _master: int = 0
+    _unread: str = ""
+
+    def __enter__(self) -> Terminal:
+        self._pid, self._master = pty.fork()
+        if self._pid == 0:
+            os.execve(COMMAND[0], COMMAND, self.environment)
+        return self
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._master, keys.encode())
+
+    def until(self, words: str, seconds: float = 40) -> str:
+        """What the screen shows from the last wait on, up to these words."""
+        end = time.monotonic() + seconds
+        while words not in self._unread:
+            assert time.monotonic() < end, (words, self.seen[-2000:])
+            assert self._read(), (words, self.seen[-2000:])
+        came, _, self._unread = self._unread.partition(words)
+        return came
+
+    def _read(self) -> bool:
+        """Take what there is; False when the command has ended."""
+        ready, _, _ = select.select([self._master], [], [], 0.2)
+        try:
+            came = os.read(self._master, 65536).decode("utf-8", "replace") if ready else ""
+        except OSError:
+            return False
+        self.seen += came
+        self._unread += came
+        return True
+
+    def code(self) -> int:
+        """Its exit code, once it has ended."""
+        while self._read():
+            continue
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def __exit__(self, *_: object) -> None:
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        os.close(self._master)
+
+
+def test_a_person_talks(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """Markdown on the screen; Ctrl-C ends a turn or forgets the line, Ctrl-D leaves."""
+    with Terminal(environment) as terminal:
+        terminal.until("> ")
+        terminal.type(f"{ASKED}\n")
+        answer = terminal.until("     https://")
+        terminal.until("> ")
+        sandbox.latency("openai.judge=30s")
+        terminal.type("What do people say about the Oura Ring?\n")
+        terminal.until("fetch_reddit: ")
+        terminal.type("\x03")
+        terminal.until("stopped; Ctrl-D leaves")
+        sandbox.heal()
+        terminal.until("> ")
+        terminal.type("never mind\x03")
+        terminal.until("> ")
+        terminal.type("\n")
+        terminal.until("> ")
+        terminal.type("and the battery?\n")
+        again = terminal.until("     https://")
+        terminal.until("> ")
+        terminal.type("\x04")
+        code = terminal.code()
+
+    assert code == 0
+    assert "•" in answer, "a list in markdown"
+    assert "battery" in again
+    assert SESSION.search(terminal.seen)
+    assert "Traceback" not in terminal.seen
+
+
+def test_ctrl_c_ends_a_single_question(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """Code 130 and no traceback."""
+    sandbox.latency("openai.judge=30s")
+    with subprocess.Popen(
+        [*COMMAND, ASKED], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        told = iter(process.stderr.readline, "")
+        assert any(line.startswith("fetch_reddit: ") for line in told)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert "Traceback" not in out + err
