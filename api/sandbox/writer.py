@@ -14,10 +14,10 @@ from api.sandbox.lexicon import Aspect, lexicon, sentences
 from api.sandbox.quoted import Prompt, Quoted
 from api.sandbox.world import Probabilities
 
-_MOST, _LEAST, _CITES, _QUOTES = 6, 3, 4, 4
+_MOST, _LEAST, _CITES, _QUOTES = 7, 3, 4, 4
 _ON_TOPIC, _ASKED_FOR = 0.35, 2.0
-_FEW = 4
-"""Exhibits below which the summary is one sentence."""
+_SHORT = "starting point"
+"""What the instructions of a short report say: one sentence of summary, two findings."""
 QUESTION_WORDS = frozenset(
     "a about and any are best but can could do does for from good has have how i in is it its me "
     "my of on or people review reviews say saying should tell that the their them there they thing "
@@ -82,17 +82,19 @@ def report(prompt: Prompt, judge: Probabilities) -> dict[str, Any]:
     """Topic, summary, findings, quotes and next questions for the exhibits in the prompt."""
     name = name_of(prompt.question) or "the product"
     weights = _weights(prompt, judge)
-    groups = _chosen(_groups(prompt, weights, prompt.question))
+    short = _SHORT in prompt.plain
+    most = 2 if short else _MOST
+    groups = _chosen(_groups(prompt, weights, prompt.question), most)
     findings = [_finding(group, name) for group in groups]
     findings = _with_difference(findings, groups, name)
     findings += _rest(prompt, findings, weights, name)
     summary = _summary(groups, name)
-    if len(prompt.exhibits) < _FEW:
+    if short:
         summary = sentences(summary)[0] if summary else summary
     return {
         "topic": f"What people say about {name}",
         "summary": summary,
-        "findings": findings[:_MOST],
+        "findings": findings[:most],
         "quotes": _quotes(groups),
         "suggestions": [g.aspect.question.format(name=name) for g in _distinct(groups)][:3]
         or [f"What made people choose {name}?"],
@@ -151,7 +153,7 @@ def _said(label: str, texts: Iterable[str], weight: float) -> Iterable[Said]:
             yield Said(label, aspect, kind, sentence, weight)
 
 
-def _chosen(groups: Sequence[Group]) -> list[Group]:
+def _chosen(groups: Sequence[Group], most: int) -> list[Group]:
     """The best supported, at most two of an aspect, and something of each kind there is."""
     chosen: list[Group] = []
     for kind in _KINDS:
@@ -159,7 +161,7 @@ def _chosen(groups: Sequence[Group]) -> list[Group]:
     for group in groups:
         same = [other for other in chosen if other.aspect is group.aspect]
         new = not same or (len(same) == 1 and not set(group.cites) <= set(same[0].cites))
-        if len(chosen) < _MOST - 1 and group not in chosen and new:
+        if len(chosen) < most - 1 and group not in chosen and new:
             chosen.append(group)
     return sorted(chosen, key=groups.index)
 
