@@ -1,0 +1,288 @@
+"""The MCP server, driven by a real client over stdin and stdout and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+import uvicorn
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from api import wiring
+from api.faces.web.app import create_app
+from api.sandbox.server import Sandbox
+from api.wiring.serving import House, open_house
+
+COMMAND = ["-c", "from api.faces.cli.main import run; run()", "mcp"]
+UPSTREAMS = ("reddit", "youtube", "amazon")
+TOOLS = {
+    "fetch_reddit": {"query", "depth", "limit", "since"},
+    "fetch_youtube": {"query", "depth", "limit", "since"},
+    "fetch_amazon": {"query", "depth", "limit", "since"},
+    "relevance_filter": {"query", "source", "items"},
+    "analyze_product": {"query", "depth", "sources", "since", "about"},
+}
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Sandbox]:
+    """One sandbox for all."""
+    with Sandbox.start() as started:
+        yield started
+
+
+@pytest.fixture
+def sandbox(shared: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Sandbox]:
+    """Healthy, with an empty log; the environment points at it and at a database of its own."""
+    shared.forget()
+    for name, value in shared.environment.items():
+        if not name.startswith("LANGFUSE"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    monkeypatch.setenv("LISTENPOST_DATABASE_URL", f"sqlite+aiosqlite:///{tmp_path}/mcp.db")
+    yield shared
+    shared.heal()
+
+
+@pytest.fixture
+def process(sandbox: Sandbox, root: Path) -> Client:
+    """A client of `listenpost mcp`."""
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    return Client(
+        stdio_client(StdioServerParameters(command=sys.executable, args=COMMAND, env=environment))
+    )
+
+
+@asynccontextmanager
+async def serving(house: House) -> AsyncIterator[str]:
+    """The HTTP app on a port of this machine."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(house), log_config=None, lifespan="on", ws="none")
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve([listener]))
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        await running
+
+
+@pytest.fixture
+def connect(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Connect:
+    """Open a server and a client of it."""
+
+    @asynccontextmanager
+    async def connected(keys: str = "", key: str = "", **limits: str) -> AsyncIterator[Client]:
+        for name, value in {"API_KEYS": keys, **limits}.items():
+            monkeypatch.setenv(f"LISTENPOST_{name}", value)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with (
+            serving(await open_house(wiring.load_settings())) as url,
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            yield client
+
+    return connected
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """A tool's structured answer."""
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content
+    assert answer.structured_content is not None
+    content: dict[str, Any] = answer.structured_content
+    return content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """The words of a tool's error."""
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error
+    assert answer.structured_content is None
+    return str(getattr(answer.content[0], "text", ""))
+
+
+async def assert_tools(client: Client) -> None:
+    """The tools of the interface, each with typed arguments and a typed answer."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert {n: set(t.input_schema["properties"]) for n, t in tools.items()} == TOOLS
+    for name, tool in tools.items():
+        schema = tool.output_schema or {}
+        wanted = {"relevance_filter": "yield_ratio", "analyze_product": "findings"}
+        assert wanted.get(name, "upstream_calls") in schema["required"]
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+    depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
+    assert depth["enum"] == ["quick", "standard", "deep"]
+
+
+async def assert_answers(client: Client, sandbox: Sandbox) -> None:
+    """Fetch with progress, judge own items, analyze."""
+    heard: list[tuple[float, str]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, message or ""))
+
+    answer = await client.call_tool(
+        "fetch_reddit", {"query": "plaud.ai", "limit": 4}, progress_callback=note
+    )
+    fetched = answer.structured_content or {}
+    assert (fetched["outcome"], fetched["attempts"][0]["limit"]) == ("ok", 4)
+    assert {item["source"] for item in fetched["items"]} == {"reddit"}
+    assert [number for number, _ in heard] == [*range(1, len(heard) + 1)]
+    assert heard[0][1] == "Reddit: asking for 4"
+    assert heard[-1][1].startswith("Reddit: ok, kept ")
+    assert not sandbox.requests("youtube")
+
+    items = [{"title": "My Ember mug died", "mine": 7}, {"title": "Coupons for socks"}]
+    judged = await call(client, "relevance_filter", query="ember mug", source="reddit", items=items)
+    assert judged["relevant"] == items[:1]
+    assert (judged["dropped"], judged["yield_ratio"], judged["status"]) == (items[1:], 0.5, "ok")
+
+    report = await call(client, "analyze_product", query="plaud.ai", depth="quick")
+    assert report["decision"] == "full_report"
+    assert set(report["sources"]) == set(UPSTREAMS)
+    cited = {key for finding in report["findings"] for key in finding["cites"]}
+    assert cited <= {item["key"] for item in report["items"]}
+
+
+async def assert_errors(client: Client, sandbox: Sandbox) -> None:
+    """Our code and words, never an exception's; a source that fails is an answer."""
+    assert "invalid_request: Hello!" in await refused(client, "fetch_amazon", query="hello")
+    unknown = await refused(client, "analyze_product", query="plaud", sources=["nope"])
+    assert "invalid_request: there is no source `nope`" in unknown
+    assert "limit" in await refused(client, "fetch_reddit", query="plaud", limit=0)
+    sandbox.fault("youtube=quota")
+    quota = await call(client, "fetch_youtube", query="oura ring")
+    assert (quota["outcome"], quota["items"]) == ("quota_exhausted", [])
+
+
+async def test_over_stdin_and_stdout(process: Client, sandbox: Sandbox) -> None:
+    """A client library starts the process, lists the tools and uses them."""
+    async with asyncio.timeout(90), process as client:
+        assert client.server_info is not None
+        assert client.server_info.name == "listenpost"
+        assert "strangers" in (client.instructions or "")
+        await assert_tools(client)
+        await assert_answers(client, sandbox)
+        await assert_errors(client, sandbox)
+
+
+async def test_over_http(connect: Connect, sandbox: Sandbox) -> None:
+    """The same tools behind `/mcp`."""
+    async with asyncio.timeout(90), connect() as client:
+        await assert_tools(client)
+        await assert_answers(client, sandbox)
+        await assert_errors(client, sandbox)
+
+
+def test_stdout_carries_the_protocol_alone(sandbox: Sandbox, root: Path) -> None:
+    """Every line is JSON-RPC, also in the sandbox mode that talks to a person on stderr."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "LISTENPOST_MODE": "sandbox"}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]  # fmt: skip
+
+    done = subprocess.run(
+        [sys.executable, *COMMAND], input="".join(json.dumps(one) + "\n" for one in asked),
+        capture_output=True, text=True, timeout=60, env=environment, check=False,
+    )  # fmt: skip
+
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["jsonrpc"] for answer in answers] == ["2.0"] * len(answers)
+    assert {answer.get("id") for answer in answers} >= {1}
+    assert done.returncode == 0
+    assert "sample data" in done.stderr
+
+
+async def test_an_analysis_is_kept_and_is_its_tenant_s(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a key's client asked for is in that key's listing over HTTP, and in no other's."""
+    monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
+    ada, eve = ({"Authorization": f"Bearer {name}-key"} for name in ("ada", "eve"))
+    async with asyncio.timeout(90), serving(await open_house(wiring.load_settings())) as url:
+        async with (
+            httpx2.AsyncClient(headers=ada, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            report = await call(client, "analyze_product", query="plaud.ai", depth="quick")
+        async with httpx.AsyncClient(base_url=url.removesuffix("/mcp")) as plain:
+            mine = (await plain.get("/v1/analyses", headers=ada)).json()["analyses"]
+            hers = (await plain.get("/v1/analyses", headers=eve)).json()["analyses"]
+
+    assert [one["id"] for one in mine] == [report["id"]]
+    assert hers == []
+
+
+async def test_the_door_has_the_keys_of_the_http_api(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """401 without a key, 429 beyond the limit, in the one error shape; and nothing is asked."""
+    monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key")
+    monkeypatch.setenv("LISTENPOST_LIMIT_REQUESTS_PER_MINUTE", "1")
+    ada = {"Authorization": "Bearer ada-key"}
+    async with (
+        asyncio.timeout(60),
+        serving(await open_house(wiring.load_settings())) as url,
+        httpx.AsyncClient() as plain,
+    ):
+        nobody = await plain.post(url, json={})
+        wrong = await plain.post(url, json={}, headers={"Authorization": "Bearer eve"})
+        limited = [await plain.post(url, json={}, headers=ada) for _ in range(3)]
+
+    assert [one.status_code for one in (nobody, wrong)] == [401, 401]
+    assert nobody.json()["error"]["code"] == "unauthorized"
+    assert nobody.headers["www-authenticate"] == "Bearer"
+    assert limited[-1].status_code == 429
+    assert limited[-1].json()["error"]["code"] == "limit_reached"
+    assert sandbox.log == ()
+
+
+async def test_a_limit_within_a_call_is_a_tool_error(connect: Connect, sandbox: Sandbox) -> None:
+    """The day's USD do not suffice for an analysis: nobody is asked."""
+    async with (
+        asyncio.timeout(60),
+        connect(keys="ada-key", key="ada-key", LIMIT_USD_PER_DAY="0.000001") as client,
+    ):
+        words = await refused(client, "analyze_product", query="plaud.ai")
+
+    assert "limit_reached: the day's 1e-06 USD are used up" in words
+    assert sandbox.log == ()
+
+
+async def test_giving_up_a_call_ends_its_work(connect: Connect, sandbox: Sandbox) -> None:
+    """B86: a client that stops waiting leaves nothing running."""
+    sandbox.latency("openai.judge=2s")
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(60), connect() as client:
+        asking = asyncio.create_task(client.call_tool("fetch_reddit", {"query": "plaud.ai"}))
+        while not sandbox.requests("reddit", "search"):
+            await asyncio.wait([asking], timeout=0.05)
+        asking.cancel()
+        await asyncio.wait([asking])
+        until = loop.time() + 3
+        while loop.time() < until:
+            await client.list_tools()
+
+    assert {entry.endpoint for entry in sandbox.requests("reddit")} == {"token", "search"}
