@@ -259,7 +259,7 @@ async def _follow_up(desk: Desk, source: str, query: str) -> str:
     before = desk.run.asked()
     try:
         gathered = await desk.run.gather(question, source, wanted.query, desk.evidence.scope.limit)
-        graded = await desk.run.grade(question, gathered.kept)
+        graded = await desk.run.grade(question, gathered.kept, desk.bar.cutoff)
     except (ListenpostError, *DEFECTS) as error:
         return f"{source} could not be asked: {told(error)[1]}"
     if any(gathered.attempts and gathered.attempts is one.attempts for one in before):

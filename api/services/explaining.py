@@ -30,6 +30,19 @@ _ADVICE = (
     "That little was found here says nothing about the product itself, only that these sources "
     "did not answer today.",
 )
+_UNASKED = (
+    "Therefore nothing is known: neither that people talk about this, nor that they do not. "
+    "No post, video or product was looked at, and no conclusion may be drawn from the empty list.",
+    "To see what is wrong with each source, and what to set or to wait for, run `listenpost doctor`: "
+    "it asks every source for as little as possible and names the variable, key or address behind "
+    "each failure.",
+    "A source that is not configured needs its key or provider; one that refuses needs another key; "
+    "a used-up quota returns at the time that is told, a rate limit within minutes; a source that is "
+    "blocked or out of reach may answer later, or from another network.",
+    "Until then, posts and reviews you already have can be analyzed with `--items FILE.jsonl`, and "
+    "`LISTENPOST_MODE=sandbox` shows the whole way on sample data. When a source answers again, ask "
+    "the same question once more; it needs no other words.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,8 @@ class Shortfall:
     """One line per source: what it was asked for and how that ended."""
     dropped: tuple[tuple[str, str], ...] = ()
     """Title and reason of what was left out; the reason may be empty; ten are used."""
+    asked: bool = True
+    """Some source answered; else nothing is known, which is not the same as nothing being there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,8 @@ class Explainer(Protocol):
 
 def plain_explanation(shortfall: Shortfall) -> Explanation:
     """The same facts in fixed words, without any model."""
+    if not shortfall.asked:
+        return _unasked(shortfall)
     short = _leading(shortfall.question.text, 8)
     suggestions = (f"{short} review", f"{short} problems")
     hard, *rest = _ADVICE
@@ -75,6 +92,14 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     searched, advice = _searched(shortfall), f"{hard} {better} {' '.join(rest)}"
     found = _found(shortfall.dropped, MOST_WORDS - words(searched) - words(advice))
     return Explanation(f"{searched} {found}\n\n{advice}", suggestions)
+
+
+def _unasked(shortfall: Shortfall) -> Explanation:
+    """Nothing could be asked: why, what that does not mean, and how to mend it."""
+    told = f"“{_leading(shortfall.question.text, 10)}” was not searched for: no source could be asked."
+    lines = _within(60, (_leading(line, 20, 200) for line in shortfall.coverage[:12]))
+    told += f" By source: {'; '.join(lines)}." if lines else ""
+    return Explanation(f"{told}\n\n{' '.join(_UNASKED)}", ())
 
 
 def fitted(text: str) -> str:

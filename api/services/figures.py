@@ -39,7 +39,6 @@ def figures(
 
 def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str, Any]:
     """By source over all its queries: distinct items seen, past the gate, and kept in the end."""
-    survived = Counter(one.item.source for one in kept)
     found: dict[str, Any] = {}
     for name in sorted({gathered.source for gathered in sources}):
         mine = [gathered for gathered in sources if gathered.source == name]
@@ -48,7 +47,7 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
         found[name] = {
             "fetched": len(seen),
             "relevant": len(relevant),
-            "kept": survived[name],
+            "kept": sum(one.item.key in seen for one in kept),
             "yield_ratio": len(relevant) / len(seen) if seen else 1.0,
             "refetched": any(gathered.refetched for gathered in mine),
         }

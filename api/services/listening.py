@@ -194,6 +194,7 @@ async def _explain(kit: Kit, evidence: Evidence) -> Report:
         tuple(
             (one.item.title, _why(one)) for one in evidence.dropped if one.dropped_by != "duplicate"
         ),
+        bool(crawled.asked),
     )
     notes: tuple[str, ...] = ()
     if crawled.asked:
@@ -275,8 +276,9 @@ async def fetch(
 
 
 async def _assess(kit: Kit, run: Run, scope: Scope, gathered: Gathered) -> Ranked:
-    quick = scope.depth_name == "quick"
-    found = gathered.kept if quick else await run.grade(scope.question, gathered.kept)
+    found, cutoff = gathered.kept, scope.depth.relevance_cutoff
+    if scope.depth_name != "quick":
+        found = await run.grade(scope.question, found, cutoff)
     return rank(
         found, depth=scope.depth, ranking=kit.steps.ranking, retrieval=kit.steps.retrieval,
         now=datetime.now(UTC), source_weights=kit.steps.source_weights,

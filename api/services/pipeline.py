@@ -139,7 +139,8 @@ async def _search(run: Run, scope: Scope, queries: Sequence[str]) -> Crawl:
 
 async def _graded(run: Run, scope: Scope, crawled: Crawl, usage: Usage) -> _Found:
     """All survivors of a pass in one go: full chunks, and what is graded already costs nothing."""
-    return _Found(crawled, await run.grade(scope.question, crawled.kept), usage)
+    graded = await run.grade(scope.question, crawled.kept, scope.depth.relevance_cutoff)
+    return _Found(crawled, graded, usage)
 
 
 def _weigh(run: Run, scope: Scope, steps: Steps, found: _Found) -> Evidence:

@@ -102,8 +102,13 @@ class Run:
     def _until(self) -> float:
         return asyncio.get_running_loop().time() + self.bounds.seconds
 
-    async def grade(self, question: Question, found: Sequence[Assessed]) -> tuple[Assessed, ...]:
-        """The same items with their grades, each asked for once; without a grader as they were."""
+    async def grade(
+        self, question: Question, found: Sequence[Assessed], cutoff: int = 3
+    ) -> tuple[Assessed, ...]:
+        """The same items with their grades, each asked for once; without a grader as they were.
+
+        `cutoff` is what a grade must reach to stay; it is only told to the listener.
+        """
         grader, asked = self.grader, identity(question)
         if grader is None or not found:
             return tuple(found)
@@ -113,19 +118,21 @@ class Run:
             self.usage += graded.usage
             grades = dict(zip(mine, graded.grades, strict=True))
             for key, grade in grades.items():
-                self._say(mine[key], grade)
+                self._say(mine[key], grade, cutoff)
             return grades
 
         wanted: dict[tuple[str, ...], Item] = {(*asked, one.item.key): one.item for one in found}
         grades = await self._graded.recall(wanted, find)
         return tuple(_with_grade(one, grades[(*asked, one.item.key)]) for one in found)
 
-    def _say(self, item: Item, grade: Grade) -> None:
+    def _say(self, item: Item, grade: Grade, cutoff: int) -> None:
         self._numbers[item.source] += 1
         facts = {
             "number": self._numbers[item.source],
             "place": item.place,
             "score": grade.score,
+            "cutoff": cutoff,
+            "defaulted": grade.defaulted,
             "explanation": grade.explanation,
         }
         self.listener(Event("graded.item", item.source, facts))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from api.errors import UsageError
 from api.services.ports import Probe
-from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item
-from api.services.text import clean, web_url
+from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item, Measure
+from api.services.text import clean, one_line, web_url
+from api.sources.fields import entries, moment, number, pseudonym, record
 from api.sources.paging import within
 
 NAME = "items"
+_BOM = b"\xef\xbb\xbf"
+_LARGEST = 1e15
+"""A measure beyond this counts nothing."""
 
 
 class ItemsSource:
@@ -23,13 +27,18 @@ class ItemsSource:
     name = NAME
 
     def __init__(self, items: Sequence[Item]) -> None:
-        """Keep the items in their order, each key once."""
-        self._items = tuple({item.key: item for item in items}.values())
+        """Keep the items in their order, the first of each key."""
+        first: dict[str, Item] = {}
+        for item in items:
+            first.setdefault(item.key, item)
+        self._items, again = tuple(first.values()), len(items) - len(first)
+        note = f"{again} of {len(items)} items have the key of an earlier one and were left out"
+        self._notes = (note,) if again else ()
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """All items inside the window; never full, since there are no more."""
         items = tuple(item for item in self._items if within(plan.window, item.created_at))
-        return Batch(plan, items, full=False)
+        return Batch(plan, items, full=False, notes=self._notes)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """They came with their comments."""
@@ -43,86 +52,109 @@ class ItemsSource:
         """Nothing to close."""
 
 
-def read_items(lines: Iterable[str]) -> list[Item]:
-    """Items from JSON lines: `title`, `body` (or `content`, `description`), and what else there is.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One JSON object that a person wrote, and the bytes of its line, the end included."""
 
-    Known fields: id, key, source, title, body, url, author, created_at (ISO 8601 or epoch seconds),
-    engagement, place, comments (texts or objects). Blank lines are skipped.
+    number: int
+    raw: bytes
+    fields: Mapping[str, Any]
+
+
+def read_lines(data: bytes) -> list[Line]:
+    """The objects of a text with one a line; blank lines count as lines but are skipped.
+
+    Wrong UTF-8 is replaced and NaN is null. Only a line feed or carriage return ends a line: a JSON
+    string may hold what else Unicode takes for an end.
 
     Raises:
         UsageError: a line that is no JSON object, named by its number.
     """
-    items = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            items.append(_item(_object(line, number), number))
+    lines = []
+    for at, raw in enumerate(data.splitlines(keepends=True), 1):
+        if text := raw.removeprefix(_BOM).decode("utf-8", "replace").strip():
+            lines.append(Line(at, raw, _object(text, at)))
+    return lines
+
+
+def read_items(data: bytes) -> list[Item]:
+    """Items from JSON lines: `title`, `body` (or `content`, `description`), and what else there is.
+
+    Known fields: id, key, source, title, body, url, author, created_at (ISO 8601 or epoch seconds),
+    engagement, place, comments (texts or objects).
+
+    Raises:
+        UsageError: a line that is no JSON object, named by its number, or no line at all.
+    """
+    items = [item_of(line.fields, line.number) for line in read_lines(data)]
+    if not items:
+        raise UsageError("there is no item; write one JSON object per line")
     return items
 
 
-def _object(line: str, number: int) -> Mapping[str, Any]:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise UsageError(f"line {number} is no JSON object; write one object per line")
-    return value
+def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
+    """One object as an item; what it lacks comes from its text and its line's number.
 
-
-def _item(fields: Mapping[str, Any], number: int) -> Item:
+    `source` is where it is from, whatever the object says.
+    """
     title, body = clean(fields.get("title")), _first(fields, "body", "content", "description")
-    source = clean(fields.get("source")) or NAME
-    known = clean(fields.get("id"))
-    made = hashlib.sha256(f"{number}\n{title}\n{body}".encode()).hexdigest()[:12]
-    comments = fields.get("comments")
+    source = source or _word(fields.get("source")) or NAME
+    made = hashlib.sha256(f"{at}\n{title}\n{body}".encode()).hexdigest()[:12]
+    known = _word(fields.get("id")) or made
+    said = entries(fields.get("comments"))
     return Item(
-        key=clean(fields.get("key")) or f"{source}:{known or made}",
-        id=known or made,
+        key=_word(fields.get("key")) or f"{source}:{known}",
+        id=known,
         source=source,
         title=title,
         body=body,
         url=web_url(fields.get("url")),
+        author=pseudonym("author", fields.get("author")),
         created_at=moment(fields.get("created_at")),
         engagement=_measures(fields.get("engagement")),
-        place=clean(fields.get("place")) or None,
-        comments=tuple(
-            _comment(said, place)
-            for place, said in enumerate(comments if isinstance(comments, list) else [], 1)
-        ),
+        place=_word(fields.get("place")) or None,
+        comments=tuple(_comment(one, place) for place, one in enumerate(said, 1)),
     )
+
+
+def _object(text: str, at: int) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=number, parse_float=number)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise UsageError(f"line {at} is no JSON object; write one object per line")
+    return value
 
 
 def _first(fields: Mapping[str, Any], *names: str) -> str:
     return next((text for name in names if (text := clean(fields.get(name)))), "")
 
 
-def _comment(said: object, number: int) -> Comment:
-    fields: Mapping[str, Any] = said if isinstance(said, Mapping) else {"body": said}
+def _word(value: object) -> str:
+    return one_line(clean(value))
+
+
+def _comment(said: object, at: int) -> Comment:
+    fields = record(said) or {"body": said}
     return Comment(
-        id=clean(fields.get("id")) or str(number),
-        body=clean(fields.get("body")),
+        id=_word(fields.get("id")) or str(at),
+        body=_first(fields, "body", "content", "text"),
         url=web_url(fields.get("url")),
+        author=pseudonym("author", fields.get("author")),
         created_at=moment(fields.get("created_at")),
         engagement=_measures(fields.get("engagement")),
     )
 
 
-def _measures(value: object) -> dict[str, float | int | None]:
-    if not isinstance(value, Mapping):
-        return {}
+def _measures(value: object) -> dict[str, Measure]:
     return {
-        clean(name): number
-        for name, number in value.items()
-        if number is None or (isinstance(number, int | float) and not isinstance(number, bool))
+        _word(name): count
+        for name, count in record(value).items()
+        if count is None or (_counts(count) and _word(name))
     }
 
 
-def moment(value: object) -> datetime | None:
-    """ISO 8601 or epoch seconds as aware UTC; None for anything else (a naive time is UTC)."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        found = datetime.fromisoformat(clean(value))
-    except (ValueError, OverflowError, OSError):
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+def _counts(value: object) -> bool:
+    found = None if isinstance(value, str) else number(value)
+    return found is not None and abs(found) <= _LARGEST

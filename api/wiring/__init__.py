@@ -43,6 +43,10 @@ def load_settings() -> Settings:
     """
     try:
         return all_settings.load()
+    except UnicodeDecodeError:
+        raise ConfigurationError("`.env` is no UTF-8 text; write it anew") from None
+    except OSError as error:
+        raise ConfigurationError(f"`.env` cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 
@@ -54,6 +58,12 @@ def mode_of(settings: Settings) -> Mode:
     sources = settings.sources
     reddit = sources.reddit_client_id and sources.reddit_client_secret
     return "live" if reddit or sources.youtube_api_key or sources.amazon_provider else "sandbox"
+
+
+def mode_for(settings: Settings, items: Sequence[Item] | None) -> Mode:
+    """`mode_of`, but a person's own items are no sample data: `auto` is live with them."""
+    own = items is not None and settings.general.mode == "auto"
+    return "live" if own else mode_of(settings)
 
 
 @dataclass(slots=True)
@@ -120,9 +130,7 @@ def build(
     answers: their items are no sample data. Model calls share the limit of the client `beside`.
     `memory` is what real sources remember between runs; the sandbox starts afresh each time.
     """
-    mode = mode_of(settings)
-    if items is not None and settings.general.mode == "auto":
-        mode = "live"
+    mode = mode_for(settings, items)
     if mode == "live":
         return _assemble(settings, mode, items, None, beside, memory)
     from api.sandbox.server import Sandbox

@@ -1,36 +1,134 @@
-"""What a question may cost, before anything is asked."""
+"""What a question may cost, before anything is asked: bounds that hold when no request fails."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from api.judges.completions import Tokens
+from api.services.gate import CHUNK
 from api.services.listening import Ask
+from api.services.query import screen
 from api.settings import Settings
 from api.sources import SOURCES
+from api.wiring import mode_for, mode_of
 
-_GATE, _GRADE, _REWRITE = (150, 80, 4), (700, 600, 60), (1500, 500)
-"""Tokens: per gate call and item in and out; per grade call and item in and out; per other call."""
-_REPORT = (900, 320, 900)
-"""Tokens in per report and per exhibit, and out."""
-_PAGES = {"reddit": 100, "youtube": 50, "amazon": 16}
-"""Entries a page of each source holds."""
-_TOKEN_CALLS = {"reddit": 1}
-"""Requests a source makes once, before its first search."""
+_GRADED, _DETAILED = 10, 50
+"""Items in one grade call, and videos in one call for their details."""
+_PAGES = {"reddit": 100, "youtube": 50, "amazon": 10}
+"""Entries that a page of each source holds at least, while there are more."""
+WRITER_REQUESTS = 8
+"""Model requests of one report at most."""
 UNKNOWN_USD = 0.1
 """Stands in for an analysis by models whose price nobody knows."""
 
+_GATE, _GATE_ITEM, _LEAST_ITEM = (250, 10), (150, 5), (10, 1)
+_GRADE, _GRADE_ITEM = (900, 50), (700, 120)
+_OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
+_REPORT, _EXHIBIT = (1500, 1000), (420, 0)
+"""Tokens in and out, by call and by item; a rewriting or an explanation is another call."""
 
-def bounds(settings: Settings, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Least (one page a source, nothing kept) and most (refetched, everything kept, rewritten)."""
-    depth = settings.depths[ask.depth]
-    limit, names = ask.limit or depth.limit, ask.sources or tuple(SOURCES)
-    widest = limit * settings.adaptive.refetch_factor
-    most_queries = max(depth.query_variants, depth.retry_variants)
-    low = _costs(settings, names, [limit] * depth.query_variants, kept=0)
-    high = _costs(settings, names, [widest] * most_queries, kept=widest)
-    return low, high
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Requests to sources, calls to models, and the items in them."""
+
+    requests: int = 0
+    searches: int = 0
+    """Of the requests, those of YouTube's bucket."""
+    gates: int = 0
+    judged: int = 0
+    grades: int = 0
+    graded: int = 0
+    others: int = 0
+    reports: int = 0
+    exhibits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Who is asked for how much, and who judges."""
+
+    names: tuple[str, ...]
+    own: int
+    """Items that the person hands in."""
+    limit: int
+    widest: int
+    model: bool
+    """A model grades, rewrites and writes."""
+    gated: bool
+    """A model judges relevance, too."""
+    comments: bool
+    quoted: bool
+
+    @property
+    def least(self) -> _Work:
+        """Everybody is asked once and has nothing."""
+        requests = len(self.names) + ("reddit" in self.names)
+        gates = _chunks(self.own, CHUNK) if self.gated else 0
+        return _Work(requests, int("youtube" in self.names), gates, self.own * bool(gates))
+
+    def most(self, queries: int) -> _Work:
+        """Every query is asked twice as wide, the second time without quotes; all are kept."""
+        turns, searches, requests = 2 * queries - (not self.quoted), 0, int("reddit" in self.names)
+        for name in self.names:
+            pages = _chunks(self.widest, _PAGES.get(name, 10))
+            asked = pages * (queries if name == "amazon" else turns)
+            details = queries * _chunks(self.widest, _DETAILED) if name == "youtube" else 0
+            requests += asked + details + queries * self.widest * self.comments
+            searches += asked if name == "youtube" else 0
+        batches = _chunks(self.limit, CHUNK) + _chunks(self.widest, CHUNK)
+        gates = queries * len(self.names) * batches + _chunks(self.own, CHUNK)
+        judged = self.kept(queries)
+        return _Work(requests, searches, gates, judged) if self.gated else _Work(requests, searches)
+
+    def kept(self, queries: int) -> int:
+        """Items that so many queries bring at most."""
+        return queries * len(self.names) * self.widest + self.own
+
+    def grades(self, queries: int) -> int:
+        """Calls that grade all of them in one pass."""
+        return _chunks(self.kept(queries), _GRADED)
+
+
+def bounds(
+    settings: Settings, ask: Ask, own: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Least and most of an analysis; with `own` items of the person's no source is asked."""
+    reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
+    if not screen(ask.query).ok:
+        return _told(settings, _Work()), _told(settings, _Work())
+    first, later = depth.query_variants, max(depth.retry_variants - 1, 0)
+    if not reach.model:
+        return _told(settings, reach.least), _told(settings, reach.most(1))
+    rewritten = int(first > 1)
+    if not reach.kept(1):
+        nobody = _told(settings, _Work(others=rewritten))
+        return nobody, nobody
+    explained = rewritten + (depth.retry_variants > first) + 1
+    least = replace(reach.least, others=explained)
+    most = replace(
+        reach.most(first + later + 1),
+        grades=reach.grades(first) + (later > 0) * reach.grades(later) + reach.grades(1),
+        graded=reach.kept(first + later + 1),
+        others=rewritten + (later > 0),
+        reports=WRITER_REQUESTS,
+        exhibits=min(
+            settings.ranking.rerank_top_k or depth.max_evidence, reach.kept(first + later)
+        ),
+    )
+    return _told(settings, least), _told(settings, most, follow_ups=len(reach.names) * reach.limit)
+
+
+def fetch_bounds(settings: Settings, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Least and most of asking one source: one query, and grades beyond `quick`."""
+    reach = _reach(settings, ask, None)
+    if not screen(ask.query).ok:
+        return _told(settings, _Work()), _told(settings, _Work())
+    most = reach.most(1)
+    if reach.model and ask.depth != "quick":
+        most = replace(most, grades=reach.grades(1), graded=reach.kept(1))
+    return _told(settings, reach.least), _told(settings, most)
 
 
 def most_usd(settings: Settings, ask: Ask) -> float:
@@ -43,54 +141,84 @@ def gate_usd(settings: Settings, items: int) -> float:
     """USD that judging this many items may cost."""
     from api.judges.client import price  # loads the model's library
 
-    calls = _chunks(items, 50)
-    used = Tokens(
-        prompt_tokens=calls * _GATE[0] + items * _GATE[1], completion_tokens=items * _GATE[2]
-    )
+    used = _tokens(_Work(gates=_chunks(items, CHUNK), judged=items))
     return price(used, settings.models.filter_model) or UNKNOWN_USD / 100
-
-
-def _costs(
-    settings: Settings, names: Sequence[str], limits: Sequence[int], kept: int
-) -> dict[str, Any]:
-    from api.judges.client import price  # loads the model's library
-
-    queries, limit = len(limits), limits[0]
-    pages = {name: queries * _chunks(limit, _PAGES.get(name, 50)) for name in names}
-    details = {
-        name: queries * kept + (queries if kept and name == "youtube" else 0) for name in names
-    }
-    calls = sum(_TOKEN_CALLS.get(name, 0) + pages[name] + details[name] for name in names)
-    judged = len(names) * queries * limit
-    gates = len(names) * queries * (2 if kept else 1)
-    grades = len(names) * queries * _chunks(kept, 10)
-    others = (queries > 1) + 1
-    filter_in = gates * _GATE[0] + judged * _GATE[1] + grades * _GRADE[0]
-    filter_in += len(names) * queries * kept * _GRADE[1] + others * _REWRITE[0]
-    filter_out = judged * _GATE[2] + len(names) * queries * kept * _GRADE[2] + others * _REWRITE[1]
-    exhibits = min(
-        len(names) * queries * kept, max(d.max_evidence for d in settings.depths.values())
-    )
-    models = settings.models
-    usd = add(
-        price(Tokens(prompt_tokens=filter_in, completion_tokens=filter_out), models.filter_model),
-        price(_report_tokens(exhibits), models.agent_model) if kept else 0.0,
-    )
-    return {
-        "upstream_calls": calls,
-        "youtube_searches": pages.get("youtube", 0),
-        "model_calls": gates + grades + others,
-        "usd": None if usd is None else round(usd, 4),
-    }
-
-
-def _report_tokens(exhibits: int) -> Tokens:
-    return Tokens(prompt_tokens=_REPORT[0] + exhibits * _REPORT[1], completion_tokens=_REPORT[2])
 
 
 def add(one: float | None, other: float | None) -> float | None:
     """The sum; an unknown price stays unknown."""
     return None if one is None or other is None else one + other
+
+
+def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
+    mode = mode_of(settings) if own is None else mode_for(settings, ())
+    sandboxed = mode == "sandbox"
+    names = tuple(dict.fromkeys(ask.sources)) or tuple(SOURCES)
+    there = {name for name in SOURCES if sandboxed or _configured(settings, name)}
+    model = sandboxed or settings.models.openai_api_key is not None
+    limit = ask.limit or settings.depths[ask.depth].limit
+    again = settings.adaptive.min_yield > 0
+    return _Reach(
+        () if own is not None else tuple(name for name in names if name in there),
+        own or 0,
+        limit,
+        limit * settings.adaptive.refetch_factor if again else limit,
+        model,
+        model and (sandboxed or settings.general.judge != "local"),
+        settings.sources.comments_per_item > 0,
+        any(mark in ask.query for mark in '"“”„«»'),
+    )
+
+
+def _configured(settings: Settings, name: str) -> bool:
+    sources = settings.sources
+    if name == "reddit":
+        return bool(sources.reddit_client_id and sources.reddit_client_secret)
+    if name == "youtube":
+        return sources.youtube_api_key is not None
+    provider = sources.amazon_provider
+    return provider == "html" or (provider is not None and sources.amazon_api_key is not None)
+
+
+def _told(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:
+    """The counts and their price; `follow_ups` are items that the writer looks up itself."""
+    from api.judges.client import price  # loads the model's library
+
+    models, calls = settings.models, work.gates + work.grades + work.others
+    filtering = price(_tokens(work), models.filter_model) if calls else 0.0
+    writing = price(_writing(work, follow_ups), models.agent_model) if work.reports else 0.0
+    usd = add(filtering, writing)
+    return {
+        "upstream_calls": work.requests,
+        "youtube_searches": work.searches,
+        "model_calls": calls + work.reports,
+        "usd": None if usd is None else round(usd, 4),
+    }
+
+
+def _tokens(work: _Work) -> Tokens:
+    """What the filter model reads and writes; where nothing is graded, the least of it."""
+    few = not work.graded and not work.grades and work.others
+    parts = (
+        (work.gates, _GATE),
+        (work.judged, _LEAST_ITEM if few else _GATE_ITEM),
+        (work.grades, _GRADE),
+        (work.graded, _GRADE_ITEM),
+        (work.others, _LEAST_OTHER if few else _OTHER),
+    )
+    return Tokens(
+        prompt_tokens=sum(count * tokens[0] for count, tokens in parts),
+        completion_tokens=sum(count * tokens[1] for count, tokens in parts),
+    )
+
+
+def _writing(work: _Work, follow_ups: int) -> Tokens:
+    """One request for each source it asks once more, one for a correction, one for the report."""
+    requests, shown = 5, work.exhibits + follow_ups
+    return Tokens(
+        prompt_tokens=requests * (_REPORT[0] + shown * _EXHIBIT[0]),
+        completion_tokens=requests * _REPORT[1],
+    )
 
 
 def _chunks(items: int, size: int) -> int:

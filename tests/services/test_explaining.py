@@ -21,6 +21,7 @@ TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.
         st.lists(TEXTS, max_size=5).map(tuple),
         st.lists(TEXTS, max_size=5).map(tuple),
         st.lists(st.tuples(TEXTS, TEXTS), max_size=12).map(tuple),
+        st.booleans(),
     )
 )
 def test_length_for_any_facts(shortfall: Shortfall) -> None:
@@ -58,6 +59,30 @@ def test_nothing_found_is_said() -> None:
     text = plain_explanation(Shortfall(Question("x"), ("x",), ())).text
 
     assert text.startswith("Searched for “x”. Nothing came back that addresses the question.")
+
+
+def test_nobody_asked_is_not_nothing_found() -> None:
+    """When no source answered, nothing is claimed about the product, and the way out is named."""
+    found = plain_explanation(
+        Shortfall(
+            Question("Plaud Note"),
+            ("Plaud Note",),
+            ("Reddit could not be asked: not configured", "Amazon could not be asked: blocked"),
+            asked=False,
+        )
+    )
+
+    assert found.text.startswith(
+        "“Plaud Note” was not searched for: no source could be asked. By source: Reddit could not "
+        "be asked: not configured; Amazon could not be asked: blocked."
+    )
+    assert (
+        "nothing is known: neither that people talk about this, nor that they do not" in found.text
+    )
+    assert "`listenpost doctor`" in found.text
+    for claim in ("Nothing came back", "hard to find", "product is new", "little was found"):
+        assert claim not in found.text
+    assert found.suggestions == ()
 
 
 @given(st.text(min_size=1))

@@ -40,6 +40,16 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     time.tzset()
 
 
+def test_own_items_count_under_the_source_that_brought_them() -> None:
+    """
+    A person's own line may say that it is from reddit; it was still the person's.
+    """
+    mine, other = one("reddit:a"), one("forum:b")
+    sources = (Gathered("items", "x", Outcome.OK, kept=(mine, other)),)
+
+    assert counted(mine, sources=sources)["sources"]["items"]["kept"] == 1
+
+
 def test_sources_count_distinct_items_over_all_queries() -> None:
     """
     Two queries that found the same item count it once; kept is what the report holds.

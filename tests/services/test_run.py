@@ -283,5 +283,6 @@ async def test_each_grade_is_told_with_a_number_per_source() -> None:
         ("reddit", 1), ("youtube", 1), ("reddit", 2),
     ]  # fmt: skip
     assert heard.events[2].data == {
-        "number": 2, "place": "r/a", "score": 1, "explanation": "why",
+        "number": 2, "place": "r/a", "score": 1, "cutoff": 3, "defaulted": False,
+        "explanation": "why",
     }  # fmt: skip

@@ -3,52 +3,79 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from collections.abc import Awaitable
 from typing import Any
 
 from api import wiring
 from api.errors import SourceError
 from api.faces.cli.choices import Format
+from api.faces.cli.printing import as_json, say
 from api.faces.cli.running import closing, run
 from api.services.dossier import TITLES
 from api.services.ports import Source
-from api.services.text import one_line
+from api.services.text import clean, one_line
 
-_FIX = {
-    "reddit": "set `REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`, see docs/sources/reddit.md",
-    "youtube": "set `YOUTUBE_API_KEY`, see docs/sources/youtube.md",
-    "amazon": "set `AMAZON_PROVIDER` (and `AMAZON_API_KEY`), see docs/sources/amazon.md",
-    "model": "set `OPENAI_API_KEY` and, for another server, `OPENAI_BASE_URL`",
-    "langfuse": "set `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, see docs/langfuse.md",
+_KEYS = {
+    "reddit": "`REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`, see docs/sources/reddit.md",
+    "youtube": "`YOUTUBE_API_KEY`, see docs/sources/youtube.md",
+    "amazon": "`AMAZON_PROVIDER` (and `AMAZON_API_KEY`), see docs/sources/amazon.md",
+    "model": "`OPENAI_API_KEY`, see docs/settings.md",
+    "langfuse": "`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, see docs/langfuse.md",
+}
+_ADDRESS = {
+    "reddit": "REDDIT_URL",
+    "youtube": "YOUTUBE_URL",
+    "amazon": "AMAZON_URL",
+    "model": "OPENAI_BASE_URL",
+    "langfuse": "LANGFUSE_BASE_URL",
+}
+_FIXES = {
+    "not_configured": "set {keys}",
+    "refused": "check {keys}",
+    "rate_limited": "wait some minutes and ask less often",
+    "quota_exhausted": "wait for the reset, or use the key of another project",
+    "blocked": "ask less often, from another network or another provider",
+    "timed_out": "try again later; check the network and, if it is set, `{address}`",
+    "unreachable": "check the network and, if it is set, `{address}`",
+    "broken": "check `{address}`, if it is set; else report what it says",
 }
 
 
 def doctor_command(form: Format) -> int:
-    """Probe everything at once, at the lowest cost there is; exit code 0 when something works."""
+    """Probe everything at once, at the lowest cost there is; exit code 4 when no source answers."""
     settings = wiring.load_settings()
 
     async def work() -> int:
         async with closing(wiring.build(settings)) as built:
             names = list(built.kit.sources)
-            probes = await asyncio.gather(*(_probe(built.kit.sources[name]) for name in names))
-            rows = [_row(name, *probe) for name, probe in zip(names, probes, strict=True)]
-            rows.append(_row("model", *await built.probe_model()))
-            rows.append(_row("langfuse", *await built.probe_tracing()))
+            *probes, model, langfuse = await asyncio.gather(
+                *(_probe(built.kit.sources[name]) for name in names),
+                _alone(built.probe_model()),
+                _alone(built.probe_tracing()),
+            )
             mode = built.mode
+        rows = [_row(name, *probe) for name, probe in zip(names, probes, strict=True)]
+        asked = any(row["outcome"] == "ok" for row in rows)
+        rows += [_row("model", *model), _row("langfuse", *langfuse)]
         report = {"mode": mode, "upstreams": rows}
-        print(json.dumps(report) if form is Format.json else _text(report))
-        return 0 if any(row["outcome"] == "ok" for row in rows) else 4
+        say(as_json(report) if form is Format.json else _text(report))
+        return 0 if asked else 4
 
     return run(work)
 
 
+async def _alone(probing: Awaitable[tuple[str, str]]) -> tuple[str, str, int | None]:
+    """Of what has no quota that it tells."""
+    return (*await probing, None)
+
+
 async def _probe(source: Source | SourceError) -> tuple[str, str, int | None]:
     if isinstance(source, SourceError):
-        return source.code, str(source), None
+        return source.code, source.detail, None
     try:
         probe = await source.probe()
     except SourceError as error:
-        return error.code, str(error), None
+        return error.code, error.detail, None
     return probe.outcome, probe.detail, probe.quota_left
 
 
@@ -57,9 +84,9 @@ def _row(name: str, outcome: str, detail: str, left: int | None = None) -> dict[
         "upstream": name,
         "configured": outcome != "not_configured",
         "outcome": outcome,
-        "detail": one_line(detail),
+        "detail": one_line(clean(detail)),
         "quota_left": left,
-        "fix": "" if outcome == "ok" else _FIX.get(name, ""),
+        "fix": _FIXES.get(outcome, "").format(keys=_KEYS[name], address=_ADDRESS[name]),
     }
 
 
@@ -67,9 +94,10 @@ def _text(report: dict[str, Any]) -> str:
     mode = report["mode"]
     lines = [f"mode: {mode}" + (" (offline, sample data)" if mode == "sandbox" else "")]
     for row in report["upstreams"]:
-        left = f", {row['quota_left']} searches left today" if row["quota_left"] is not None else ""
+        left = [] if row["quota_left"] is None else [f"{row['quota_left']} searches left today"]
         name = TITLES.get(row["upstream"], row["upstream"].capitalize())
-        lines.append(f"{name:<10} {row['outcome']:<16} {row['detail']}{left}")
+        said = ", ".join([row["detail"], *left] if row["detail"] else left)
+        lines.append(f"{name:<10} {row['outcome']:<16} {said}".rstrip())
         if row["fix"]:
             lines.append(f"{'':<10} fix: {row['fix']}")
     if mode == "sandbox":

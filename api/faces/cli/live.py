@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live as RichLive
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from api.faces.cli.layout import shown
+from api.faces.cli.printing import tell
 from api.services.dossier import TITLES
 from api.services.ports import Event
-from api.services.text import clean, one_line
 
 if TYPE_CHECKING:
     from api.sandbox.server import Sandbox
+
+_GOOD = {"ok", "irrelevant", "empty"}
+_BUSY, _DONE, _FAILED = "busy", "done", "failed"
+_MARKS = {_DONE: Text("✓", style="green"), _FAILED: Text("✗", style="red")}
+
+
+@dataclass(slots=True)
+class _Row:
+    said: str
+    state: str
+    spinner: Spinner
 
 
 class Live:
@@ -23,17 +40,18 @@ class Live:
 
     def __init__(self, *, verbose: bool, sample: bool) -> None:
         """`sample`: say at once that everything is made up."""
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._verbose, self._sample = verbose, sample
-        self._rows: dict[str, str] = {}
+        self._rows: dict[str, _Row] = {}
+        self._asking: Counter[str] = Counter()
         self._live: RichLive | None = None
 
     def __enter__(self) -> Self:
         """Start following."""
         if self._sample:
             self._say("Sample data: everything below is made up and served by the offline sandbox.")
-        if self._console.is_terminal:
-            self._live = RichLive(console=self._console, transient=False, refresh_per_second=8)
+        console = Console(stderr=True, highlight=False)
+        if sys.stderr.isatty() and not console.is_dumb_terminal:
+            self._live = RichLive(console=console, redirect_stdout=False, refresh_per_second=8)
             self._live.start()
         return self
 
@@ -43,9 +61,14 @@ class Live:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop following; the last state stays on the screen."""
-        if self._live is not None:
-            self._live.stop()
+        """Stop following; the last state stays on the screen, what is still under way as failed."""
+        if self._live is None:
+            return
+        for row in self._rows.values():
+            row.state = _FAILED if row.state == _BUSY else row.state
+        self._live.update(self._table())
+        self._live.stop()
+        self._live = None
 
     def listen(self, event: Event) -> None:
         """Show one event."""
@@ -56,26 +79,45 @@ class Live:
         said = _said(event)
         if said is None:
             return
-        name = TITLES.get(event.source, event.source) if event.source else "Report"
+        name = shown(TITLES.get(event.source, event.source) if event.source else "Report")
         if self._live is not None:
-            self._rows[name] = said
+            self._follow(name, said, event)
             self._live.update(self._table())
         elif self._verbose or event.kind in {"source.kept", "source.refetching"}:
             self._say(f"{name}: {said}")
 
     def say_requests(self, sandbox: Sandbox) -> None:
         """List what the sandbox was asked."""
-        for entry in sandbox.log.entries():
+        for entry in sandbox.log:
             self._say(f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}")
 
+    def _follow(self, name: str, said: str, event: Event) -> None:
+        """A source is done when as many queries have ended as were begun."""
+        self._asking[name] += event.kind == "source.started"
+        self._asking[name] -= event.kind == "source.kept"
+        state = _BUSY
+        if event.kind == "source.kept" and self._asking[name] <= 0:
+            state = _DONE if event.data["outcome"] in _GOOD else _FAILED
+        elif event.kind == "report":
+            state = _DONE
+        row = self._rows.setdefault(name, _Row(said, state, Spinner("dots")))
+        row.said, row.state = said, state
+
     def _table(self) -> Table:
-        table = Table.grid(padding=(0, 2))
-        for name, said in self._rows.items():
-            table.add_row(Text(name, style="bold"), Text(said))
+        table = Table.grid(padding=(0, 1))
+        table.add_column(width=1)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, row in self._rows.items():
+            mark: RenderableType = _MARKS.get(row.state, row.spinner)
+            table.add_row(mark, Text(name, style="bold"), Text(row.said))
         return table
 
     def _say(self, line: str) -> None:
-        self._console.print(Text(one_line(clean(line))))
+        if self._live is None:
+            tell(shown(line))
+        else:
+            self._live.console.print(Text(shown(line)))
 
 
 def _said(event: Event) -> str | None:
@@ -100,8 +142,8 @@ def _said(event: Event) -> str | None:
     return None
 
 
-def _kept(data: Any) -> str:
-    if data["outcome"] not in {"ok", "irrelevant", "empty"}:
+def _kept(data: Mapping[str, Any]) -> str:
+    if data["outcome"] not in _GOOD:
         return f"{data['outcome']}: {data['reason']}"
     line = f"kept {data['kept']} of {data['fetched']}"
     line += f", yield {data['yield_ratio'] * 100:.0f} %" if data["fetched"] else ""
@@ -110,8 +152,9 @@ def _kept(data: Any) -> str:
 
 
 def _graded(event: Event) -> str:
+    """`reddit 1 (r/gadgets): score 4/5 - KEEP: why`; a default grade keeps whatever the cutoff."""
     data = event.data
-    verdict = "KEEP" if data["score"] >= data.get("cutoff", 3) else "DROP"
+    kept = data["defaulted"] or data["score"] >= data["cutoff"]
     place = f" ({data['place']})" if data["place"] else ""
     head = f"{event.source} {data['number']}{place}: score {data['score']}/5"
-    return f"{head} - {verdict}: {data['explanation']}"
+    return f"{head} - {'KEEP' if kept else 'DROP'}: {data['explanation']}"

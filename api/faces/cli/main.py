@@ -1,21 +1,23 @@
 """The command line: translate words into one call, and the answer back into text and exit codes.
 
 Data goes to stdout, progress and warnings to stderr. Exit codes: 0 answered, 2 usage or
-configuration, 3 too little or unclear, 4 no source could be asked, 130 interrupted.
+configuration, 3 too little or unclear, 4 no source could be asked, 130 interrupted, 143 ended by
+SIGTERM. Without a command it prints the help and ends with 2.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from api.errors import ConfigurationError, ListenpostError
 from api.faces.cli import stored
 from api.faces.cli.choices import DepthChoice, Format, JudgeChoice, WindowChoice
+from api.faces.cli.printing import finish, prepare, tell
 
 if TYPE_CHECKING:
     from api.services.listening import Ask
@@ -100,7 +102,7 @@ def filter_(
     form: As = Format.text,
 ) -> None:
     """Keep the items on stdin (one JSON object a line) that are about the query."""
-    from api.faces.cli.commands import filter_command
+    from api.faces.cli.filtering import filter_command
 
     raise typer.Exit(filter_command(query, source, about, form))
 
@@ -210,11 +212,28 @@ def _ask(
     return Ask(query, depth.value, tuple(sources), since.value, limit, about)
 
 
-def run() -> None:
-    """The console script: every expected failure is one line on stderr and an exit code."""
+def run(words: Sequence[str] | None = None) -> NoReturn:
+    """The console script: every expected failure is one line on stderr and an exit code.
+
+    `words` stand in for the command line's own.
+    """
+    prepare()
+    code = _code(words)
+    finish()
+    raise SystemExit(code)
+
+
+def _code(words: Sequence[str] | None) -> int:
     try:
-        app(standalone_mode=True)
+        app(words)
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else 0
     except ListenpostError as error:
+        from api.services.text import clean, one_line
+
         kind = "configuration" if isinstance(error, ConfigurationError) else "error"
-        print(f"listenpost: {kind}: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        tell(f"listenpost: {kind}: {one_line(clean(str(error)))}")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -7,9 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NoReturn, Protocol, TypeVar
 
+from api.faces.cli.printing import finish, tell
+
+_SHOW_CURSOR = "\x1b[?25h"
 INTERRUPTED, TERMINATED = 130, 143
 
 
@@ -36,7 +39,8 @@ async def closing(built: B) -> AsyncIterator[B]:
 def run(command: Callable[[], Awaitable[int]]) -> int:
     """The command's exit code; 130 after Ctrl-C and 143 after SIGTERM, without a traceback.
 
-    An interrupted process leaves at once: threads that hang in an upstream call are not waited for.
+    An interrupted process leaves at once: threads that hang in an upstream call or in a look-up of
+    a name are not waited for.
     """
     stopped: list[int] = []
 
@@ -51,22 +55,21 @@ def run(command: Callable[[], Awaitable[int]]) -> int:
             if task is not None:
                 task.cancel()
 
-        loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
-        loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
-        return await command()
+        with suppress(NotImplementedError):  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            loop.add_signal_handler(signal.SIGINT, stop, INTERRUPTED)
+            loop.add_signal_handler(signal.SIGTERM, stop, TERMINATED)
+        try:
+            return await command()
+        except asyncio.CancelledError:
+            tell("listenpost: interrupted")
+            leave(stopped[0] if stopped else INTERRUPTED)
 
-    try:
-        return asyncio.run(main())
-    except asyncio.CancelledError:
-        print("listenpost: interrupted", file=sys.stderr)
-        leave(stopped[0] if stopped else INTERRUPTED)
+    return asyncio.run(main())
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now, with what was printed handed over."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            continue
+    """End the process now, with what was printed handed over and the terminal's cursor back."""
+    if sys.stderr.isatty():
+        tell(_SHOW_CURSOR, end="")
+    finish()
     os._exit(code)

@@ -6,6 +6,7 @@ import ipaddress
 from pathlib import Path
 
 from api.errors import UsageError
+from api.faces.cli.running import INTERRUPTED
 from api.sandbox.server import serve
 
 
@@ -27,7 +28,7 @@ def sandbox_command(
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"`{host}:{port}` cannot be listened on: {error.strerror}") from None
-    return 0
+    return INTERRUPTED
 
 
 def _loopback(host: str) -> bool:

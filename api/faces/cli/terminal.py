@@ -13,7 +13,9 @@ from api.faces.markdown import KINDS
 from api.services.dossier import TITLES
 from api.services.text import web_url
 
-_BAR, _NAME = 24, 26
+_TABLE, _BAR, _NAME = 76, 24, 26
+_NARROW_BAR, _NARROW_NAME = 8, 14
+"""Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide."""
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
@@ -69,6 +71,7 @@ class _Page:
     def __init__(self, width: int | None) -> None:
         columns = width or shutil.get_terminal_size((100, 24)).columns
         self.width = max(40, min(columns, 120))
+        self.narrow = self.width < _TABLE
         self._lines: list[str] = []
 
     @property
@@ -91,6 +94,12 @@ class _Page:
     def wrapped(self, text: object, lead: str = "") -> None:
         """Strangers' words, within the width."""
         self._lines += wrapped(text, self.width, lead)
+
+    def bar(self, value: int, most: int) -> str:
+        """A share as a bar."""
+        columns = _NARROW_BAR if self.narrow else _BAR
+        filled = round(columns * value / most) if most else 0
+        return "█" * filled + "·" * (columns - filled)
 
     def address(self, url: object) -> None:
         """A link on a line of its own; nothing when it is not http."""
@@ -137,42 +146,56 @@ def _figures(page: _Page, figures: Mapping[str, Any]) -> None:
         page.row(f"Sentiment of {n} graded items")
         for name in ("positive", "neutral", "negative"):
             low, high = sentiment["wilson95"][name]
-            spread = f"{sentiment[name]} of {n} (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
-            page.row(f"  {name:<9}", _bar(sentiment[name], n), spread)
+            spread = "" if page.narrow else f" (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
+            count = f"{sentiment[name]} of {n}{spread}"
+            page.row(f"  {name:<9}", page.bar(sentiment[name], n), count)
     if points := timeline.get("points"):
         most = max(point["count"] for point in points)
         page.row(f"Items per {timeline['unit']} (UTC), {timeline['undated']} undated")
         for point in points[-12:]:
-            page.row(f"  {shown(point['start'])}", _bar(point["count"], most), str(point["count"]))
+            count = point["count"]
+            page.row(f"  {shown(point['start'])}", page.bar(count, most), str(count))
     if aspects:
         most = max(one["count"] for one in aspects)
         page.row("Aspects")
-        columns = min(_NAME, max(cell_len(shown(one["aspect"])) for one in aspects[:8]))
+        widest = _NARROW_NAME if page.narrow else _NAME
+        columns = min(widest, max(cell_len(shown(one["aspect"])) for one in aspects[:8]))
         for one in aspects[:8]:
             count = f"{one['count']} (+{one['positive']} -{one['negative']})"
-            page.row(f"  {padded(one['aspect'], columns)}", _bar(one["count"], most), count)
-
-
-def _bar(value: int, most: int) -> str:
-    filled = round(_BAR * value / most) if most else 0
-    return "█" * filled + "·" * (_BAR - filled)
+            page.row(f"  {padded(one['aspect'], columns)}", page.bar(one["count"], most), count)
 
 
 def _sources(page: _Page, sources: Mapping[str, Any]) -> None:
     if not sources:
         return
     page.head("Sources")
-    head = (
-        f"{'source':<12}{'fetched':>8}{'kept':>6}{'yield':>8}  {'refetched':<10}{'gate':<10}outcome"
-    )
-    page.row(head)
-    for name, one in sources.items():
-        share = f"{one['yield_ratio'] * 100:.0f} %" if one["fetched"] else "-"
-        refetched = "yes" if one["refetched"] else "no"
+    if not page.narrow:
         page.row(
-            f"{padded(TITLES.get(name, name), 12)}{one['fetched']:>8}{one['kept']:>6}{share:>8}  "
-            f"{refetched:<10}{one['gate']['status']:<10}{one['outcome']}"
+            f"{'source':<12}{'fetched':>8}{'kept':>6}{'yield':>8}  "
+            f"{'refetched':<10}{'gate':<10}outcome"
         )
+    for name, one in sources.items():
+        _source(page, TITLES.get(name, name), one)
+    judges = dict.fromkeys(one["gate"]["model"] for one in sources.values())
+    if named := ", ".join(shown(judge) for judge in judges if judge):
+        page.wrapped(f"Relevance was judged by {named}.")
+
+
+def _source(page: _Page, name: str, one: Mapping[str, Any]) -> None:
+    """A row of the table, or a sentence where a row is too wide; no yield of nothing."""
+    share = f"{one['yield_ratio'] * 100:.0f} %" if one["fetched"] else "-"
+    refetched, gate = "yes" if one["refetched"] else "no", one["gate"]["status"]
+    if page.narrow:
+        page.wrapped(
+            f"{name}: {one['outcome']}, fetched {one['fetched']}, kept {one['kept']}, "
+            f"yield {share}, refetched {refetched}, gate {gate}",
+            "- ",
+        )
+        return
+    page.row(
+        f"{padded(name, 12)}{one['fetched']:>8}{one['kept']:>6}{share:>8}  "
+        f"{refetched:<10}{gate:<10}{one['outcome']}"
+    )
 
 
 def _listed(
@@ -205,7 +228,7 @@ def _cost(page: _Page, answer: Mapping[str, Any]) -> None:
     cost = answer["cost"]
     usd = "unknown" if cost["usd"] is None else f"{cost['usd']:.4f} USD"
     page.row()
-    page.row(
+    page.wrapped(
         f"{cost['upstream_calls']} upstream requests, {cost['tokens']} tokens, cost {usd}, "
         f"{answer['timings_ms'].get('total', 0)} ms"
     )

@@ -1,0 +1,8 @@
+"""`python -m api`, the same as `listenpost`."""
+
+from __future__ import annotations
+
+from api.faces.cli.main import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,175 @@
+"""`--estimate`: bounds that real runs in the sandbox stay within."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.faces.cli.estimate import analysis_text, fetch_text
+from api.sandbox.server import Sandbox
+from api.services import agent
+from api.services.listening import Ask
+from api.settings import load
+from api.wiring import estimating
+from tests.faces.command import Here
+
+SOURCES = ("reddit", "youtube", "amazon")
+RARE, POPULAR, AMBIGUOUS, LOOKALIKE = (
+    "Zorvexolin Q9", "plaud.ai", "Bolt app", "flamenco vs classical guitarist pricing",
+)  # fmt: skip
+
+
+def within(told: dict[str, Any], upstream: Sandbox, answer: dict[str, Any]) -> None:
+    """What the sandbox was asked, and what that cost, lies between minimum and maximum."""
+    low, high = told["minimum"], told["maximum"]
+    calls = sum(len(upstream.requests(name)) for name in SOURCES)
+    models = len(upstream.requests("openai"))
+    searches = len(upstream.requests("youtube", "search"))
+    assert low["upstream_calls"] <= calls <= high["upstream_calls"]
+    assert low["model_calls"] <= models <= high["model_calls"]
+    assert low["youtube_searches"] <= searches <= high["youtube_searches"]
+    if "cost" in answer:
+        assert answer["cost"]["upstream_calls"] == calls
+        assert low["usd"] <= answer["cost"]["usd"] <= high["usd"]
+
+
+@pytest.mark.parametrize("query", [RARE, POPULAR, AMBIGUOUS, LOOKALIKE, '"Zorvexolin Q9"'])
+@pytest.mark.parametrize("depth", ["quick", "standard", "deep"])
+def test_an_analysis_stays_within_its_bounds(
+    here: Here, upstream: Sandbox, depth: str, query: str
+) -> None:
+    """Popular, rare, ambiguous, off topic and quoted, at every depth, by the sandbox's log."""
+    told = here("analyze", query, "--depth", depth, "--estimate", "--format", "json")
+    assert not upstream.log
+    answer = here("analyze", query, "--depth", depth, "--format", "json").json
+
+    assert told.code == 0
+    within(told.json, upstream, answer)
+
+
+@pytest.mark.parametrize("limit", ["1", "60"])
+def test_another_limit_has_other_bounds(here: Here, upstream: Sandbox, limit: str) -> None:
+    """More than a page, and a single item."""
+    words = ("analyze", POPULAR, "--limit", limit, "--depth", "quick", "--format", "json")
+    told = here(*words, "--estimate")
+
+    within(told.json, upstream, here(*words).json)
+
+
+@pytest.mark.parametrize("depth", ["quick", "standard"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_fetch_stays_within_its_bounds(
+    here: Here, upstream: Sandbox, source: str, depth: str
+) -> None:
+    """One source, one query; grading beyond quick."""
+    words = ("fetch", source, POPULAR, "--depth", depth, "--format", "json")
+    told = here(*words, "--estimate")
+    answer = here(*words).json
+
+    within(told.json, upstream, answer)
+    other = [name for name in SOURCES if name != source]
+    assert not any(upstream.requests(name) for name in other)
+
+
+def test_the_least_is_really_reached(here: Here, upstream: Sandbox) -> None:
+    """Asked, and nothing there: the minimum is what that takes."""
+    words = ("fetch", "youtube", "qqqqzzzz", "--format", "json")
+    told = here(*words, "--estimate").json
+    answer = here(*words).json
+
+    assert answer["outcome"] == "empty"
+    assert len(upstream.requests("youtube")) == told["minimum"]["upstream_calls"] == 1
+    assert len(upstream.requests("openai")) == told["minimum"]["model_calls"] == 0
+
+
+def _bounds(ask: Ask) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(analysis_text(load(), ask, None, as_json=True))
+    return told
+
+
+def test_only_what_is_configured_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Live with a YouTube key alone: no other source, and no model without its key."""
+    monkeypatch.setenv("YOUTUBE_API_KEY", "a-key")
+    alone = _bounds(Ask(POPULAR, "quick"))
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    told = _bounds(Ask(POPULAR, "quick"))
+    nobody = _bounds(Ask(POPULAR, "quick", ("reddit",)))
+
+    assert alone["maximum"] == {
+        "upstream_calls": 12, "youtube_searches": 1, "model_calls": 0, "usd": 0.0,
+    }  # fmt: skip
+    assert told["minimum"]["upstream_calls"] == 1
+    assert told["maximum"]["model_calls"] > estimating.WRITER_REQUESTS
+    assert told["sample"] is False
+    assert nobody["minimum"] == nobody["maximum"]
+    assert nobody["maximum"]["upstream_calls"] == nobody["maximum"]["model_calls"] == 0
+
+
+def test_a_local_judge_costs_no_gate_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`LISTENPOST_JUDGE=local` with a key: the model grades and writes only."""
+    monkeypatch.setenv("YOUTUBE_API_KEY", "a-key")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    judged = _bounds(Ask(POPULAR, "quick"))
+    monkeypatch.setenv("LISTENPOST_JUDGE", "local")
+    ungated = _bounds(Ask(POPULAR, "quick"))
+
+    assert judged["maximum"]["model_calls"] - ungated["maximum"]["model_calls"] == 4
+
+
+def test_without_refetch_and_comments_less_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`LISTENPOST_MIN_YIELD=0` and no comments: token and search alone."""
+    monkeypatch.setenv("LISTENPOST_MIN_YIELD", "0")
+    monkeypatch.setenv("LISTENPOST_COMMENTS_PER_ITEM", "0")
+    told = json.loads(fetch_text(load(), Ask(POPULAR, "quick", ("reddit",)), as_json=True))
+
+    assert told["maximum"]["upstream_calls"] == told["minimum"]["upstream_calls"] == 2
+
+
+def test_an_unknown_price_is_called_unknown(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B101: it is not zero."""
+    monkeypatch.setenv("LISTENPOST_AGENT_MODEL", "nobody-s-model")
+
+    assert "usd: 0.0000 to unknown" in here("analyze", POPULAR, "--estimate").out
+
+
+def test_text_names_every_bound_and_the_sandbox(here: Here) -> None:
+    """Four lines, and that nothing is spent."""
+    ended = here("analyze", POPULAR, "--estimate")
+
+    names = [line.partition(":")[0] for line in ended.out.splitlines()]
+    assert names == [
+        "upstream_calls", "youtube_searches", "model_calls", "usd", "Offline sandbox",
+    ]  # fmt: skip
+    assert ended.err == ""
+
+
+def test_small_talk_costs_nothing(here: Here) -> None:
+    """It is answered without asking anybody."""
+    told = here("analyze", "hello", "--estimate", "--format", "json").json
+
+    assert told["minimum"] == told["maximum"]
+    assert set(told["maximum"].values()) == {0}
+
+
+def test_own_items_ask_no_source(
+    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Model calls alone, by the number of items."""
+    lines = [json.dumps({"title": f"plaud note {n}", "body": "battery"}) for n in range(60)]
+    Path("own.jsonl").write_text("\n".join(lines))
+    words = ("analyze", "plaud", "--items", "own.jsonl", "--format", "json")
+    told = here(*words, "--estimate").json
+    answer = here(*words).json
+
+    assert told["maximum"]["upstream_calls"] == 0
+    assert told["minimum"]["model_calls"] >= 2
+    assert told["sample"] is False
+    within(told, upstream, answer)
+
+
+def test_the_writer_s_limit_is_the_one_that_is_estimated() -> None:
+    """Two numbers that must not part."""
+    assert estimating.WRITER_REQUESTS == agent.REQUESTS

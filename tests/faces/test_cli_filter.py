@@ -1,0 +1,104 @@
+"""`filter`: stdin through the gate, and what is kept comes out as it went in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.faces.command import process
+
+ABOUT = ("filter", "Plaud Note", "--source", "reddit")
+KEPT = (
+    b'{"title":"Plaud Note review","body":"The Plaud Note transcribes  well" }\r\n',
+    b'  {"body": "plaud note broke\xe2\x80\xa8twice", "title": "Plaud Note: caf\xe9", "x": 1e3}\n',
+    b'{"title": "Plaud Note battery", "content": "a week", "n": NaN}',
+)
+DROPPED = b'{"title": "Sourdough at home", "body": "Flour, water, salt."}\n'
+INPUT = b"\n".join([KEPT[0], DROPPED, KEPT[1], KEPT[2]])
+"""With blank lines between."""
+
+
+def test_kept_lines_are_the_same_bytes() -> None:
+    """White space, line ends, wrong UTF-8 and odd numbers included; one line on stderr."""
+    ended = process(*ABOUT, stdin=INPUT)
+
+    assert ended.code == 0
+    assert ended.raw == b"".join(KEPT)
+    assert ended.err.startswith("kept 3 of 4, yield 75 %, gate ok, judged by local")
+    assert ended.err.count("\n") == 1
+
+
+def test_json_has_both_sides() -> None:
+    """One object: relevant, dropped, share, status, reason; numbers that JSON lacks are null."""
+    ended = process(*ABOUT, "--format", "json", stdin=INPUT)
+
+    assert list(ended.json) == ["relevant", "dropped", "yield_ratio", "status", "reason"]
+    assert ended.json["relevant"][2] == {
+        "title": "Plaud Note battery", "content": "a week", "n": None,
+    }  # fmt: skip
+    assert ended.json["dropped"] == [json.loads(DROPPED)]
+    assert ended.json["yield_ratio"] == 0.75
+    assert (ended.json["status"], ended.json["reason"]) == ("ok", None)
+    assert ended.err.startswith("kept 3 of 4")
+
+
+def test_no_input_is_skipped_not_all() -> None:
+    """Nothing was judged, so there is no yield to speak of."""
+    text = process(*ABOUT, stdin=b"\n")
+    told = process(*ABOUT, "--format", "json", stdin=b"")
+
+    assert (text.code, text.out) == (0, "")
+    assert text.err == "kept 0 of 0, yield -, gate skipped\n"
+    assert told.json == {
+        "relevant": [], "dropped": [], "yield_ratio": 1.0, "status": "skipped", "reason": None,
+    }  # fmt: skip
+
+
+def test_the_model_of_the_key_judges(upstream: Sandbox) -> None:
+    """One call, with what tells the product from its namesakes."""
+    env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
+    ended = process(*ABOUT, "--about", "a voice recorder", env=env, stdin=INPUT)
+
+    (asked,) = upstream.requests("openai")
+    assert ended.code == 0
+    assert "judged by gpt-4o-mini" in ended.err
+    assert "a voice recorder" in str(asked.body)
+
+
+def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> None:
+    """Degraded, and still a success: nothing is lost."""
+    upstream.fault("openai=401")
+    env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
+    ended = process(*ABOUT, env=env, stdin=DROPPED)
+
+    assert (ended.code, ended.out.encode()) == (0, DROPPED)
+    assert ended.err.startswith("kept 1 of 1, yield 100 %, gate degraded (unauthorized)")
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "said"),
+    [
+        (ABOUT, b'{"title": "a"}\n\n{"title"\n', "line 3 is no JSON object; write one"),
+        (("filter", "hello", "--source", "x"), b"", "Say which product"),
+        (("filter", "oura", "--source", " "), b"", "`--source` names nothing"),
+        (("filter", "oura"), b"", "Missing option"),
+    ],
+)
+def test_what_makes_no_sense_is_two(words: tuple[str, ...], stdin: bytes, said: str) -> None:
+    """It is said, and nothing is printed."""
+    ended = process(*words, stdin=stdin)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_words_that_are_no_utf8_are_taken() -> None:
+    """A query, a source and a line of wrong bytes."""
+    words = ("filter", b"Plaud \xff Note", "--source", b"caf\xe9", "--format", "json")
+    ended = process(*words, stdin=b'{"title": "Plaud Note \xff", "body": "plaud note"}')
+
+    assert ended.code == 0
+    assert ended.json["status"] == "ok"
+    assert "Traceback" not in ended.err

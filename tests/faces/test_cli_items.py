@@ -1,0 +1,183 @@
+"""`analyze --items`: a person's own items through the same gate and report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.faces.command import SAMPLE, Here
+
+WORDS = ("analyze", "plaud.ai", "--items", "own.jsonl")
+MINE: list[dict[str, Any]] = [
+    {
+        "title": "Plaud Note after a month", "body": "The plaud transcripts are great.",
+        "source": "reddit", "key": "reddit:t3_one", "url": "https://example.org/1",
+        "created_at": "2026-11-02T10:00:00Z", "place": "r/gadgets", "engagement": {"votes": 7},
+        "comments": ["my plaud battery lasts a week", {"id": "c2", "body": "same here"}],
+    },
+    {"title": "plaud.ai is too expensive", "content": "I hate the plaud subscription.", "id": 7},
+    {"title": "Plaud NotePin review", "description": "plaud clips on well", "source": "forum"},
+    {"title": "plaud note in court", "body": "plaud recordings were allowed", "source": "my blog"},
+    {"title": "Sourdough at home", "body": "Flour, water, salt and time."},
+]  # fmt: skip
+
+
+def own(*rows: Any) -> None:
+    """Write the file."""
+    Path("own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def test_without_a_key_nothing_is_asked_and_it_says_so(here: Here) -> None:
+    """The local judge, an extracted report, no sample data; every citation is one of the items."""
+    own(*MINE)
+    ended = here(*WORDS, "--format", "json")
+
+    report = ended.json
+    keys = {item["key"]: item for item in report["items"]}
+    assert ended.code == 0
+    assert SAMPLE not in ended.err
+    assert report["sample"] is False
+    assert report["grading"] == "off"
+    assert report["cost"] == {"usd": 0.0, "tokens": 0, "upstream_calls": 0}
+    assert report["sources"]["items"]["gate"]["model"].startswith("local")
+    assert any("the report model could not be used (no_key" in n for n in report["quality_notes"])
+    assert "No report model wrote this" in report["summary"]
+    assert {key for found in report["findings"] for key in found["cites"]} <= set(keys)
+    assert any(one["title"] == "Sourdough at home" for one in report["dropped"])
+
+
+def test_items_keep_their_names_and_keys(here: Here) -> None:
+    """A line that says it is from reddit stays so, and is counted among the person's items."""
+    own(*MINE)
+    report = here(*WORDS, "--format", "json").json
+
+    items = {item["key"]: item for item in report["items"]}
+    assert set(items) >= {"reddit:t3_one", "items:7"}
+    assert items["reddit:t3_one"]["source"] == "reddit"
+    assert items["reddit:t3_one"]["engagement"] == {"votes": 7}
+    assert [one["id"] for one in items["reddit:t3_one"]["comments"]] == ["1", "c2"]
+    assert {item["source"] for item in items.values()} == {"reddit", "items", "forum", "my blog"}
+    assert list(report["sources"]) == ["items"]
+    assert report["figures"]["sources"]["items"]["kept"] == len(items)
+    assert report["coverage"].startswith("Your items: kept 4 of 5")
+
+
+def test_a_person_reads_who_judged(here: Here) -> None:
+    """The terminal names the judge, the items and that no model wrote."""
+    own(*MINE)
+    ended = here(*WORDS)
+
+    assert "Relevance was judged by local" in ended.out
+    assert "No report model wrote this" in ended.out
+    assert "Plaud Note after a month - Reddit (r/gadgets), 2026-11-02" in ended.out
+
+
+def test_with_a_key_the_model_judges_and_writes(here: Here, upstream: Sandbox) -> None:
+    """Its answer, graded; no source is asked, not even to look something up."""
+    own(*MINE)
+    ended = here(*WORDS, "--format", "json")
+
+    report = ended.json
+    keys = {item["key"] for item in report["items"]}
+    assert ended.code == 0
+    assert report["grading"] == "on"
+    assert report["sources"]["items"]["gate"]["model"] == "gpt-4o-mini"
+    assert upstream.requests("openai", "judge")
+    assert upstream.requests("openai", "agent")
+    assert not [one for one in upstream.log if one.upstream not in {"openai", "langfuse"}]
+    assert report["findings"]
+    assert {key for found in report["findings"] for key in found["cites"]} <= keys
+
+
+def test_verbose_numbers_by_the_items_own_sources(here: Here, upstream: Sandbox) -> None:
+    """A grade's line begins with where the item is from."""
+    own(*MINE)
+    ended = here(*WORDS, "--verbose")
+
+    assert "\nreddit 1 (r/gadgets): score " in ended.err
+    assert "\nforum 1: score " in ended.err
+
+
+def test_sandbox_by_name_keeps_the_key_unspent(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`LISTENPOST_MODE=sandbox`: the sandbox's model, and that is marked."""
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    own(*MINE)
+    ended = here(*WORDS, "--format", "json")
+
+    assert ended.json["sample"] is True
+    assert ended.json["grading"] == "on"
+
+
+def test_nothing_about_it_is_three(here: Here) -> None:
+    """All judged, none kept."""
+    own(MINE[-1], {"title": "Rye bread", "body": "Rye and caraway."})
+    ended = here(*WORDS, "--format", "json")
+
+    assert ended.code == 3
+    assert ended.json["sources"]["items"]["outcome"] == "irrelevant"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"title": "a"}\n\n{"title": \n', "`own.jsonl`: line 3 is no JSON object"),
+        ("[1]\n", "`own.jsonl`: line 1 is no JSON object"),
+        ('"text"', "`own.jsonl`: line 1 is no JSON object"),
+        ("[" * 100_000, "`own.jsonl`: line 1 is no JSON object"),
+        ("\n \n", "`own.jsonl`: there is no item"),
+        ("", "`own.jsonl`: there is no item"),
+    ],
+)
+def test_a_wrong_line_is_named(here: Here, text: str, said: str) -> None:
+    """By its number in the file, before anything is asked."""
+    Path("own.jsonl").write_text(text)
+    ended = here(*WORDS)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert f"listenpost: error: {said}; write one" in ended.err
+
+
+def test_a_folder_is_no_file(here: Here) -> None:
+    """It is told like a file that is not there."""
+    Path("own.jsonl").mkdir()
+
+    ended = here(*WORDS)
+    assert ended.code == 2
+    assert "`own.jsonl` cannot be read: Is a directory" in ended.err
+
+
+def test_other_sources_are_not_there(here: Here) -> None:
+    """With own items these are the only source."""
+    own(*MINE)
+    ended = here(*WORDS, "--source", "reddit")
+
+    assert ended.code == 2
+    assert "there is no source `reddit`; there are `items`" in ended.err
+
+
+def test_the_window_leaves_old_items_out(here: Here) -> None:
+    """`--since` holds for dated items; undated ones stay."""
+    own({**MINE[0], "created_at": "2001-01-01"}, *MINE[1:4])
+    report = here(*WORDS, "--since", "year", "--format", "json").json
+
+    assert report["sources"]["items"]["fetched"] == 3
+    assert "reddit:t3_one" not in {item["key"] for item in report["items"]}
+
+
+def test_what_no_json_can_hold_does_not_come_out(here: Here) -> None:
+    """NaN, endless numbers, lone surrogates and escapes go in; one proper object comes out."""
+    Path("own.jsonl").write_text(
+        '{"title": "plaud \\ud83d \\u001b[31mred", "body": "plaud note", '
+        '"engagement": {"a": NaN, "b": 1e999, "c": 2}, "created_at": NaN}\n'
+        '{"title": "plaud pin", "body": "plaud\\u2028note", "created_at": 1e300}\n'
+    )
+    ended = here(*WORDS, "--format", "json")
+
+    items = {item["title"]: item for item in ended.json["items"]}
+    assert set(items) == {"plaud \ufffd red", "plaud pin"}
+    assert items["plaud \ufffd red"]["engagement"] == {"a": None, "b": None, "c": 2}
+    assert "\x1b" not in ended.out

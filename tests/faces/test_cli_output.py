@@ -1,0 +1,159 @@
+"""Where the answer goes, and what `--dropped` and `--verbose` add to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.faces.command import COMMAND, Here, bare
+
+QUICK = ("analyze", "plaud.ai", "--depth", "quick")
+GRADED = re.compile(
+    r"(reddit|youtube|amazon) (\d+)( \(.+?\))?: score ([1-5])/5 - (KEEP|DROP): \S.*"
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "start"), [("text", "What"), ("markdown", "# "), ("json", '{\n "id"')]
+)
+def test_a_new_file_takes_the_answer(here: Here, form: str, start: str) -> None:
+    """Stdout stays empty, and stderr names the file."""
+    ended = here(*QUICK, "--format", form, "--output", "answer")
+
+    written = Path("answer").read_text("utf-8")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.splitlines()[-1] == "written to answer"
+    assert written.startswith(start)
+    assert written.endswith("\n")
+    assert form != "json" or json.loads(written)["items"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "dangling"])
+def test_what_exists_is_never_overwritten(here: Here, upstream: Sandbox, kind: str) -> None:
+    """It is refused before anything is asked, a link to nowhere too."""
+    taken = Path("answer")
+    if kind == "file":
+        taken.write_text("mine")
+    elif kind == "folder":
+        taken.mkdir()
+    else:
+        taken.symlink_to("nowhere")
+
+    analyzed = here(*QUICK, "--output", "answer")
+    fetched = here("fetch", "reddit", "plaud.ai", "--output", "answer")
+
+    assert (analyzed.code, fetched.code) == (2, 2)
+    assert "`answer` exists and is never overwritten" in analyzed.err
+    assert not upstream.log
+    assert kind != "file" or taken.read_text() == "mine"
+    assert not Path("nowhere").exists()
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(upstream: Sandbox) -> None:
+    """Somebody else wrote it while the sources were asked: the answer is on stdout."""
+    upstream.latency("reddit=1500ms")
+    with subprocess.Popen(
+        [COMMAND, "fetch", "reddit", "plaud.ai", "--format", "json", "--output", "answer"],
+        env=bare(upstream.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        until = time.monotonic() + 60
+        while not upstream.requests("reddit"):  # the token's answer; the search's takes as long
+            assert time.monotonic() < until
+            threading.Event().wait(0.02)
+        Path("answer").write_text("theirs")
+        out, err = running.communicate(timeout=60)
+
+    assert running.returncode == 2
+    assert json.loads(out)["outcome"] == "ok"
+    assert "`answer` cannot be written (File exists); the answer is on stdout" in err
+    assert Path("answer").read_text() == "theirs"
+
+
+def test_a_folder_that_is_none_leaves_the_answer_on_stdout(here: Here) -> None:
+    """What was paid for is not lost."""
+    Path("plain").write_text("")
+    ended = here("fetch", "reddit", "plaud.ai", "--format", "json", "--output", "plain/answer")
+
+    assert ended.code == 2
+    assert ended.json["outcome"] == "ok"
+    assert "`plain/answer` cannot be written (Not a directory)" in ended.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_leaves_the_answer_on_stdout(here: Here) -> None:
+    """The same for one without permission."""
+    Path("closed").mkdir(mode=0o500)
+    ended = here("fetch", "reddit", "plaud.ai", "--format", "json", "--output", "closed/answer")
+
+    assert (ended.code, ended.json["outcome"]) == (2, "ok")
+    assert "`closed/answer` cannot be written (Permission denied)" in ended.err
+
+
+@pytest.mark.parametrize("words", [QUICK, ("fetch", "youtube", "plaud.ai")])
+def test_what_was_dropped_is_listed_when_wanted(here: Here, words: tuple[str, ...]) -> None:
+    """In text and markdown; in JSON it is there anyway."""
+    answer = here(*words, "--format", "json").json
+    by_gate = sum(one["dropped_by"] == "gate" for one in answer["dropped"])
+    assert by_gate
+
+    for form, heading in (("text", "\nDropped\n-------\n"), ("markdown", "\n## Dropped\n")):
+        plain = here(*words, "--format", form).out
+        whole = here(*words, "--format", form, "--dropped").out
+        assert heading not in plain
+        assert heading in whole
+        listed = " ".join(whole.partition(heading)[2].split())
+        assert listed.count("gate: the gate judged it off topic") == by_gate
+
+
+def test_verbose_tells_every_grade_and_every_request(here: Here) -> None:
+    """`reddit 1 (r/gadgets): score 4/5 - KEEP: why`, numbered by source; then the sandbox's log."""
+    ended = here(*QUICK, "--verbose", "--format", "json")
+
+    graded = [found for line in ended.err.splitlines() if (found := GRADED.fullmatch(line))]
+    items = ended.json["items"]
+    assert len(graded) >= len(items) > 3
+    for source in ("reddit", "youtube", "amazon"):
+        numbers = [int(found[2]) for found in graded if found[1] == source]
+        assert numbers == list(range(1, len(numbers) + 1))
+    told = {(found[1], (found[3] or " ()")[2:-1], int(found[4])) for found in graded}
+    assert {(one["source"], one["place"] or "", one["score"]) for one in items} <= told
+    assert "openai POST /v1/chat/completions -> 200" in ended.err
+    assert "youtube GET /youtube/v3/search?part=snippet&q=plaud.ai" in ended.err
+    assert "key=***" in ended.err
+
+
+@pytest.mark.parametrize(("cutoff", "word"), [("5", "DROP"), ("1", "KEEP")])
+def test_keep_and_drop_follow_the_depth_s_cutoff(
+    here: Here, monkeypatch: pytest.MonkeyPatch, cutoff: str, word: str
+) -> None:
+    """A 4 is kept at the lowest cutoff and dropped at the highest."""
+    monkeypatch.setenv("LISTENPOST_QUICK_RELEVANCE_CUTOFF", cutoff)
+
+    ended = here(*QUICK, "--verbose")
+
+    fours = [line for line in ended.err.splitlines() if ": score 4/5 - " in line]
+    assert fours
+    assert all(f" - {word}: " in line for line in fours)
+
+
+def test_grades_that_nobody_gave_are_kept_whatever_the_cutoff(
+    here: Here, monkeypatch: pytest.MonkeyPatch, upstream: Sandbox
+) -> None:
+    """An outage of the grader drops nothing, and the lines say so."""
+    monkeypatch.setenv("LISTENPOST_QUICK_RELEVANCE_CUTOFF", "5")
+    upstream.fault("openai.grades=500")
+
+    ended = here(*QUICK, "--verbose", "--format", "json")
+
+    graded = [found for line in ended.err.splitlines() if (found := GRADED.fullmatch(line))]
+    assert graded
+    assert {(found[4], found[5]) for found in graded} == {("3", "KEEP")}
+    assert len(ended.json["items"]) == len(graded)
