@@ -19,7 +19,12 @@ from api.sandbox.writer import QUESTION_WORDS, listed, report
 
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
 _OUTER = "?!,;:.\"“”'()"
-_PLACES = frozenset({"reddit", "youtube", "amazon"})
+_ASIDE = frozenset(
+    "amazon annoy annoys annoying bother bothers buy buying bought dislike dislikes happen "
+    "happens mention mentions more prefer recommend reddit regret something much many else "
+    "tell talk think wrong youtube anyone everybody everyone somebody someone owners".split()
+)
+"""Words of talking and of places, which are no part of a name either."""
 _LONGEST = 4
 """Words of a product's name at most."""
 
@@ -52,7 +57,7 @@ def asked(prompt: Prompt) -> Asked:
 
 def _after(subject: str, text: str) -> Asked:
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
-    idle = QUESTION_WORDS | _PLACES
+    idle = QUESTION_WORDS | _ASIDE
     said = [word for word in words if word and word.casefold() not in idle]
     names = [word for word in said if not lexicon().about(word)]
     pointing = len(names) < 2 and _POINTING.search(text) is not None

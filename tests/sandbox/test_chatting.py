@@ -49,6 +49,7 @@ TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), t
         (["Glow Lamp", "is the Glow Lamp worth it?"], "Glow Lamp"),
         (["what about the battery?"], "battery"),
         (["What about the Glow Lamp on YouTube?"], "Glow Lamp"),
+        (["What annoys people about Glow Lamp?"], "Glow Lamp"),
         (["one two three four five six seven"], "one two three four five six seven"),
     ],
 )

@@ -1,0 +1,121 @@
+"""The examples of the pages on chat, MCP and agents, run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.faces.web.process import ROOT, Process, serving
+
+ADDRESS = "http://127.0.0.1:8420"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """A page's code in one language."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A server without keys, on sample data."""
+    folder: Path = tmp_path_factory.mktemp("served")
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'listenpost.db'}",
+        "LISTENPOST_MODE": "sandbox",
+    }
+    with serving(folder, variables) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """For examples that need an OpenAI key."""
+    with Sandbox.start() as started:
+        yield started
+
+
+def ran(words: list[str], **variables: str) -> str:
+    """What a program printed; the command line stands in its path."""
+    scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    env = {**os.environ, "PATH": scripts, "PYTHONPATH": str(ROOT), **variables}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def python(*code: str, **variables: str) -> str:
+    """What Python code printed that awaits at its top level."""
+    body = textwrap.indent("\n".join(code), "    ")
+    script = f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
+    return ran([sys.executable, "-c", script], **variables)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_a_turn_with_curl(server: Process) -> None:
+    """An answer with citations."""
+    (call,) = (block for block in blocks("chat.md", "sh") if block.startswith("curl"))
+
+    turn = json.loads(ran(["sh", "-c", call.replace(ADDRESS, server.url)]))
+
+    assert turn["citations"]
+    assert turn["session_id"]
+
+
+def test_a_conversation_in_python(server: Process) -> None:
+    """A question and a follow-up; each citation with its address."""
+    (code,) = blocks("chat.md", "python")
+
+    printed = python(code.replace(ADDRESS, server.url))
+
+    assert "battery" in printed
+    assert re.search(r"^E\d+ .+ https://", printed, re.M)
+
+
+def test_the_client_configuration_of_mcp(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its command starts a server that answers; the HTTP one names the address of `serve`."""
+    stdio, http = (json.loads(block)["mcpServers"] for block in blocks("mcp.md", "json"))
+    started: dict[str, Any] = stdio["listenpost"]
+    (code,) = blocks("mcp.md", "python")
+    assert f'command="{started["command"]}"' in code
+    assert str(started["args"]).replace("'", '"') in code
+
+    database = f"sqlite:///{tmp_path}/mcp.db"
+    whole = code.replace('["mcp"])', f'["mcp"], env={{**os.environ, **{started["env"]}}})')
+    printed = python("import os", whole, LISTENPOST_DATABASE_URL=database)
+
+    assert len(re.findall(r" https://\S+$", printed, re.M)) >= 2
+    assert http["listenpost"]["url"] == f"{ADDRESS}/mcp"
+    assert http["listenpost"]["headers"]["Authorization"].startswith("Bearer ")
+
+
+def test_an_agent_with_the_toolset(sandbox: Sandbox) -> None:
+    """The agent answers with exhibits, its data is read, and the gate works alone."""
+    agent, data, gate = blocks("agents.md", "python")
+    pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
+
+    printed = python(agent, data, gate, LISTENPOST_MODE="live", **pointed)
+
+    assert re.search(r"\[E\d+", printed)
+    assert "fetch_reddit_tool ok " in printed
+    assert printed.rstrip().endswith("1 0.5")
+
+
+def test_front_ends_post_to_the_route_that_there_is() -> None:
+    """Both snippets name the chat's address, and the parts that a stream has."""
+    (vercel,), (ag_ui,) = blocks("agents.md", "tsx"), blocks("agents.md", "ts")
+
+    assert f"{ADDRESS}/v1/chat" in vercel
+    assert f"{ADDRESS}/v1/chat" in ag_ui
+    assert all(f"'{kind}'" in vercel for kind in ("text", "source-url", "data-turn"))
