@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from api.judges.baselines import name_strength
 from api.judges.local import LocalJudge
 from api.services.tools import relevance_filter
 from tests.cases.conftest import World
@@ -21,6 +22,7 @@ async def test_a_name_inside_a_word_is_no_mention(query: str, text: str) -> None
     """B61: letters in the middle of another word do not make a post about a brand."""
     kept, _ = await relevance_filter(query, [{"title": text}], "reddit", judge=LocalJudge())
 
+    assert name_strength(query, [text]) == [0.0]
     assert kept == []
 
 
