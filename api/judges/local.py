@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import regex
-
 from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, profile_name, profiles
 from api.judges.local_vectors import Vectors, vectors
@@ -20,7 +18,6 @@ from api.services.text import clean, cut
 BODY = 200
 """Characters of the body that count, as at the gate."""
 VERSION = "local-1"
-_SPACED = regex.compile(r"^\s*([\p{L}\p{N}]{2,})\s+(ai|io|app|com|co)\s*$", regex.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +52,5 @@ def judged(
 ) -> list[float]:
     """`probabilities` with the word vectors at hand; None: by names and words alone."""
     profile = profiles()[profile_name(source, lexical=known is None)]
-    taken = page(_dotted(clean(query)), clean(about), [clean(text) for text in texts], known)
+    taken = page(clean(query), clean(about), [clean(text) for text in texts], known)
     return profile.probabilities(taken)
-
-
-def _dotted(query: str) -> str:
-    """`plaud ai` as `plaud.ai`: a bare web ending after one word is part of the name."""
-    return _SPACED.sub(r"\1.\2", query)

@@ -26,11 +26,11 @@ from api.judges.local_words import KINDS, PLAIN, SMALL
 
 FOR = (
     "name", "name_rare", "name_foreign", "handle", "early", "repeated", "share", "alias", "about",
-    "code", "numbers", "talk", "cosine", "gist", "gist_plain", "feedback",
+    "code", "numbers", "talk", "titled", "cosine", "gist", "gist_plain", "feedback",
 )  # fmt: skip
 """Features that can only speak for a text."""
 AGAINST = (
-    "told_plain", "absent", "missing", "common", "namesake", "passing", "spam", "orders", "listed",
+    "told_plain", "untitled", "nameless", "absent", "missing", "common", "namesake", "passing", "spam", "orders", "listed",
     "accessory", "code_clash", "successor", "many_words", "pieces",
 )  # fmt: skip
 """Features that can only speak against one, or against the query being easy."""
@@ -56,6 +56,8 @@ class Topic:
     context: frozenset[str]
     proper: frozenset[str]
     """The query's words that do not say what kind of thing it is."""
+    plain: bool
+    """The name is an everyday word."""
     known: frozenset[str]
     """Every word of query and description."""
     codes: frozenset[str]
@@ -65,7 +67,19 @@ class Topic:
 class Text:
     """A text taken apart once."""
 
-    __slots__ = ("absent", "common", "seen", "spam", "stems", "strength", "text", "words")
+    __slots__ = (
+        "absent",
+        "common",
+        "seen",
+        "spam",
+        "stems",
+        "strength",
+        "text",
+        "titled",
+        "whole",
+        "untitled",
+        "words",
+    )
 
     def __init__(self, topic: Topic, text: str) -> None:
         self.text = text
@@ -75,6 +89,9 @@ class Text:
         self.common = marks.common_use(self.seen, self.words, named=topic.name.named)
         self.spam = marks.spam(text)
         self.strength = _strength(topic, self)
+        self.whole = all(text.partition("\n"))
+        self.titled = self.whole and self.seen.at >= 0 and self.seen.first
+        self.untitled = self.whole and self.seen.at >= 0 and not self.seen.first
         proper = topic.proper
         share = len(proper & self.stems) / len(proper) if proper else 0.0
         short = topic.name.named and len(topic.stems) <= _SHORT
@@ -123,8 +140,6 @@ def page(query: str, about: str, texts: Sequence[str], vectors: Vectors | None) 
         row["gist_plain"] = (1 - rarity) * row["gist"]
         row["told_plain"] = (1 - rarity) * named * bool(about)
         row["pieces"] = min((pieces - 1) / 3, 1.0)
-        if row["missing"]:
-            row["missing"] = 1 - min(_weakest(topic, text, vectors) / 0.6, 1.0)
     return Page(rows, vectors.normal(wanted + gist), units, vectors)
 
 
@@ -137,7 +152,16 @@ def topic_of(query: str, about: str) -> Topic:
     proper = frozenset(stem(word) for word in name.words if word not in KINDS)
     known = frozenset(w.text for w in split(f"{query} {about}"))
     return Topic(
-        query, about, name, stems, context, proper, known, marks.codes(query), marks.numbers(query)
+        query,
+        about,
+        name,
+        stems,
+        context,
+        proper,
+        proper <= PLAIN,
+        known,
+        marks.codes(query),
+        marks.numbers(query),
     )
 
 
@@ -158,9 +182,12 @@ def _lexical(topic: Topic, text: Text, rarity: float) -> Row:
         "code": found,
         "numbers": _shared(topic.numbers, text.text),
         "talk": marks.talk(text.stems),
+        "titled": strength * text.titled,
+        "untitled": strength * text.untitled,
         "absent": text.absent,
+        "nameless": text.absent * text.whole,
         "missing": 0.0 if topic.name.named or len(topic.stems) < 4 else 1 - _share(topic, text),
-        "common": text.common,
+        "common": text.common * (1.0 if topic.plain else 0.5 * (1 - rarity)),
         "namesake": marks.namesake(seen, words, topic.known),
         "passing": (1 - rarity) * marks.passing(seen, words, text.text),
         "spam": text.spam,
@@ -214,16 +241,7 @@ def _rarity(topic: Topic, seen: Sighting, vectors: Vectors | None) -> float:
         return 1.0
     words = topic.proper if part and topic.proper else frozenset(name.words)
     if words <= PLAIN:
-        return 0.0
+        return 0.6 if len(words) > 1 else 0.0
     if vectors is None:
         return 0.6
     return min((max(len(vectors.pieces(word)) for word in words) - 1) / 2, 1.0)
-
-
-def _weakest(topic: Topic, text: str, vectors: Vectors) -> float:
-    """Likeness of the query's word that is least like any in the text to its nearest one."""
-    rows = vectors.matrix[vectors.pieces(text)]
-    if not len(rows):
-        return 0.0
-    held = rows / (vectors.numpy.linalg.norm(rows, axis=1, keepdims=True) + 1e-9)
-    return max(float((vectors.units(topic.name.words) @ held.T).max(axis=1).min()), 0.0)

@@ -12,7 +12,7 @@ from api.judges.local_words import ACCESSORIES, ARTICLES, CALENDAR, FOREIGN, SMA
 _SPAM = regex.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
     r"|use (?:my |the |our )?(?:code|link)|\d+ ?% (?:off|discount)|give-?aways?|airdrop|referral"
-    r"|affiliate|sponsored|resellers?|wholesale|dropship\w*|replicas?"
+    r"|affiliate|sponsored|resellers?|dropship\w*|replicas?"
     r"|free (?:gift ?cards?|followers|shipping|crypto|trial|download|apk)"
     r"|(?:limited|today'?s?) (?:time )?(?:offer|deals?)|deal alert|(?:flash|mega) sale|on sale"
     r"|(?:best|hot|top|daily|mega) (?:deals?|price|offers?)|save (?:big|up to|\$|\d+)"

@@ -25,6 +25,8 @@ ENDINGS = frozenset(
 )  # fmt: skip
 _DOTTED = regex.compile(r"\.(?:" + "|".join(sorted(ENDINGS)) + r")(?=$|[\s/,;:!?)\"'’.])", regex.I)
 _SITE = regex.compile(r"[\p{L}\p{N}-]+\.(?:ai|app|com|io)\b", regex.I)
+_SPOKEN = frozenset(("ai", "co", "com", "io"))
+"""Web endings that people write as a word of its own ("plaud ai")."""
 _STOPS = frozenset(".!?\n:|")
 _MOST = 6
 """Pieces of text that one name may spread over."""
@@ -83,6 +85,8 @@ class Sighting:
     size: int = 0
     """How many words it takes."""
     count: int = 0
+    first: bool = False
+    """A sighting stands in the first line."""
 
 
 def fold(text: str) -> str:
@@ -126,7 +130,8 @@ def name_of(query: str, about: str = "") -> Name:
     written = split(bare)
     words = [w for w in written if w.text not in SMALL] or written
     plain = tuple(w.text for w in words)
-    if len(plain) > 1 and plain[-1] in ENDINGS and words[-1].token == words[-2].token:
+    joined = len(plain) > 1 and words[-1].token == words[-2].token
+    if (joined and plain[-1] in ENDINGS) or (len(plain) == 2 and plain[-1] in _SPOKEN):
         plain = plain[:-1]
     context = {stem(w.text) for w in split(about)}
     coded = {w.token for w in words if w.text.isdigit()}
@@ -148,6 +153,7 @@ def name_of(query: str, about: str = "") -> Name:
         proper=any(w.capital for w in words),
         named=boundless
         or bare != query
+        or len(plain) < len(words)
         or bool(lead)
         or all(w.capital or w.token in coded or w.text in KINDS for w in words),
         coded=any(w.token in coded and not w.text.isdigit() for w in words),
@@ -158,20 +164,23 @@ def name_of(query: str, about: str = "") -> Name:
 def sight(name: Name, words: Sequence[Word], text: str) -> Sighting:
     """The strongest sighting of the name in a text split into `words`."""
     best = Sighting()
-    count = 0
+    count, line, first = 0, text.find("\n"), False
     if name.boundless:
         folded = _run(fold(text))
         count = sum(folded.count(form) for form in name.forms)
         if count:
             best = Sighting(1.0, at=0, size=1)
+            head = _run(fold(text[:line] if line >= 0 else text))
+            first = any(form in head for form in name.forms)
     for at in range(len(words)):
         seen = _sighting(name, words, at)
         if seen is None:
             continue
         count += 1
+        first = first or line < 0 or words[at].end <= line
         if (seen.strength, not seen.lower) > (best.strength, not best.lower) or best.at < 0:
             best = seen
-    return Sighting(best.strength, best.handle, best.lower, best.at, best.size, count)
+    return Sighting(best.strength, best.handle, best.lower, best.at, best.size, count, first)
 
 
 def aliased(name: Name, words: Sequence[Word]) -> bool:
