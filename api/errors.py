@@ -49,7 +49,7 @@ class ConfigurationError(ListenpostError):
 
 
 class StoreUnavailable(ListenpostError):
-    """The database cannot be used; the message names `LISTENPOST_DATABASE_URL`, never its password."""
+    """The database cannot be used; the message names its variable, never its password."""
 
     code, status = "store_unavailable", 503
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.sandbox.lexicon import lexicon, sentences
+from api.sandbox.passing import in_passing
 from api.sandbox.quoted import Prompt, Quoted
 from api.sandbox.world import Probabilities
-from api.sandbox.passing import in_passing
 from api.sandbox.writer import QUESTION_WORDS, listed, name_of, report
 
 KINDS: Mapping[str, str] = {

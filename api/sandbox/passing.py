@@ -14,7 +14,7 @@ _ENDINGS = frozenset("ai com io app co new net org".split())
 
 
 def in_passing(name: str, parts: Sequence[str]) -> bool:
-    """The name stands only in brackets, hashtags and enumerations, or once, late, outside the title.
+    """The name stands only in brackets, hashtags and lists, or once, late, outside the title.
 
     `parts` are the title and what follows it. A text that does not hold the name is not judged.
     """
@@ -34,7 +34,9 @@ def _without_list(sentence: str, said: regex.Pattern[str]) -> str:
     if len(entries) < _ENTRIES:
         return sentence
     kept = [entries[0]]
-    kept += [one for one in entries[1:] if len(said.sub("", one).split()) > 1 or not said.search(one)]
+    kept += [
+        one for one in entries[1:] if len(said.sub("", one).split()) > 1 or not said.search(one)
+    ]
     return ", ".join(kept)
 
 

@@ -53,9 +53,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-async def built(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[wiring.Built]:
+async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[wiring.Built]:
     """The product against that sandbox, configured through the environment as live."""
     for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)

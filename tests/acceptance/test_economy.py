@@ -8,8 +8,7 @@ from api import wiring
 from api.sandbox.server import Sandbox
 from api.services import listening
 from api.services.listening import Ask, Heard
-
-from .conftest import listenpost
+from tests.acceptance.conftest import listenpost
 
 
 async def _fetch(built: wiring.Built, source: str, query: str, limit: int | None = None) -> Heard:
@@ -58,9 +57,7 @@ async def test_only_new_items_are_judged_again(built: wiring.Built, sandbox: San
     assert len(asked) == 2
 
 
-async def test_comments_are_read_for_kept_items_only(
-    built: wiring.Built, sandbox: Sandbox
-) -> None:
+async def test_comments_are_read_for_kept_items_only(built: wiring.Built, sandbox: Sandbox) -> None:
     """Each comment request is for a video that the gate kept."""
     heard = await _fetch(built, "youtube", "plaud.ai")
 
@@ -71,9 +68,7 @@ async def test_comments_are_read_for_kept_items_only(
 
 def test_the_same_command_runs_against_any_server(sandbox: Sandbox) -> None:
     """With base URLs and keys set, the command is live: real requests, no sample mark."""
-    ended = listenpost(
-        "analyze", "Oura", "--format", "json", env=dict(sandbox.environment)
-    )
+    ended = listenpost("analyze", "Oura", "--format", "json", env=dict(sandbox.environment))
 
     assert ended.code == 0
     assert ended.json["sample"] is False

@@ -11,8 +11,7 @@ import time
 import pytest
 
 from api.sandbox.server import Sandbox
-
-from .conftest import COMMAND
+from tests.acceptance.conftest import COMMAND
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

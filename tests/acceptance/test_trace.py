@@ -79,7 +79,7 @@ def test_a_dead_collector_delays_the_exit_by_three_seconds_at_most(
 def test_no_langfuse_request_lies_on_the_path_of_a_run(
     sandbox: Sandbox, langfuse: Collector
 ) -> None:
-    """Requests of the run start while a Langfuse request stays unanswered, or it comes after them."""
+    """The run goes on while a Langfuse request stays unanswered, or is over before it."""
     langfuse.delay = 3600.0
     ended = _run(sandbox, langfuse)
 
