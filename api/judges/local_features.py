@@ -12,6 +12,7 @@ import regex
 
 from api.judges import local_marks as marks
 from api.judges.local_names import (
+    PART,
     Name,
     Sighting,
     Word,
@@ -30,7 +31,8 @@ FOR = (
 )  # fmt: skip
 """Features that can only speak for a text."""
 AGAINST = (
-    "told_plain", "untitled", "nameless", "absent", "missing", "common", "namesake", "passing", "spam", "orders", "listed",
+    "told_plain", "untitled", "nameless", "absent", "missing", "common", "namesake", "passing",
+    "spam", "orders", "listed",
     "accessory", "code_clash", "successor", "many_words", "pieces",
 )  # fmt: skip
 """Features that can only speak against one, or against the query being easy."""
@@ -76,8 +78,8 @@ class Text:
         "strength",
         "text",
         "titled",
-        "whole",
         "untitled",
+        "whole",
         "words",
     )
 
@@ -123,8 +125,9 @@ def page(query: str, about: str, texts: Sequence[str], vectors: Vectors | None) 
     """Measure the texts of one page; features of vectors are absent without `vectors`."""
     topic = topic_of(query, about)
     taken = [Text(topic, text) for text in texts]
-    rarities = [_rarity(topic, text.seen, vectors) for text in taken]
-    rows = [_lexical(topic, text, rare) for text, rare in zip(taken, rarities, strict=True)]
+    rare = {part: _rarity(topic, vectors, part=part) for part in (False, True)}
+    rarities = [rare[text.seen.strength == PART] for text in taken]
+    rows = [_lexical(topic, text, each) for text, each in zip(taken, rarities, strict=True)]
     if vectors is None or not rows:
         return Page(rows)
     wanted, gist = vectors.unit(query), vectors.unit(_without(about, topic.name))
@@ -225,7 +228,7 @@ def _shared(wanted: frozenset[str], text: str) -> float:
 def _strength(topic: Topic, text: Text) -> float:
     """A part of the name is nearly as good as all of it beside a word that says what it is."""
     strength = text.seen.strength
-    if strength != 0.6:
+    if strength != PART:
         return strength
     part = text.words[text.seen.at].text
     if ({*topic.stems, *topic.context} - {stem(part)}) & text.stems:
@@ -233,10 +236,9 @@ def _strength(topic: Topic, text: Text) -> float:
     return 0.3 if part in PLAIN else strength
 
 
-def _rarity(topic: Topic, seen: Sighting, vectors: Vectors | None) -> float:
-    """How unlikely the words seen are to be an ordinary word or phrase, from 0 to 1."""
+def _rarity(topic: Topic, vectors: Vectors | None, *, part: bool) -> float:
+    """How unlikely the name, or a part of it, is to be an ordinary word, from 0 to 1."""
     name = topic.name
-    part = seen.strength == 0.6
     if (name.coded or name.head) and not part:
         return 1.0
     words = topic.proper if part and topic.proper else frozenset(name.words)

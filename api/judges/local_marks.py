@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import regex
@@ -9,7 +10,7 @@ import regex
 from api.judges.local_names import Name, Sighting, Word
 from api.judges.local_words import ACCESSORIES, ARTICLES, CALENDAR, FOREIGN, SMALL, TALK, TIMES
 
-_SPAM = regex.compile(
+_SPAM = re.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
     r"|use (?:my |the |our )?(?:code|link)|\d+ ?% (?:off|discount)|give-?aways?|airdrop|referral"
     r"|affiliate|sponsored|resellers?|dropship\w*|replicas?"
@@ -25,8 +26,8 @@ _SPAM = regex.compile(
     r"|cupom|promoción|descuento|sconto|réduction|codes? promo)\b"
     r"|优惠|折扣|[🔥💥🎁🤑💰👉➡✅🚀]|#ad\b"
 )
-_CAPS_CODE = regex.compile(r"\b[A-Z]{4,}\d{2,3}\b")
-_ORDERS = regex.compile(
+_CAPS_CODE = re.compile(r"\b[A-Z]{4,}\d{2,3}\b")
+_ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass|skip)\b[^.!?\n]{0,40}\b(?:rules?|instructions?"
     r"|prompts?|guidelines?|criteria|directions?|filters?|above|previous)\b"
     r"|\b(?:mark|rate|label|classify|return|score|count|treat|judge|grade|flag|answer|output"

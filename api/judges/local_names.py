@@ -28,6 +28,8 @@ _SITE = regex.compile(r"[\p{L}\p{N}-]+\.(?:ai|app|com|io)\b", regex.I)
 _SPOKEN = frozenset(("ai", "co", "com", "io"))
 """Web endings that people write as a word of its own ("plaud ai")."""
 _STOPS = frozenset(".!?\n:|")
+PART = 0.6
+"""Strength of a sighting of the name without the kind of thing it is."""
 _MOST = 6
 """Pieces of text that one name may spread over."""
 
@@ -113,6 +115,9 @@ def split(text: str) -> list[Word]:
         opens = not found or (gap != " " and not _STOPS.isdisjoint(gap))
         last = match.end()
         written = match[2]
+        if written.islower() and written.isascii():
+            found.append(Word(written, match[1], False, False, opens, number, last))
+            continue
         shouted = len(written) > 1 and written.isupper()
         pieces = [written] if written.islower() or (shouted and written.isalpha()) else None
         for piece in pieces or _PIECE.findall(written):
@@ -172,12 +177,13 @@ def sight(name: Name, words: Sequence[Word], text: str) -> Sighting:
             best = Sighting(1.0, at=0, size=1)
             head = _run(fold(text[:line] if line >= 0 else text))
             first = any(form in head for form in name.forms)
-    for at in range(len(words)):
-        seen = _sighting(name, words, at)
+    firsts = _firsts(name)
+    for at, word in enumerate(words):
+        seen = _sighting(name, words, at) if word.mark or word.text[:1] in firsts else None
         if seen is None:
             continue
         count += 1
-        first = first or line < 0 or words[at].end <= line
+        first = first or line < 0 or word.end <= line
         if (seen.strength, not seen.lower) > (best.strength, not best.lower) or best.at < 0:
             best = seen
     return Sighting(best.strength, best.handle, best.lower, best.at, best.size, count, first)
@@ -199,7 +205,7 @@ def _sighting(name: Name, words: Sequence[Word], at: int) -> Sighting | None:
         if not (word.shouted or any(c.isdigit() for c in word.text)):
             size = 0
     if not size and name.head:
-        size, strength = _longest(name.head, words, at), 0.6
+        size, strength = _longest(name.head, words, at), PART
     if not size:
         size, strength = 1, _inside(name, word)
     if not strength:
@@ -221,6 +227,12 @@ def _longest(forms: frozenset[str], words: Sequence[Word], at: int) -> int:
         elif run not in begins:
             break
     return best
+
+
+@lru_cache(maxsize=256)
+def _firsts(name: Name) -> frozenset[str]:
+    """The letters a sighting can begin with."""
+    return frozenset(form[0] for form in (*name.forms, *name.head, *name.initials))
 
 
 @lru_cache(maxsize=1024)
