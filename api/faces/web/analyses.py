@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import Field
 
 from api.errors import NotFound, UsageError
 from api.faces.web import export
@@ -17,11 +16,12 @@ from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, EventStream, replayed, unless_gone
 from api.faces.web.schemas import (
     AnalysisRequest,
-    DecisionName,
     Done,
     Listed,
+    ListingQuery,
     Page,
     Pending,
+    ReadQuery,
     Report,
 )
 from api.services.analyses import Runner
@@ -33,7 +33,6 @@ from api.wiring.serving import House
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
 _COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
-Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
 _EVENTS = (
     'event: source.started\ndata: {"source": "reddit", "limit": 10}\n\n'
     'event: report\ndata: {"id": "..."}\n\n'
@@ -153,19 +152,10 @@ def _state(kept: Kept) -> dict[str, Any]:
 
 
 @router.get("", responses=documented(422, *_COMMON), summary="List analyses, newest first")
-async def listing(
-    tenant: Asker,
-    house: Opened,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Query(max_length=500, description="From a page.")] = None,
-    decision: DecisionName | None = None,
-    source: Annotated[str | None, Query(max_length=100, description="One that was asked.")] = None,
-    since: Annotated[Moment, Query(description="Begun then or later.")] = None,
-    until: Annotated[Moment, Query(description="Begun before.")] = None,
-) -> Page:
+async def listing(tenant: Asker, house: Opened, wanted: Annotated[ListingQuery, Query()]) -> Page:
     """Yours only; the reports themselves are at `/v1/analyses/{id}`."""
-    filters = Filters(decision, source, _aware(since), _aware(until))
-    found = await house.store.listing(tenant.id, filters, limit, cursor)
+    filters = Filters(wanted.decision, wanted.source, _aware(wanted.since), _aware(wanted.until))
+    found = await house.store.listing(tenant.id, filters, wanted.limit, wanted.cursor)
     return Page(analyses=[_listed(kept) for kept in found.analyses], cursor=found.cursor)
 
 
@@ -195,15 +185,13 @@ async def read(
     analysis_id: str,
     tenant: Asker,
     house: Opened,
-    form: Annotated[
-        export.Format | None, Query(alias="format", description="Wins over `Accept`.")
-    ] = None,
+    query: Annotated[ReadQuery, Query()],
 ) -> Response:
     """One that runs or failed is answered with its state, whatever format is asked for."""
     kept = await _found(house, tenant, analysis_id)
     if kept.report is None:
         return JSONResponse(_state(kept))
-    wanted = form or export.preferred(request.headers.get("accept", ""))
+    wanted = query.format or export.preferred(request.headers.get("accept", ""))
     if wanted == "json":
         return JSONResponse({**kept.report, "state": "done"})
     return export.answer(kept.report, wanted)

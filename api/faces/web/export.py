@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from fastapi.responses import Response
 
 from api.faces.markdown import report_markdown
 from api.faces.web.page import POLICY, report_html
+from api.faces.web.schemas import Format
 from api.services.text import clean
 
-Format = Literal["json", "html", "markdown", "csv"]
 _MEDIA: dict[str, Format] = {
     "application/json": "json",
     "text/html": "html",

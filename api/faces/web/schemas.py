@@ -12,6 +12,7 @@ from api.services.listening import MAX_LIMIT, Ask
 from api.settings import DepthName, Window
 from api.sources import SOURCES
 
+Format = Literal["json", "html", "markdown", "csv"]
 DecisionName = Literal["full_report", "short_report", "insufficient_data", "clarify", "unjudged"]
 Text = Annotated[str, Field(max_length=5_000)]
 SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(SOURCES)})]
@@ -92,6 +93,26 @@ class RelevanceRequest(_Asked):
         """Python reads `NaN` and `Infinity`, which are no JSON and could not be sent back."""
         json.dumps(items, allow_nan=False)
         return items
+
+
+Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+
+
+class ListingQuery(_Asked):
+    """Which analyses; an unknown filter is refused, since ignoring it would show too many."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    cursor: Annotated[str | None, Field(max_length=500, description="From a page.")] = None
+    decision: DecisionName | None = None
+    source: Annotated[str | None, Field(max_length=100, description="One that was asked.")] = None
+    since: Annotated[Moment, Field(description="Begun then or later.")] = None
+    until: Annotated[Moment, Field(description="Begun before.")] = None
+
+
+class ReadQuery(_Asked):
+    """As what."""
+
+    format: Annotated[Format | None, Field(description="Wins over `Accept`.")] = None
 
 
 class _Told(BaseModel):

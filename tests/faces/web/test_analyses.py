@@ -197,6 +197,7 @@ async def test_a_listing_is_filtered(served: Served) -> None:
         {"limit": "0"},
         {"decision": "maybe"},
         {"since": "yesterday"},
+        {"decison": "clarify"},
         {"since": "0001-01-01T00:00:00+14:00"},
     ],
 )

@@ -48,6 +48,7 @@ async def odd() -> None:
         ("GET", f"/v1/analyses/{'x' * 5000}", 404, "not_found"),
         ("DELETE", "/v1/analyses/none", 404, "not_found"),
         ("GET", "/v1/analyses/none?format=pdf", 422, "invalid_request"),
+        ("GET", "/v1/analyses/none?fromat=html", 422, "invalid_request"),
         ("PUT", "/v1/analyses", 405, "method_not_allowed"),
         ("GET", "/v1/fetch/reddit", 405, "method_not_allowed"),
         ("GET", "/docs", 404, "not_found"),
