@@ -9,7 +9,7 @@ import regex
 _ASIDE = regex.compile(r"[(\[（][^)\]）]*[)\]）]|#\w+")
 _SENTENCE = regex.compile(r"(?<=[.!?。！？])\s+|\n+")
 _COMMA = regex.compile(r"[,、，/|&+]")
-_ENTRIES = 4
+_ENTRIES, _LITTLE = 4, 3
 _ENDINGS = frozenset("ai com io app co new net org".split())
 
 
@@ -24,20 +24,27 @@ def in_passing(name: str, parts: Sequence[str]) -> bool:
         return False
     sentences = [part for part in _SENTENCE.split(body) if part.strip()]
     spoken = [_ASIDE.sub(" ", part) for part in (title, *sentences)]
-    holding = [place for place, part in enumerate(spoken) if said.search(_without_list(part, said))]
+    holding = [
+        place
+        for place, part in enumerate(spoken)
+        if said.search(_without_list(part, said, 0 if place else 1))
+    ]
     return not holding or (len(holding) == 1 and holding[0] > 1)
 
 
-def _without_list(sentence: str, said: regex.Pattern[str]) -> str:
-    """The sentence without the entries of an enumeration that hold the name and little else."""
+def _without_list(sentence: str, said: regex.Pattern[str], start: int) -> str:
+    """The sentence without the entries of an enumeration that hold the name and little else.
+
+    A title may well begin with the name, so there the first entry counts (`start` is 1).
+    """
     entries = _COMMA.split(sentence)
     if len(entries) < _ENTRIES:
         return sentence
-    kept = [entries[0]]
-    kept += [
-        one for one in entries[1:] if len(said.sub("", one).split()) > 1 or not said.search(one)
-    ]
-    return ", ".join(kept)
+    return ", ".join(
+        entry
+        for place, entry in enumerate(entries)
+        if place < start or not said.search(entry) or len(said.sub("", entry).split()) > _LITTLE
+    )
 
 
 def _spelling(name: str) -> regex.Pattern[str]:
