@@ -120,30 +120,44 @@ def sigmoid(scores: Floats) -> Floats:
 def fit(
     names: Sequence[str], values: Floats, relevant: Floats, weight: Floats
 ) -> tuple[float, Floats]:
-    """Logistic regression with fixed signs and least weights, by coordinate-wise Newton steps."""
+    """Logistic regression with fixed signs and least weights, by Newton steps inside the limits."""
     low, high = limits(names)
     start = np.clip(np.zeros(len(names)), low, high)
-    bias, found = 0.0, start.copy()
-    scores = values @ found
-    for _ in range(500):
-        moved = 0.0
-        for at in range(-1, len(names)):
-            chance = sigmoid(scores)
-            slope, bend = weight * (chance - relevant), weight * chance * (1 - chance)
-            if at < 0:
-                step = float(slope.sum() / (bend.sum() + 1e-9))
-                bias, scores = bias - step, scores - step
-            else:
-                column, old = values[:, at], found[at]
-                gradient = (slope * column).sum() + RIDGE * (old - start[at])
-                curve = (bend * column * column).sum() + RIDGE
-                found[at] = np.clip(old - gradient / curve, low[at], high[at])
-                step = float(found[at] - old)
-                scores = scores + step * column
-            moved = max(moved, abs(step))
-        if moved < 1e-5:
+    ridge = np.array([0.0, *[RIDGE] * len(names)])
+    low, high = np.array([-np.inf, *low]), np.array([np.inf, *high])
+    columns = np.column_stack([np.ones(len(values)), values])
+    centre = np.array([0.0, *start])
+    found = centre.copy()
+
+    def loss(at: Floats) -> float:
+        scores = columns @ at
+        errors = weight * (np.logaddexp(0, scores) - relevant * scores)
+        return float(errors.sum() + (ridge * (at - centre) ** 2).sum() / 2)
+
+    for _ in range(60):
+        chance = sigmoid(columns @ found)
+        slope = columns.T @ (weight * (chance - relevant)) + ridge * (found - centre)
+        bend = (columns.T * (weight * chance * (1 - chance))) @ columns + np.diag(ridge + 1e-9)
+        step = newton_step(slope, bend, low - found, high - found)
+        while loss(found + step) > loss(found) and np.abs(step).max() > 1e-9:
+            step /= 2
+        found = found + step
+        if np.abs(step).max() < 1e-6:
             break
-    return bias, found
+    return float(found[0]), found[1:]
+
+
+def newton_step(slope: Floats, bend: Floats, low: Floats, high: Floats) -> Floats:
+    """The step that is best by the curvature and stays within the limits, one weight at a time."""
+    step = np.zeros(len(slope))
+    for _ in range(400):
+        before = step.copy()
+        for at in range(len(step)):
+            pull = slope[at] + bend[at] @ step - bend[at, at] * step[at]
+            step[at] = min(max(-pull / bend[at, at], low[at]), high[at])
+        if np.abs(step - before).max() < 1e-9:
+            break
+    return step
 
 
 def limits(names: Sequence[str]) -> tuple[Floats, Floats]:

@@ -33,12 +33,12 @@ FOR = (
 AGAINST = (
     "told_plain", "untitled", "nameless", "absent", "missing", "common", "namesake", "passing",
     "spam", "orders", "listed",
-    "accessory", "code_clash", "successor", "many_words", "pieces",
+    "accessory", "code_clash", "successor", "many_words",
 )  # fmt: skip
 """Features that can only speak against one, or against the query being easy."""
 FEATURES = FOR + AGAINST
 VECTOR_FEATURES = frozenset(
-    ("cosine", "gist", "gist_plain", "told_plain", "pieces", "feedback")
+    ("cosine", "gist", "gist_plain", "told_plain", "feedback")
 )  # fmt: skip
 """Features that need word vectors."""
 Row = dict[str, float]
@@ -58,8 +58,10 @@ class Topic:
     context: frozenset[str]
     proper: frozenset[str]
     """The query's words that do not say what kind of thing it is."""
+    telling: frozenset[str]
+    """Those of them that are no everyday words."""
     plain: bool
-    """The name is an everyday word."""
+    """There are none: the name is an everyday word."""
     known: frozenset[str]
     """Every word of query and description."""
     codes: frozenset[str]
@@ -90,12 +92,12 @@ class Text:
         self.seen: Sighting = sight(topic.name, self.words, text)
         self.common = marks.common_use(self.seen, self.words, named=topic.name.named)
         self.spam = marks.spam(text)
-        self.strength = _strength(topic, self)
+        # an everyday word used as one is no mention
+        self.strength = _strength(topic, self) * (1 - self.common * topic.plain)
         self.whole = all(text.partition("\n"))
         self.titled = self.whole and self.seen.at >= 0 and self.seen.first
         self.untitled = self.whole and self.seen.at >= 0 and not self.seen.first
-        proper = topic.proper
-        share = len(proper & self.stems) / len(proper) if proper else 0.0
+        share = len(topic.telling & self.stems) / (len(topic.proper) or 1)
         short = topic.name.named and len(topic.stems) <= _SHORT
         self.absent = (1 - max(self.strength, share)) * short
 
@@ -132,7 +134,6 @@ def page(query: str, about: str, texts: Sequence[str], vectors: Vectors | None) 
         return Page(rows)
     wanted, gist = vectors.unit(query), vectors.unit(_without(about, topic.name))
     units = vectors.units([_NOISE.sub(" ", text) for text in texts])
-    pieces = sum(len(vectors.pieces(w)) for w in topic.name.words) / (len(topic.name.words) or 1)
     columns = (texts, rarities, (units @ wanted).tolist(), (units @ gist).tolist())
     for row, text, rarity, cosine, near in zip(rows, *columns, strict=True):
         # without the name, sounding like the description is what rivals do
@@ -142,7 +143,6 @@ def page(query: str, about: str, texts: Sequence[str], vectors: Vectors | None) 
         row["gist"] = named * max(near, 0.0)
         row["gist_plain"] = (1 - rarity) * row["gist"]
         row["told_plain"] = (1 - rarity) * named * bool(about)
-        row["pieces"] = min((pieces - 1) / 3, 1.0)
     return Page(rows, vectors.normal(wanted + gist), units, vectors)
 
 
@@ -153,18 +153,20 @@ def topic_of(query: str, about: str) -> Topic:
     stems = tuple(dict.fromkeys(stem(word) for word in name.words))
     context = frozenset(stem(w.text) for w in split(about) if w.text not in SMALL) - set(stems)
     proper = frozenset(stem(word) for word in name.words if word not in KINDS)
+    telling = frozenset(word for word in proper if word not in PLAIN and len(word) > 2)
     known = frozenset(w.text for w in split(f"{query} {about}"))
     return Topic(
-        query,
-        about,
-        name,
-        stems,
-        context,
-        proper,
-        proper <= PLAIN,
-        known,
-        marks.codes(query),
-        marks.numbers(query),
+        query=query,
+        about=about,
+        name=name,
+        stems=stems,
+        context=context,
+        proper=proper,
+        telling=telling,
+        plain=proper <= PLAIN,
+        known=known,
+        codes=marks.codes(query),
+        numbers=marks.numbers(query),
     )
 
 
@@ -174,7 +176,7 @@ def _lexical(topic: Topic, text: Text, rarity: float) -> Row:
     near = len(topic.context & text.stems)
     return {
         "name": strength,
-        "name_rare": strength * rarity,
+        "name_rare": strength * rarity * topic.name.named,
         "name_foreign": strength * marks.foreign(words, text.text),
         "handle": float(seen.handle),
         "early": strength * float(0 <= seen.at < 8),

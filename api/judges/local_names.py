@@ -139,7 +139,7 @@ def name_of(query: str, about: str = "") -> Name:
     if (joined and plain[-1] in ENDINGS) or (len(plain) == 2 and plain[-1] in _SPOKEN):
         plain = plain[:-1]
     context = {stem(w.text) for w in split(about)}
-    coded = {w.token for w in words if w.text.isdigit()}
+    coded = {w.token for w in words if not w.text.isalpha()}
     head = tuple(
         w.text
         for w in words[: len(plain)]
@@ -258,7 +258,7 @@ def _inside(name: Name, word: Word) -> float:
 def _tokens(words: Sequence[Word]) -> tuple[str, ...]:
     """Words with letters and digits put together again (`r1`)."""
     tokens: dict[int, str] = {}
-    coded = {w.token for w in words if w.text.isdigit()}
+    coded = {w.token for w in words if not w.text.isalpha()}
     for at, word in enumerate(words):
         key = word.token if word.token in coded else -1 - at
         tokens[key] = tokens.get(key, "") + word.text
