@@ -11,9 +11,9 @@ from tests.faces.command import process
 
 ABOUT = ("filter", "Plaud Note", "--source", "reddit")
 KEPT = (
-    b'{"title":"Plaud Note review","body":"The Plaud Note transcribes  well" }\r\n',
-    b'  {"body": "plaud note broke\xe2\x80\xa8twice", "title": "Plaud Note: caf\xe9", "x": 1e3}\n',
-    b'{"title": "Plaud Note battery", "content": "a week", "n": NaN}',
+    b'{"title":"Plaud Note review","body":"My Plaud Note recorder  transcribes well" }\r\n',
+    b'  {"body": "a recorder,\xe2\x80\xa8good", "title": "Plaud Note review caf\xe9", "x": 1e3}\n',
+    b'{"title": "Plaud Note review", "content": "My recorder", "n": NaN}',
 )
 DROPPED = b'{"title": "Sourdough at home", "body": "Flour, water, salt."}\n'
 INPUT = b"\n".join([KEPT[0], DROPPED, KEPT[1], KEPT[2]])
@@ -36,7 +36,7 @@ def test_json_has_both_sides() -> None:
 
     assert list(ended.json) == ["relevant", "dropped", "yield_ratio", "status", "reason"]
     assert ended.json["relevant"][2] == {
-        "title": "Plaud Note battery", "content": "a week", "n": None,
+        "title": "Plaud Note review", "content": "My recorder", "n": None,
     }  # fmt: skip
     assert ended.json["dropped"] == [json.loads(DROPPED)]
     assert ended.json["yield_ratio"] == 0.75

@@ -14,13 +14,13 @@ from tests.faces.command import SAMPLE, Here
 WORDS = ("analyze", "plaud.ai", "--items", "own.jsonl")
 MINE: list[dict[str, Any]] = [
     {
-        "title": "Plaud Note after a month", "body": "The plaud transcripts are great.",
+        "title": "Plaud Note after a month", "body": "The Plaud recorder makes great transcripts.",
         "source": "reddit", "key": "reddit:t3_one", "url": "https://example.org/1",
         "created_at": "2026-11-02T10:00:00Z", "place": "r/gadgets", "engagement": {"votes": 7},
         "comments": ["my plaud battery lasts a week", {"id": "c2", "body": "same here"}],
     },
-    {"title": "plaud.ai is too expensive", "content": "I hate the plaud subscription.", "id": 7},
-    {"title": "Plaud NotePin review", "description": "plaud clips on well", "source": "forum"},
+    {"title": "plaud.ai is too expensive", "content": "I hate my recorder's subscription.", "id": 7},
+    {"title": "Plaud NotePin review", "description": "Plaud's pin clips well.", "source": "forum"},
     {"title": "plaud note in court", "body": "plaud recordings were allowed", "source": "my blog"},
     {"title": "Sourdough at home", "body": "Flour, water, salt and time."},
 ]  # fmt: skip
@@ -50,8 +50,9 @@ def test_without_a_key_nothing_is_asked_and_it_says_so(here: Here) -> None:
     assert any(one["title"] == "Sourdough at home" for one in report["dropped"])
 
 
-def test_items_keep_their_names_and_keys(here: Here) -> None:
+def test_items_keep_their_names_and_keys(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that says it is from reddit stays so, and is counted among the person's items."""
+    monkeypatch.setenv("LISTENPOST_JUDGE", "openai")  # without a key: everything is kept
     own(*MINE)
     report = here(*WORDS, "--format", "json").json
 
@@ -63,7 +64,7 @@ def test_items_keep_their_names_and_keys(here: Here) -> None:
     assert {item["source"] for item in items.values()} == {"reddit", "items", "forum", "my blog"}
     assert list(report["sources"]) == ["items"]
     assert report["figures"]["sources"]["items"]["kept"] == len(items)
-    assert report["coverage"].startswith("Your items: kept 4 of 5")
+    assert report["coverage"].startswith("Your items: kept 5 of 5")
 
 
 def test_a_person_reads_who_judged(here: Here) -> None:

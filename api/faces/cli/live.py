@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -67,7 +68,8 @@ class Live:
         for row in self._rows.values():
             row.state = _FAILED if row.state == _BUSY else row.state
         self._live.update(self._table())
-        self._live.stop()
+        with suppress(OSError):  # the terminal is gone: no reason to lose the answer
+            self._live.stop()
         self._live = None
 
     def listen(self, event: Event) -> None:
@@ -81,7 +83,7 @@ class Live:
             return
         name = shown(TITLES.get(event.source, event.source) if event.source else "Report")
         if self._live is not None:
-            self._follow(name, said, event)
+            self._follow(name, shown(said), event)
             self._live.update(self._table())
         elif self._verbose or event.kind in {"source.kept", "source.refetching"}:
             self._say(f"{name}: {said}")
@@ -117,7 +119,8 @@ class Live:
         if self._live is None:
             tell(shown(line))
         else:
-            self._live.console.print(Text(shown(line)))
+            with suppress(OSError):
+                self._live.console.print(Text(shown(line)))
 
 
 def _said(event: Event) -> str | None:

@@ -48,10 +48,10 @@ def as_json(value: Any, indent: int | None = None, *, encoding: str | None = Non
     return text.encode("utf-8", "replace").decode() if wide else text
 
 
-def tell(line: str, *, end: str = "\n") -> None:
+def tell(line: str) -> None:
     """Print a line on stderr, if anybody is there."""
     try:
-        print(line, end=end, file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
     except OSError:
         _let_go(sys.stderr)
 

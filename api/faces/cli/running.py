@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import NoReturn, Protocol, TypeVar
 
 from api.faces.cli.printing import finish, tell
 
-_SHOW_CURSOR = "\x1b[?25h"
 INTERRUPTED, TERMINATED = 130, 143
 
 
@@ -68,8 +66,6 @@ def run(command: Callable[[], Awaitable[int]]) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now, with what was printed handed over and the terminal's cursor back."""
-    if sys.stderr.isatty():
-        tell(_SHOW_CURSOR, end="")
+    """End the process now, with what was printed handed over."""
     finish()
     os._exit(code)
