@@ -19,7 +19,7 @@ MINE: list[dict[str, Any]] = [
         "created_at": "2026-11-02T10:00:00Z", "place": "r/gadgets", "engagement": {"votes": 7},
         "comments": ["my plaud battery lasts a week", {"id": "c2", "body": "same here"}],
     },
-    {"title": "plaud.ai is too expensive", "content": "I hate my recorder's subscription.", "id": 7},
+    {"title": "plaud.ai is too dear", "content": "I hate my recorder's subscription.", "id": 7},
     {"title": "Plaud NotePin review", "description": "Plaud's pin clips well.", "source": "forum"},
     {"title": "plaud note in court", "body": "plaud recordings were allowed", "source": "my blog"},
     {"title": "Sourdough at home", "body": "Flour, water, salt and time."},

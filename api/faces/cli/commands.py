@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from api.faces.cli import terminal
 from api.faces.cli.choices import Format
 from api.faces.cli.live import Live
 from api.faces.cli.printing import as_json, say, tell
+from api.faces.cli.remembering import remembered
 from api.faces.cli.running import closing, run
 from api.faces.markdown import fetch_markdown, report_markdown
 from api.services import listening
@@ -49,16 +51,18 @@ def analyze_command(ask: Ask, wanted: Wanted, items: Path | None) -> int:
         return _estimated(analysis_text(settings, ask, own, as_json=wanted.format is Format.json))
 
     async def work() -> int:
-        async with closing(wiring.build(settings, own)) as built:
-            built.kit.scope(ask)
-            with Live(verbose=wanted.verbose, sample=built.kit.sample) as live:
-                answer = await listening.analyze(built.kit, ask, live.listen)
-            if wanted.verbose and built.sandbox is not None:
-                live.say_requests(built.sandbox)
+        keeping: list[asyncio.Task[None]] = []
         try:
-            _deliver(answer, wanted, _REPORT)
-        finally:
-            await _keep(settings, answer)
+            async with _built(settings, own) as built:
+                built.kit.scope(ask)
+                with Live(verbose=wanted.verbose, sample=built.kit.sample) as live:
+                    answer = await listening.analyze(built.kit, ask, live.listen)
+                if wanted.verbose and built.sandbox is not None:
+                    live.say_requests(built.sandbox)
+                keeping.append(asyncio.create_task(_keep(settings, answer)))
+                _deliver(answer, wanted, _REPORT)
+        finally:  # stored while the last traces are handed over
+            await asyncio.gather(*keeping)
         return _analyzed(answer)
 
     return run(work)
@@ -74,18 +78,26 @@ def fetch_command(ask: Ask, source: str, wanted: Wanted) -> int:
         return _estimated(fetch_text(settings, ask, as_json=wanted.format is Format.json))
 
     async def work() -> int:
-        async with closing(wiring.build(settings)) as built:
+        async with _built(settings) as built:
             built.kit.scope(ask)
             with Live(verbose=wanted.verbose, sample=built.kit.sample) as live:
                 heard = await listening.fetch(built.kit, source, ask, listener=live.listen)
             if wanted.verbose and built.sandbox is not None:
                 live.say_requests(built.sandbox)
-        _deliver(heard.data, wanted, _FETCHED)
+            _deliver(heard.data, wanted, _FETCHED)
         if heard.gathered.outcome is Outcome.OK:
             return ANSWERED
         return INSUFFICIENT if heard.gathered.outcome.asked else NOT_ASKED
 
     return run(work)
+
+
+@asynccontextmanager
+async def _built(settings: Settings, own: list[Item] | None = None) -> AsyncIterator[wiring.Built]:
+    """The product; the real sources remember what the commands before asked."""
+    async with AsyncExitStack() as stack:
+        memory = await stack.enter_async_context(remembered(settings)) if own is None else None
+        yield await stack.enter_async_context(closing(wiring.build(settings, own, memory=memory)))
 
 
 async def _keep(settings: Settings, answer: dict[str, Any]) -> None:
@@ -151,7 +163,7 @@ def _write(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
         except OSError:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 path.unlink()
             raise
 

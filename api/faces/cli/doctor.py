@@ -10,6 +10,7 @@ from api import wiring
 from api.errors import SourceError
 from api.faces.cli.choices import Format
 from api.faces.cli.printing import as_json, say
+from api.faces.cli.remembering import remembered
 from api.faces.cli.running import closing, run
 from api.services.dossier import TITLES
 from api.services.ports import Source
@@ -46,7 +47,10 @@ def doctor_command(form: Format) -> int:
     settings = wiring.load_settings()
 
     async def work() -> int:
-        async with closing(wiring.build(settings)) as built:
+        async with (
+            remembered(settings) as memory,
+            closing(wiring.build(settings, memory=memory)) as built,
+        ):
             names = list(built.kit.sources)
             *probes, model, langfuse = await asyncio.gather(
                 *(_probe(built.kit.sources[name]) for name in names),
