@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from api.sandbox import corpus
-from api.services.labelled import BODY
+from api.services.evaluation.labelled import BODY
 from api.services.text import clean, cut, one_line
 from recorded import MISSING, ROOT, SETS, UPSTREAM, records
 

@@ -31,9 +31,9 @@ SHARES = {"mixed": 0.5, "small": 0.25, "pure": 0.25}
 """How much each way of cutting pages counts."""
 FOREIGN_PROFILE = 0.05
 """How much a text of the other profile counts: enough to give a sign to what is rare here."""
-RIDGE = 0.5
+RIDGE = 0.1
 FLOORS: Mapping[str, float] = {
-    "spam": 3.0, "orders": 3.0, "listed": 0.7, "common": 1.4, "namesake": 0.4, "talk": 0.3,
+    "spam": 3.0, "orders": 3.0, "listed": 0.5, "common": 1.4, "namesake": 0.4, "talk": 0.3,
     "name_rare": 0.4, "name_foreign": 0.5,
 }  # fmt: skip
 """Least weights, where the data hold next to no example; reasons in docs/local-judge.md."""
@@ -218,23 +218,34 @@ def out_of_fold(data: Sample) -> Floats:
     return found
 
 
-def main() -> None:
-    """Fit all profiles and write them; `--check` prints five-fold figures as well."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--out", type=Path, default=WEIGHTS)
-    options.add_argument("--check", action="store_true")
-    given = options.parse_args()
-    queries = load(given.data)
+def fitted(folder: Path, *, check: bool = False) -> dict[str, Any]:
+    """All profiles, fitted on the files of a folder; `check` prints what five folds give.
+
+    Raises:
+        SystemExit: the folder holds no data.
+    """
+    queries = load(folder)
+    if not queries:
+        raise SystemExit(f"no dev_*.jsonl in {folder}: give the folder with the labelled data")
     profiles = {}
     for suffix, known in (("", vectors()), ("-lexical", None)):
         data = sample(queries, known)
         for profile in ("social", "amazon"):
             profiles[profile + suffix] = train(data, np.full(len(data.query), True), profile)
-        if given.check:
+        if check:
             report(suffix or "with vectors", queries, data, out_of_fold(data))
-    text = json.dumps({"version": 1, "profiles": profiles}, indent=1)
-    given.out.write_text(text + "\n", "utf-8")
+    return {"version": 1, "profiles": profiles}
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Fit all profiles and write them; `--check` prints five-fold figures as well."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--data", type=Path, required=True)
+    options.add_argument("--out", type=Path, default=WEIGHTS)
+    options.add_argument("--check", action="store_true")
+    given = options.parse_args(words)
+    weights = fitted(given.data, check=given.check)
+    given.out.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
 
 
 def report(title: str, queries: Sequence[Query], data: Sample, found: Floats) -> None:

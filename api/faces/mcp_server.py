@@ -26,9 +26,9 @@ from starlette.types import ASGIApp
 from api import wiring
 from api.errors import ListenpostError
 from api.faces.web.schemas import MOST_ITEMS, Fetched, Relevance, Report
-from api.services.apart import apart
+from api.services.chatting.apart import apart
 from api.services.dossier import TITLES
-from api.services.keys import LOCAL, Tenant
+from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.ports import Event, Listener
 from api.services.schemas import Question

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from api.errors import ModelError
-from api.services.explaining import Explanation, Shortfall
 from api.services.ports import Rewrites
+from api.services.reporting.explaining import Explanation, Shortfall
 from api.services.schemas import Item, Judgement, Question
 
 if TYPE_CHECKING:
     from api.services.pipeline import Evidence
+    from api.services.reporting.writing import Written
     from api.services.run import Run
-    from api.services.writing import Written
 
 
 class NoModel:

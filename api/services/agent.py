@@ -16,18 +16,18 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.errors import ListenpostError
-from api.services.citing import Drafted, check, shortened
-from api.services.defects import DEFECTS, told
 from api.services.dossier import Exhibit, describe, gate_line
 from api.services.fencing import Fence
-from api.services.follow_ups import Bar
 from api.services.pipeline import Evidence
 from api.services.query import screen
+from api.services.reporting.citing import Drafted, check, shortened
+from api.services.reporting.defects import DEFECTS, told
+from api.services.reporting.follow_ups import Bar
+from api.services.reporting.writing import FollowUp, NotWritten, Written
 from api.services.run import Run
 from api.services.schemas import Decision, FindingKind, Gathered, Usage
 from api.services.small_talk import content_words
 from api.services.text import cut, fold
-from api.services.writing import FollowUp, NotWritten, Written
 
 REQUESTS = 8
 """Model requests of one report at most."""

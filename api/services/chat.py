@@ -30,17 +30,17 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.services.agent import reason_of, spent
-from api.services.answering import SAMPLE, Answer
-from api.services.apart import apart
+from api.services.chatting.answering import SAMPLE, Answer
+from api.services.chatting.apart import apart
+from api.services.chatting.looking import SHOWN, Desk
+from api.services.chatting.session import Exchange, Session, restored
+from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
+from api.services.chatting.unaided import look_around
 from api.services.dossier import describe
 from api.services.listening import Kit
-from api.services.looking import SHOWN, Desk
 from api.services.ports import Facts
 from api.services.query import Screened, screen
 from api.services.schemas import Question
-from api.services.session import Exchange, Session, restored
-from api.services.turns import Looked, Looking, Moment, Said, Turn
-from api.services.unaided import look_around
 from api.settings import ChatSettings, DepthName
 
 _SPARE = 3

@@ -10,26 +10,26 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.errors import ModelError, UsageError
-from api.services.citing import Drafted
 from api.services.dossier import Exhibit, describe, gate_line
-from api.services.explaining import Explainer, Explanation, Shortfall, plain_explanation
-from api.services.extractive import extract, quotes
 from api.services.fencing import Fence
-from api.services.follow_ups import joined
 from api.services.gate import Gate, RunGate
 from api.services.pipeline import Evidence, Scope, Steps, collect
 from api.services.ports import Event, Facts, Grader, Listener, Observer, silent
 from api.services.query import screen
 from api.services.ranking import Ranked, rank
-from api.services.report import Report, clarify_json, fetch_json, report_json
+from api.services.reporting.citing import Drafted
+from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
+from api.services.reporting.extractive import extract, quotes
+from api.services.reporting.follow_ups import joined
+from api.services.reporting.report import Report, clarify_json, fetch_json, report_json
+from api.services.reporting.writing import FollowUp, NotWritten
+from api.services.reporting.writing import Writer as Writer
+from api.services.reporting.writing import Written as Written
 from api.services.reranking import by_words
 from api.services.run import Bounds, Run, Sources
 from api.services.schemas import Assessed, Decision, Gathered, Question, Usage
 from api.services.sufficiency import Decided, decide
 from api.services.text import clean
-from api.services.writing import FollowUp, NotWritten
-from api.services.writing import Writer as Writer
-from api.services.writing import Written as Written
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
 MAX_LIMIT = 500

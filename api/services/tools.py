@@ -13,10 +13,10 @@ from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.toolsets import FunctionToolset
 
 from api.errors import ListenpostError
-from api.services.defects import DEFECTS, told
 from api.services.gate import Gate
 from api.services.listening import Ask
 from api.services.ports import Judge, provided
+from api.services.reporting.defects import DEFECTS, told
 from api.services.schemas import Item, Question, Sifted, Status, Verdict
 from api.services.text import clean
 from api.settings import DepthName

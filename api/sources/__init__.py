@@ -7,8 +7,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol, cast
 
+from api.services.keeping.storage import SourceMemory
 from api.services.ports import Source
-from api.services.storage import SourceMemory
 from api.settings import SourceSettings
 
 

@@ -32,10 +32,10 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
+from api.services.keeping.storage import SourceMemory
 from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
-from api.services.storage import SourceMemory
 from api.services.text import clean
 from api.settings import SourceSettings
 from api.sources import reddit_posts

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.errors import StoreUnavailable
+from api.services.keeping.storage import PageCache
 from api.services.schemas import Comment, FetchPlan, Item
-from api.services.storage import PageCache
 from api.sources.paging import Page, Read
 
 LOST = "pages are not remembered, since the database cannot be used"

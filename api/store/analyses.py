@@ -14,7 +14,7 @@ from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
-from api.services.storage import Filters, Kept, Listing
+from api.services.keeping.storage import Filters, Kept, Listing
 from api.store.columns import dumps
 from api.store.contents import chunks, clear, read, write
 from api.store.database import Database

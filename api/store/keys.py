@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Row, select, update
 
 from api.errors import UsageError
-from api.services.storage import ApiKey
+from api.services.keeping.storage import ApiKey
 from api.store.part import Part, unbroken
 from api.store.tables import keys
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from api.services.report import VERSION
+from api.services.reporting.report import VERSION
 
 Step = Callable[[dict[str, Any]], dict[str, Any]]
 

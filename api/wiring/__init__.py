@@ -15,12 +15,12 @@ from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError
 from api.services import listening
 from api.services.gate import Gate
+from api.services.keeping.storage import SourceMemory
 from api.services.listening import Ask, Heard, Kit
 from api.services.pipeline import Steps
 from api.services.ports import SilentObserver, Source
 from api.services.run import Run
 from api.services.schemas import Item
-from api.services.storage import SourceMemory
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import SOURCES
 from api.wiring.models import Crew, model_client

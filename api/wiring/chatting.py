@@ -7,11 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from api.services.apart import apart
 from api.services.chat import Chat
-from api.services.chats import Chats
-from api.services.keys import Tenant
-from api.services.turns import Moment, Turn
+from api.services.chatting.apart import apart
+from api.services.chatting.chats import Chats
+from api.services.chatting.turns import Moment, Turn
+from api.services.keeping.keys import Tenant
 from api.settings import Settings
 from api.wiring import Built
 from api.wiring.serving import House

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from api.errors import UsageError
 from api.judges.baselines import BASELINES
 from api.judges.local import LocalJudge
-from api.services.evaluating import Asked, AskedGrader, AskedJudge
+from api.services.evaluation.evaluating import Asked, AskedGrader, AskedJudge
 from api.settings import ModelSettings, Settings
 from api.wiring.models import Crew, model_client
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from api.judges.local import LocalJudge
 from api.services.absent import NoModel
-from api.services.explaining import Explainer
 from api.services.gate import Gate
 from api.services.listening import Writer, Written
 from api.services.pipeline import Evidence
 from api.services.ports import Grader, Judge, Rewriter
+from api.services.reporting.explaining import Explainer
 from api.services.run import Run
 from api.settings import ModelSettings, Settings
 

@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from api.services import charged, listening
-from api.services.analyses import Runner
+from api.services import listening
 from api.services.gate import Gate
-from api.services.keys import Keys, Tenant
-from api.services.limits import Limits
+from api.services.keeping import charged
+from api.services.keeping.analyses import Runner
+from api.services.keeping.keys import Keys, Tenant
+from api.services.keeping.limits import Limits
+from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Kit
 from api.services.ports import Listener, silent
 from api.services.schemas import Item, Question, Sifted
-from api.services.storage import SourceMemory, Store
 from api.settings import Settings
 from api.sources import SOURCES
 from api.store import open_store

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
-from api.services.report import clarify_json
-from api.services.storage import Filters, Kept, Store
+from api.services.keeping.storage import Filters, Kept, Store
+from api.services.reporting.report import clarify_json
 from api.store import open_store
 from tests.store.made import ODD, counted, dropped, item, report
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from api.services.citing import Drafted, Flaws
 from api.services.listening import Ask, analyze, fetch
+from api.services.reporting.citing import Drafted, Flaws
 from api.services.schemas import Finding, FindingKind, Grade, Item, Quote
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Author, Grading, kit, post

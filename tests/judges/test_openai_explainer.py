@@ -10,7 +10,7 @@ import pytest
 from api.errors import ModelError
 from api.judges.client import ModelClient
 from api.judges.explain import OpenAIExplainer
-from api.services.explaining import Shortfall
+from api.services.reporting.explaining import Shortfall
 from api.services.schemas import Question
 from tests.judges.items import NONCE, fixed
 from tests.judges.model_server import ModelServer, Reply, fails, says

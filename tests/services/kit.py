@@ -12,12 +12,13 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from api.errors import ModelError, SourceError
 from api.services.absent import NoModel
-from api.services.citing import Drafted, Flaws
-from api.services.explaining import Explainer, Explanation, Shortfall
 from api.services.gate import Gate
 from api.services.listening import Kit
 from api.services.pipeline import Evidence, Scope, Steps, collect
 from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
+from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.explaining import Explainer, Explanation, Shortfall
+from api.services.reporting.writing import Writer, Written
 from api.services.run import Run
 from api.services.schemas import (
     Assessed,
@@ -30,7 +31,6 @@ from api.services.schemas import (
     Usage,
     Verdict,
 )
-from api.services.writing import Writer, Written
 from api.settings import (
     AdaptiveSettings,
     DeepDepth,

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Any, cast
 
 from api.errors import StoreUnavailable, UsageError
-from api.services.storage import ApiKey, Kept, Store
+from api.services.keeping.storage import ApiKey, Kept, Store
 
 NOW = datetime(2026, 11, 27, 12, 0, 20, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.errors import ModelError
-from api.services.explaining import Shortfall
 from api.services.ports import Rewrites
+from api.services.reporting.explaining import Shortfall
 from tests.services.kit import MUG, NOBODY, evidence_of, kit, posts
 
 

@@ -23,9 +23,9 @@ from api.errors import Broken, NotConfigured
 from api.services.agent import QUERY, REQUESTS, AgentWriter
 from api.services.listening import Kit
 from api.services.pipeline import Evidence
+from api.services.reporting.writing import NotWritten, Written
 from api.services.run import Run
 from api.services.schemas import Decision, Grade, Outcome, Question
-from api.services.writing import NotWritten, Written
 from tests.services.fakes import NEVER, FakeSource
 from tests.services.kit import (
     Grading,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.agreement import cohen_kappa, grade_of, ndcg, quadratic_kappa, spearman
+from api.services.evaluation.agreement import cohen_kappa, grade_of, ndcg, quadratic_kappa, spearman
 
 GRADES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=30)
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from api.errors import Conflict, LimitReached, ListenpostError, StoreUnavailable, UsageError
-from api.services.analyses import UNKEPT, Flight, Runner
-from api.services.keys import Tenant
-from api.services.limits import Limits
+from api.services.keeping.analyses import UNKEPT, Flight, Runner
+from api.services.keeping.keys import Tenant
+from api.services.keeping.limits import Limits
+from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.metering import charge
 from api.services.ports import Event, Listener
-from api.services.storage import Kept
 from tests.services.fakes import Heard
 from tests.services.shelf import NOW, Shelf
 

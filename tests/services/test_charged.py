@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from api.errors import LimitReached, UsageError
-from api.services import charged
 from api.services.gate import Gate
-from api.services.keys import Tenant
-from api.services.limits import Limits
+from api.services.keeping import charged
+from api.services.keeping.keys import Tenant
+from api.services.keeping.limits import Limits
 from api.services.listening import Ask
 from api.services.schemas import Question
 from tests.services.fakes import FakeJudge, FakeSource, items

@@ -15,13 +15,13 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from api.errors import Blocked, NotConfigured
-from api.services.answering import SAMPLE
 from api.services.chat import Chat
+from api.services.chatting.answering import SAMPLE
+from api.services.chatting.session import Session
+from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
 from api.services.listening import Kit
 from api.services.ports import Facts
 from api.services.schemas import Question
-from api.services.session import Session
-from api.services.turns import Looked, Looking, Moment, Said, Turn
 from api.settings import ChatSettings
 from tests.services.fakes import NEVER, FakeJudge, FakeSource
 from tests.services.kit import Grading, kit, post, posts, said

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.errors import NotFound, UsageError
-from api.services.chats import LIVE, LONGEST_ID, Chats, Forgetful
-from api.services.session import Exchange, Session, restored
-from api.services.turns import Moment, Said, Turn
+from api.services.chatting.chats import LIVE, LONGEST_ID, Chats, Forgetful
+from api.services.chatting.session import Exchange, Session, restored
+from api.services.chatting.turns import Moment, Said, Turn
 from api.settings import DepthName
 from tests.services.kit import kit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.cited import Clearing, Ground
+from api.services.chatting.cited import Clearing, Ground
 from api.services.dossier import Exhibit
 from tests.services.kit import assessed, post
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from api.errors import ModelError, UsageError
-from api.services.answer_cache import AnswerCache
-from api.services.evaluating import AskedGrader, AskedJudge, Manner, evaluate
-from api.services.labelled import LabelledItem, LabelledQuery
+from api.services.evaluation.answer_cache import AnswerCache
+from api.services.evaluation.evaluating import AskedGrader, AskedJudge, Manner, evaluate
+from api.services.evaluation.labelled import LabelledItem, LabelledQuery
+from api.services.evaluation.scoring import EvalResult, compare
 from api.services.ports import Grades
 from api.services.schemas import Grade, Item, Judgement, Question, Usage, Verdict
-from api.services.scoring import EvalResult, compare
 
 
 def query(name: str, good: int, bad: int, **fields: Any) -> LabelledQuery:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.explaining import Shortfall, fitted, plain_explanation, words
+from api.services.reporting.explaining import Shortfall, fitted, plain_explanation, words
 from api.services.schemas import Question
 
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(

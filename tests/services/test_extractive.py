@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.services.dossier import Dossier, Exhibit
-from api.services.extractive import FINDINGS, extract, quotes
+from api.services.reporting.extractive import FINDINGS, extract, quotes
 from api.services.schemas import Grade, Item
 from tests.services.kit import MUG, assessed, post, posts, said
 

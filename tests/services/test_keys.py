@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.errors import AccessDenied, NotFound, StoreUnavailable, UsageError
-from api.services.keys import LOCAL, LONGEST_NAME, Keys, Tenant, digest
+from api.services.keeping.keys import LOCAL, LONGEST_NAME, Keys, Tenant, digest
 from tests.services.shelf import Shelf
 
 

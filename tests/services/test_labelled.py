@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
-from api.services.labelled import LabelledQuery, language_of, mentions, pure, read_labelled
+from api.services.evaluation.labelled import (
+    LabelledQuery,
+    language_of,
+    mentions,
+    pure,
+    read_labelled,
+)
 
 
 def line(*items: dict[str, Any], **fields: Any) -> str:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from api.errors import LimitReached, StoreUnavailable
-from api.services.keys import LOCAL, Tenant
-from api.services.limits import Limits, utc_now
+from api.services.keeping.keys import LOCAL, Tenant
+from api.services.keeping.limits import Limits, utc_now
 from api.services.metering import charge
 from tests.services.shelf import NOW, Shelf
 

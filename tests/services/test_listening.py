@@ -12,11 +12,11 @@ from pydantic_ai.exceptions import ModelAPIError
 
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.services.agent import AgentWriter
-from api.services.citing import Drafted, Flaws
 from api.services.listening import MAX_LIMIT, Ask, Kit, analyze, fetch
 from api.services.ports import Grader
+from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.writing import NotWritten
 from api.services.schemas import Finding, Grade, Item, Outcome, Quote, Usage
-from api.services.writing import NotWritten
 from api.settings import RankingSettings
 from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, Heard
 from tests.services.kit import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.metrics import (
+from api.services.evaluation.metrics import (
     Answer,
     Confusion,
     Measures,

@@ -12,9 +12,15 @@ from typing import Any
 
 import pytest
 
-from api.services.citing import Drafted, Flaws
 from api.services.listening import Ask, analyze, fetch
-from api.services.report import clarify_json, coverage, dropped_json, fetch_json, item_json
+from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.report import (
+    clarify_json,
+    coverage,
+    dropped_json,
+    fetch_json,
+    item_json,
+)
 from api.services.schemas import (
     Attempt,
     Finding,

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from api.services.schemas import Comment
-from api.services.session import (
+from api.services.chatting.session import (
     BYTES,
     EXHIBITS,
     LOOKS,
@@ -18,6 +17,7 @@ from api.services.session import (
     Session,
     restored,
 )
+from api.services.schemas import Comment
 from tests.services.fakes import FakeSource
 from tests.services.kit import assessed, kit, post, posts
 

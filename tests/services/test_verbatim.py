@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.services.dossier import Dossier, Exhibit
-from api.services.verbatim import LONGEST, verbatim
+from api.services.reporting.verbatim import LONGEST, verbatim
 from tests.services.kit import assessed, post, said
 
 POST = post(

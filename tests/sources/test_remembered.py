@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from api.errors import SourceError, StoreUnavailable
+from api.services.keeping.storage import PageCache, SourceMemory, Store
 from api.services.schemas import Comment, FetchPlan, Item
-from api.services.storage import PageCache, SourceMemory, Store
 from api.sources import SOURCES
 from api.sources.paging import Page, Shelf
 from api.sources.remembered import LOST, page_of, remembered, text_of

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from api.errors import QuotaExhausted, SourceError, StoreUnavailable, Unreachable
+from api.services.keeping.storage import SourceMemory, Store
 from api.services.ports import Source
 from api.services.schemas import FetchPlan
-from api.services.storage import SourceMemory, Store
 from api.sources.youtube import YouTubeSource, build
 from api.sources.youtube_searches import Searches, pacific_day
 from api.store import open_store

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-from api.services.storage import Store
+from api.services.keeping.storage import Store
 from api.store import open_store
 from tests.store.made import item, report
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 
 from api.errors import StoreUnavailable
-from api.services.storage import Filters
+from api.services.keeping.storage import Filters
 from api.store import SqlStore, open_store
 from api.store.database import Database
 from api.store.migrate_reports import Upgrades

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from api.errors import ConfigurationError, StoreUnavailable
-from api.services.storage import Filters
+from api.services.keeping.storage import Filters
 from api.store import open_store
 from api.store.database import Database
 from api.store.urls import default_path, engine_url

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.services.storage import Filters
+from api.services.keeping.storage import Filters
 from api.store import open_store
 from api.store.running import STOPPED
 from tests.store.made import counted, report

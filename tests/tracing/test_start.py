@@ -12,8 +12,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 from api.errors import ModelError
-from api.services.explaining import Explanation, Shortfall
 from api.services.ports import Grades, Rewrites
+from api.services.reporting.explaining import Explanation, Shortfall
 from api.services.schemas import Grade, Item, Question, Usage
 from api.settings import TracingSettings
 from api.tracing import Tracing, start

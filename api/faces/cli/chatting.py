@@ -22,12 +22,12 @@ from rich.markdown import Markdown
 from api import wiring
 from api.errors import ListenpostError, StoreUnavailable
 from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
-from api.services.answering import SAMPLE
-from api.services.chats import Chats, Forgetful
-from api.services.keys import LOCAL
-from api.services.storage import Sessions, Store
+from api.services.chatting.answering import SAMPLE
+from api.services.chatting.chats import Chats, Forgetful
+from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
+from api.services.keeping.keys import LOCAL
+from api.services.keeping.storage import Sessions, Store
 from api.services.text import clean, one_line, web_url
-from api.services.turns import Looked, Looking, Moment, Said, Turn
 from api.settings import DepthName, Settings
 from api.wiring import Built
 from api.wiring.chatting import chat

@@ -7,7 +7,7 @@ from collections import defaultdict
 from importlib import resources
 
 from api.sandbox import corpus
-from api.services.labelled import LabelledItem, LabelledQuery, labelled
+from api.services.evaluation.labelled import LabelledItem, LabelledQuery, labelled
 
 
 def labelled_corpus() -> list[LabelledQuery]:

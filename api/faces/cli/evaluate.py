@@ -16,10 +16,10 @@ from api.faces.cli.choices import Format, JudgeChoice
 from api.faces.cli.evaluated import comparison_table, table
 from api.faces.cli.plot import calibration_plot
 from api.faces.cli.running import closing, run
-from api.services.answer_cache import AnswerCache
-from api.services.evaluating import Manner, Progress, evaluate
-from api.services.labelled import LabelledQuery, pure, read_labelled
-from api.services.scoring import compare
+from api.services.evaluation.answer_cache import AnswerCache
+from api.services.evaluation.evaluating import Manner, Progress, evaluate
+from api.services.evaluation.labelled import LabelledQuery, pure, read_labelled
+from api.services.evaluation.scoring import compare
 from api.settings import Settings
 from api.wiring.evaluated import PAID, Evaluated, build_evaluated
 

@@ -9,7 +9,7 @@ from api import wiring
 from api.errors import ConfigurationError, StoreUnavailable
 from api.faces.cli.printing import tell
 from api.faces.cli.running import closing
-from api.services.storage import SourceMemory
+from api.services.keeping.storage import SourceMemory
 from api.settings import Settings
 
 

@@ -13,8 +13,8 @@ from api.faces.cli import terminal
 from api.faces.cli.choices import Format
 from api.faces.cli.running import closing, run
 from api.faces.markdown import report_markdown
-from api.services.keys import LOCAL, Keys
-from api.services.storage import ApiKey, Filters, Kept, Store
+from api.services.keeping.keys import LOCAL, Keys
+from api.services.keeping.storage import ApiKey, Filters, Kept, Store
 from api.services.text import clean, cut, one_line
 from api.settings import Settings
 from api.wiring.serving import environment_keys, open_store_of

@@ -11,7 +11,7 @@ from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
 from api.errors import AccessDenied, Forbidden
-from api.services.keys import Tenant
+from api.services.keeping.keys import Tenant
 from api.wiring.serving import House
 
 _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")

@@ -24,10 +24,10 @@ from api.faces.web.schemas import (
     ReadQuery,
     Report,
 )
-from api.services.analyses import Runner
-from api.services.keys import Tenant
+from api.services.keeping.analyses import Runner
+from api.services.keeping.keys import Tenant
+from api.services.keeping.storage import Filters, Kept
 from api.services.listening import Ask
-from api.services.storage import Filters, Kept
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
-from api.services.keys import Tenant
-from api.services.turns import Moment, Turn
+from api.services.chatting.turns import Moment, Turn
+from api.services.keeping.keys import Tenant
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1", tags=["chat"])

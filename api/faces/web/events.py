@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
 from api.faces.web.errors import described, trace_id_of
-from api.services.analyses import Flight, Runner
+from api.services.keeping.analyses import Flight, Runner
 from api.services.ports import Event
 
 T = TypeVar("T")

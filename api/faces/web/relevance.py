@@ -12,7 +12,7 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.schemas import Relevance, RelevanceRequest
-from api.services.keys import Tenant
+from api.services.keeping.keys import Tenant
 from api.services.schemas import Question
 from api.services.text import clean
 from api.wiring.serving import House

@@ -32,7 +32,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
 from api.faces.web.events import unless_gone
-from api.services.turns import Looked, Looking, Moment, Said, Turn
+from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
 
 _log = logging.getLogger(__name__)
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}

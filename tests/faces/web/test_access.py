@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from api.faces.web.app import ROUTERS
-from api.services.keys import LOCAL
+from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import QUESTION, Opening, Served
 
 CLARIFY = {"query": "hello there"}

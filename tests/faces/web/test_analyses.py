@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services.report import VERSION
+from api.services.reporting.report import VERSION
 from tests.faces.web.conftest import QUESTION, Opening, Served
 
 URL = "/v1/analyses"

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from api.errors import LimitReached
 from api.faces.web import streams
-from api.services.turns import Citation, Looked, Looking, Moment, Said, Turn
+from api.services.chatting.turns import Citation, Looked, Looking, Moment, Said, Turn
 from tests.faces.web.conftest import Opening, Served
 
 URL = "/v1/chat"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from api.errors import LimitReached, StoreUnavailable
-from api.services.keys import Tenant
+from api.services.keeping.keys import Tenant
+from api.services.keeping.storage import Ledger
 from api.services.metering import metered
-from api.services.storage import Ledger
 
 _log = logging.getLogger(__name__)
 _MICRO = 1_000_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import regex
 
 from api.services.dossier import Exhibit
-from api.services.said import LABEL, LINK, numbers
+from api.services.reporting.said import LABEL, LINK, numbers
 from api.services.text import clean
 
 _END = regex.compile(r"(?<=\n)|(?<=[.!?…])(?=[ \t])|(?<=[。！？])")

@@ -9,10 +9,10 @@ from statistics import fmean, median
 from typing import Any
 
 from api.errors import UsageError
-from api.services.agreement import grade_of, ndcg, quadratic_kappa, spearman
-from api.services.answer_cache import Answered, Opinion
-from api.services.labelled import LabelledItem, LabelledQuery
-from api.services.metrics import (
+from api.services.evaluation.agreement import grade_of, ndcg, quadratic_kappa, spearman
+from api.services.evaluation.answer_cache import Answered, Opinion
+from api.services.evaluation.labelled import LabelledItem, LabelledQuery
+from api.services.evaluation.metrics import (
     Answer,
     Measures,
     Tally,

@@ -11,9 +11,9 @@ from api.services.crawler import combine
 from api.services.duplicates import distinct
 from api.services.figures import figures
 from api.services.pipeline import Evidence
+from api.services.reporting.writing import FollowUp
 from api.services.schemas import Assessed, Gathered, Usage
 from api.services.sufficiency import decide
-from api.services.writing import FollowUp
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import regex
 
 from api.services.dossier import TITLES, Dossier, Exhibit
-from api.services.explaining import words as counted_words
-from api.services.said import LABEL, LINK, Said, numbers, said_by
+from api.services.reporting.explaining import words as counted_words
+from api.services.reporting.said import LABEL, LINK, Said, numbers, said_by
+from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Finding, FindingKind, Question, Quote
 from api.services.text import clean, one_line
-from api.services.verbatim import verbatim
 
 _GROUP = regex.compile(r"\s*[\[(]\s*E\d+(?:\s*(?:[,;&]|and)\s*E\d+)*\s*[\])]")
 _LINKED = regex.compile(r"!?\[([^\[\]]*)\]\(\s*<?([^()\s<>]*)[^()]*\)")

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
-from api.services.keys import Tenant
-from api.services.limits import Limits, Spending
+from api.services.keeping.keys import Tenant
+from api.services.keeping.limits import Limits, Spending
+from api.services.keeping.storage import Kept, Store
 from api.services.listening import Ask
 from api.services.ports import Event, Listener, silent
-from api.services.storage import Kept, Store
 
 _log = logging.getLogger(__name__)
 Analyze = Callable[[Ask, Listener, str], Coroutine[Any, Any, dict[str, Any]]]

@@ -11,9 +11,9 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from api.errors import NotFound, UsageError
-from api.services.session import Session
-from api.services.storage import Sessions
-from api.services.turns import Moment, Turn
+from api.services.chatting.session import Session
+from api.services.chatting.turns import Moment, Turn
+from api.services.keeping.storage import Sessions
 from api.settings import DepthName
 
 LIVE = 64

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from api.services.cited import Clearing, Ground
+from api.services.chatting.cited import Clearing, Ground
+from api.services.chatting.looking import Desk
+from api.services.chatting.turns import Citation, Said, Turn
+from api.services.chatting.unaided import extracts, nothing_found
 from api.services.dossier import Exhibit, gate_line
-from api.services.looking import Desk
-from api.services.said import LINK, numbers, said_by
+from api.services.reporting.said import LINK, numbers, said_by
 from api.services.schemas import Question
 from api.services.text import one_line, web_url
-from api.services.turns import Citation, Said, Turn
-from api.services.unaided import extracts, nothing_found
 
 SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
 

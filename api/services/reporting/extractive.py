@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.services.citing import Drafted, Flaws
 from api.services.dossier import TITLES, Exhibit
+from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Finding, FindingKind, Question, Quote
 from api.services.text import cut, one_line
-from api.services.verbatim import verbatim
 
 FINDINGS, TITLE, WORDS = 8, 90, 160
 """Findings at most, and characters of an item's title and words in one."""

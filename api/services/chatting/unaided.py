@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import regex
 
+from api.services.chatting.looking import Desk
+from api.services.chatting.session import held, wanted
 from api.services.dossier import Exhibit
-from api.services.extractive import extract
-from api.services.looking import Desk
-from api.services.said import LINK
+from api.services.reporting.extractive import extract
+from api.services.reporting.said import LINK
 from api.services.schemas import Question
-from api.services.session import held, wanted
 from api.services.text import one_line
 
 EXTRACTS = 5

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from api.services import listening
 from api.services.gate import Gate
-from api.services.keys import Tenant
-from api.services.limits import Limits
+from api.services.keeping.keys import Tenant
+from api.services.keeping.limits import Limits
 from api.services.listening import Ask, Heard, Kit
 from api.services.ports import Listener, silent
 from api.services.schemas import Item, Question, Sifted

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from api.errors import ListenpostError
-from api.services.defects import DEFECTS, told
+from api.services.chatting.session import Session
+from api.services.chatting.turns import Moment
 from api.services.dossier import Exhibit, describe, gate_line, text_of
 from api.services.fencing import Fence
 from api.services.listening import Ask, Kit
 from api.services.pipeline import Evidence, collect
 from api.services.query import screen
 from api.services.ranking import rank
+from api.services.reporting.defects import DEFECTS, told
 from api.services.reranking import by_words
 from api.services.schemas import Assessed, Gathered, Usage
-from api.services.session import Session
 from api.services.small_talk import content_words
 from api.services.text import cut, fold, one_line
-from api.services.turns import Moment
 from api.settings import ChatSettings, DepthName
 
 QUERY = 100

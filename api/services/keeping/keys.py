@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Literal
 
 from api.errors import AccessDenied, NotFound, UsageError
-from api.services.storage import ApiKey, KeyRing
+from api.services.keeping.storage import ApiKey, KeyRing
 from api.services.text import clean, one_line
 
 VARIABLE = "LISTENPOST_API_KEYS"

@@ -9,11 +9,11 @@ from time import perf_counter
 from typing import Protocol
 
 from api.errors import ModelError
-from api.services.answer_cache import AnswerCache, Answered, Opinion, page_key
-from api.services.labelled import LabelledQuery
+from api.services.evaluation.answer_cache import AnswerCache, Answered, Opinion, page_key
+from api.services.evaluation.labelled import LabelledQuery
+from api.services.evaluation.scoring import EvalResult, Sheet, score
 from api.services.ports import Grader, Judge
 from api.services.schemas import Item, Judgement, Question
-from api.services.scoring import EvalResult, Sheet, score
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would share: the run stops and says so."""

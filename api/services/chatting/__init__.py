@@ -1,0 +1,1 @@
+"""One chat turn: what a session remembers, looks up, says and cites."""

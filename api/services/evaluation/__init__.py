@@ -1,0 +1,1 @@
+"""Measuring judges: labelled items in, figures with intervals out."""

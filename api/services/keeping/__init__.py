@@ -1,0 +1,1 @@
+"""What is kept for whom: stored analyses, keys, limits and what they cost."""
