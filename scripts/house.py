@@ -29,7 +29,7 @@ SHARED = frozenset(
         "starlette",
         "typer",
         "uvicorn",
-    }  # fmt: skip
+    }
 )
 """Libraries that several files may import; any other belongs to one file."""
 PATCHES = frozenset({"setattr", "delattr", "setitem", "delitem"})

@@ -148,7 +148,7 @@ class Naive:
         with httpx.Client(base_url=self.env["AMAZON_URL"], timeout=8) as client:
             page = client.get("/s", params={"k": query}).text
             asins = list(dict.fromkeys(re.findall(r'data-asin="(\w{10})"', page)))[:limit]
-            titles = [title for title in re.findall(r"<h2[^>]*>.*?</h2>", page, re.S)]
+            titles = re.findall(r"<h2[^>]*>.*?</h2>", page, re.S)
             self.spent["amazon"].calls += 1 + len(asins)
             for asin in asins:
                 client.get(f"/dp/{asin}")

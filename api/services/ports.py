@@ -1,4 +1,4 @@
-"""What the product needs from outside, as protocols; everything with a socket is behind one of them.
+"""What the product needs from outside, as protocols; everything with a socket is behind one.
 
 Also the one provider slot: `api/__init__` fills it with a function that builds the product on first
 use, so that `import api` loads no client library and nothing in `services` imports `wiring`.
@@ -105,7 +105,7 @@ class Grader(Protocol):
     """Scores kept items from 1 to 5 against the original question."""
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
-        """One grade per item, in order; an item without an answer gets a defaulted 3. Never raises ModelError."""
+        """One grade per item, in order; without answer a defaulted 3. Never raises ModelError."""
         ...
 
 

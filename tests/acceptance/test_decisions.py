@@ -55,7 +55,7 @@ async def test_a_page_of_lookalikes_is_insufficient(built: wiring.Built, sandbox
 
 
 async def test_small_talk_costs_nothing(built: wiring.Built, sandbox: Sandbox) -> None:
-    """ "hey this is a test message" is answered with guidance and no request at all."""
+    """The message "hey this is a test message" is answered with guidance and no request at all."""
     report = await analyzed(built, "hey this is a test message")
 
     assert report["decision"] == "clarify"
@@ -79,7 +79,7 @@ async def test_a_model_endpoint_that_is_down_leaves_items_unjudged(
 
 
 async def test_about_tells_a_product_from_its_namesakes(built: wiring.Built) -> None:
-    """ "Notion" alone and "Notion" the notes app keep different items."""
+    """The name "Notion" alone and "Notion" the notes app keep different items."""
     plain = await analyzed(built, "Notion")
     told = await analyzed(built, "Notion", about="the notes and workspace app, not the word")
 

@@ -33,15 +33,15 @@ _ADVICE = (
 _UNASKED = (
     "Therefore nothing is known: neither that people talk about this, nor that they do not. "
     "No post, video or product was looked at, and no conclusion may be drawn from the empty list.",
-    "To see what is wrong with each source, and what to set or to wait for, run `listenpost doctor`: "
-    "it asks every source for as little as possible and names the variable, key or address behind "
-    "each failure.",
-    "A source that is not configured needs its key or provider; one that refuses needs another key; "
-    "a used-up quota returns at the time that is told, a rate limit within minutes; a source that is "
-    "blocked or out of reach may answer later, or from another network.",
+    "To see what is wrong with each source, and what to set or to wait for, run "
+    "`listenpost doctor`: it asks every source for as little as possible and names the variable, "
+    "key or address behind each failure.",
+    "A source that is not configured needs its key or provider; one that refuses needs another "
+    "key; a used-up quota returns at the time that is told, a rate limit within minutes; a source "
+    "that is blocked or out of reach may answer later, or from another network.",
     "Until then, posts and reviews you already have can be analyzed with `--items FILE.jsonl`, and "
-    "`LISTENPOST_MODE=sandbox` shows the whole way on sample data. When a source answers again, ask "
-    "the same question once more; it needs no other words.",
+    "`LISTENPOST_MODE=sandbox` shows the whole way on sample data. When a source answers again, "
+    "ask the same question once more; it needs no other words.",
 )
 
 
@@ -96,7 +96,8 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
 
 def _unasked(shortfall: Shortfall) -> Explanation:
     """Nothing could be asked: why, what that does not mean, and how to mend it."""
-    told = f"“{_leading(shortfall.question.text, 10)}” was not searched for: no source could be asked."
+    asked = _leading(shortfall.question.text, 10)
+    told = f"“{asked}” was not searched for: no source could be asked."
     lines = _within(60, (_leading(line, 20, 200) for line in shortfall.coverage[:12]))
     told += f" By source: {'; '.join(lines)}." if lines else ""
     return Explanation(f"{told}\n\n{' '.join(_UNASKED)}", ())
