@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, profile_name, profiles
 from api.judges.local_vectors import Vectors, vectors
+from api.services.query import LONGEST
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import clean, cut
 
-BODY = 200
-"""Characters of the body that count, as at the gate."""
+TITLE, BODY = 300, 200
+"""Characters of title and body that count, as at the gate."""
 VERSION = "local-1"
 
 
@@ -34,7 +35,7 @@ class LocalJudge:
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order; see `Judge.judge`. Costs nothing, under 1 ms an item."""
-        texts = [f"{clean(item.title)}\n{cut(clean(item.body), BODY)}" for item in items]
+        texts = [_shown(item) for item in items]
         name = self.name
         found = judged(question.text, question.about, texts, source, self.load())
         return Judgement(
@@ -52,5 +53,9 @@ def judged(
 ) -> list[float]:
     """`probabilities` with the word vectors at hand; None: by names and words alone."""
     profile = profiles()[profile_name(source, lexical=known is None)]
-    taken = page(clean(query), clean(about), [clean(text) for text in texts], known)
-    return profile.probabilities(taken)
+    name, told = (cut(clean(text), LONGEST) for text in (query, about))
+    return profile.probabilities(page(name, told, [clean(text) for text in texts], known))
+
+
+def _shown(item: Item) -> str:
+    return f"{cut(clean(item.title), TITLE)}\n{cut(clean(item.body), BODY)}"

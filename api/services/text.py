@@ -12,13 +12,18 @@ _CONTROL = regex.compile(r"[\p{Cc}--[\n\t]]|[\p{Bidi_Control}]", regex.V1)
 _SPACES = regex.compile(r"[^\S\n]+")
 _ESCAPE = regex.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 
+_BITS = 64
+
 
 def clean(value: object) -> str:
     """Any value as text that encodes as UTF-8, without control characters or terminal escapes.
 
-    None and containers are nothing; numbers are themselves; lone surrogates become U+FFFD.
+    None and containers are nothing; numbers are themselves, but for whole ones beyond 64 bits, of
+    which Python may refuse to write the digits; lone surrogates become U+FFFD.
     """
     if value is None or isinstance(value, (dict, list, tuple, set)):
+        return ""
+    if isinstance(value, int) and value.bit_length() > _BITS:
         return ""
     text = value if isinstance(value, str) else str(value)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
