@@ -136,8 +136,11 @@ def fit(
 
     for _ in range(60):
         chance = sigmoid(columns @ found)
-        slope = columns.T @ (weight * (chance - relevant)) + ridge * (found - centre)
-        bend = (columns.T * (weight * chance * (1 - chance))) @ columns + np.diag(ridge + 1e-9)
+        slope = np.einsum("ni,n->i", columns, weight * (chance - relevant))
+        slope = slope + ridge * (found - centre)
+        curve = columns * (weight * chance * (1 - chance))[:, None]
+        # not `@`: the sums must not depend on how many threads add them
+        bend = np.einsum("ni,nj->ij", curve, columns) + np.diag(ridge + 1e-9)
         step = newton_step(slope, bend, low - found, high - found)
         while loss(found + step) > loss(found) and np.abs(step).max() > 1e-9:
             step /= 2

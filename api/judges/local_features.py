@@ -115,11 +115,14 @@ class Page:
         """Likeness of each text to the trusted others, and to the query where they are few."""
         if self.vectors is None:
             return [0.0] * len(self.rows)
-        weights = self.vectors.numpy.asarray(trust)
-        total = weights @ self.units + self.wanted
+        numpy = self.vectors.numpy
+        weights = numpy.asarray(trust)[:, None]
+        others = (weights * self.units).sum(axis=0) + self.wanted - weights * self.units
+        lengths = numpy.sqrt((others * others).sum(axis=1))
+        likeness = (others * self.units).sum(axis=1) / numpy.where(lengths > 0, lengths, 1.0)
         return [
-            row["clear"] * max(float(unit @ self.vectors.normal(total - weight * unit)), 0.0)
-            for row, unit, weight in zip(self.rows, self.units, weights, strict=True)
+            row["clear"] * max(float(near), 0.0)
+            for row, near in zip(self.rows, likeness, strict=True)
         ]
 
 

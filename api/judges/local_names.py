@@ -193,7 +193,7 @@ def aliased(name: Name, words: Sequence[Word]) -> bool:
     """A proper name out of the description stands in the text."""
     if not name.aliases:
         return False
-    return any(_longest(name.aliases, words, at) for at in range(len(words)))
+    return any(word.capital and _longest(name.aliases, words, at) for at, word in enumerate(words))
 
 
 def _sighting(name: Name, words: Sequence[Word], at: int) -> Sighting | None:
