@@ -234,6 +234,4 @@ async def provided() -> Provided:
     Raises:
         ConfigurationError: the environment holds an unknown or malformed setting.
     """
-    if not _provider:
-        raise RuntimeError("the provider slot is empty: import `api` first")
     return await _provider[0]()

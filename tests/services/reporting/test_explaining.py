@@ -54,6 +54,16 @@ def test_facts_are_named() -> None:
     assert found.usage.usd == 0
 
 
+def test_many_sources_are_told_as_far_as_they_fit() -> None:
+    """Lines that would not fit into the text are left out whole, the first ones stay."""
+    lines = tuple(f"source {n}: {'word ' * 12}end" for n in range(12))
+    text = plain_explanation(Shortfall(Question("mug"), ("mug",), lines)).text
+
+    assert "source 0" in text
+    assert "source 11" not in text
+    assert words(text) <= 250
+
+
 def test_nothing_found_is_said() -> None:
     """Without dropped items the text says that nothing came back."""
     text = plain_explanation(Shortfall(Question("x"), ("x",), ())).text
