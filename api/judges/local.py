@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, profile_name, profiles
+from api.judges.local_names import spelled
 from api.judges.local_vectors import Vectors, vectors
 from api.services.query import LONGEST
 from api.services.schemas import Item, Judgement, Question, Verdict
@@ -54,7 +55,7 @@ def judged(
     """`probabilities` with the word vectors at hand; None: by names and words alone."""
     profile = profiles()[profile_name(source, lexical=known is None)]
     name, told = (cut(clean(text), LONGEST) for text in (query, about))
-    return profile.probabilities(page(name, told, [clean(text) for text in texts], known))
+    return profile.probabilities(page(spelled(name), told, [clean(text) for text in texts], known))
 
 
 def _shown(item: Item) -> str:

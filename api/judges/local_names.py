@@ -25,9 +25,9 @@ ENDINGS = frozenset(
 )  # fmt: skip
 _DOTTED = regex.compile(r"\.(?:" + "|".join(sorted(ENDINGS)) + r")(?=$|[\s/,;:!?)\"'’.])", regex.I)
 _SITE = regex.compile(r"[\p{L}\p{N}-]+\.(?:ai|app|com|io)\b", regex.I)
-_SPOKEN = frozenset(("ai", "co", "com", "io"))
-"""Web endings that people write as a word of its own ("plaud ai")."""
+_SPOKEN = regex.compile(r"\s*([\p{L}\p{N}]{2,})\s+(ai|com|co|io)\s*", regex.I)
 _STOPS = frozenset(".!?\n:|")
+_QUOTES = " \"'“”„‘’«»"
 PART = 0.6
 """Strength of a sighting of the name without the kind of thing it is."""
 _MOST = 6
@@ -128,15 +128,28 @@ def split(text: str) -> list[Word]:
     return found
 
 
+def spelled(query: str) -> str:
+    """One spelling for one name: no quotes around it, a spoken web ending with its dot."""
+    bare = query.strip(_QUOTES) or query
+    words = bare.split()
+    return ".".join(words) if len(words) == 2 and fold(words[1]) in _SPOKEN else bare
+
+
+def dotted(query: str) -> str:
+    """`plaud ai` as `plaud.ai`: after one word, a web ending belongs to the name."""
+    spoken = _SPOKEN.fullmatch(query)
+    return f"{spoken[1]}.{spoken[2]}" if spoken else query
+
+
 @lru_cache(maxsize=256)
 def name_of(query: str, about: str = "") -> Name:
     """What to look for when `query` is asked, `about` telling it from its namesakes."""
+    query = dotted(query)
     bare = _DOTTED.sub("", query)
     written = split(bare)
     words = [w for w in written if w.text not in SMALL] or written
     plain = tuple(w.text for w in words)
-    joined = len(plain) > 1 and words[-1].token == words[-2].token
-    if (joined and plain[-1] in ENDINGS) or (len(plain) == 2 and plain[-1] in _SPOKEN):
+    if len(plain) > 1 and words[-1].token == words[-2].token and plain[-1] in ENDINGS:
         plain = plain[:-1]
     context = {stem(w.text) for w in split(about)}
     coded = {w.token for w in words if not w.text.isalpha()}

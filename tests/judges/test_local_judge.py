@@ -42,6 +42,25 @@ def test_it_keeps_what_names_the_product() -> None:
     assert [chance >= 0.5 for chance in found] == [True, True, False, False]
 
 
+@pytest.mark.parametrize("spelling", ["plaud ai", '"plaud.ai"', "“plaud ai”", " plaud.ai "])
+def test_spellings_of_a_name_get_the_same_chances(spelling: str) -> None:
+    """A web ending after a blank or a dot, quoted or not: to the last digit the same."""
+    texts = [*PLAUD, "Why audiences applaud at the wrong moment (explained with AI)"]
+    assert probabilities(spelling, "", texts, "youtube") == probabilities(
+        "plaud.ai", "", texts, "youtube"
+    )
+
+
+def test_a_spoken_web_ending_is_the_same_question() -> None:
+    """`plaud ai` and `plaud.ai` get the same probabilities; a kind of thing stays a word."""
+    found = probabilities("plaud.ai", ABOUT, PLAUD, "reddit")
+    assert probabilities("plaud ai", ABOUT, PLAUD, "reddit") == found
+    app = ["Bolt app down\nIt hangs.", "a bolt of cloth"]
+    assert probabilities("Bolt app", "", app, "reddit") != probabilities(
+        "Bolt.app", "", app, "reddit"
+    )
+
+
 def test_without_vectors_it_decides_by_names() -> None:
     """The lexical weights alone keep the same two."""
     found = judged("plaud.ai", ABOUT, PLAUD, "reddit", None)
