@@ -242,7 +242,8 @@ def _execute(service: Any, *, call: Call) -> Any:
     except (httplib2.HttpLib2Error, http.client.HTTPException, OSError) as error:
         raise Unreachable(NAME, type(error).__name__) from None
     except (
-        googleapiclient.errors.Error, LookupError, ValueError, TypeError, AttributeError,
+        googleapiclient.errors.Error, httplib2.decode.DecodeRatioError,
+        httplib2.decode.DecodeLimitError, LookupError, ValueError, TypeError, AttributeError,
         RecursionError,
     ) as error:  # fmt: skip
         raise Broken(NAME, type(error).__name__) from None

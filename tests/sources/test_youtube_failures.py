@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import time
 from datetime import UTC, datetime, timedelta
@@ -32,6 +33,7 @@ from tests.sources.emulators import (
 )
 
 PLAN = FetchPlan("mug", 5)
+BOMB = gzip.compress(bytes(100_000_000))
 PER_DAY = "Quota exceeded for quota metric 'Search Queries' and limit 'Search Queries per day'"
 
 
@@ -97,6 +99,7 @@ FAILURES = [
     pytest.param(Reply(200, b""), Broken, 1, id="nothing"),
     pytest.param(Reply(200, b"\xff\xfe"), Broken, 1, id="no UTF-8"),
     pytest.param(Reply(200, b"[" * 100_000), Broken, 1, id="deep JSON"),
+    pytest.param(Reply(200, BOMB, {"content-encoding": "gzip"}), Broken, 1, id="gzip bomb"),
     pytest.param(Reply(200, []), Broken, 1, id="a list"),
     pytest.param(Reply(200, {}), Broken, 1, id="an empty object"),
     pytest.param(Reply(200, {"items": {}}), Broken, 1, id="items no list"),
