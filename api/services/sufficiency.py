@@ -130,5 +130,7 @@ def _notes(counts: Counts) -> list[str]:
         notes.append(f"{counts.asked} of {counts.wanted} sources could be asked.")
     told = [f"{many} {_STAGES[stage]}" for stage, many in counts.dropped.items() if many]
     if told:
-        notes.append(f"{sum(counts.dropped.values())} items were dropped: {', '.join(told)}.")
+        total = sum(counts.dropped.values())
+        items = "item was" if total == 1 else "items were"
+        notes.append(f"{total} {items} dropped: {', '.join(told)}.")
     return notes

@@ -151,7 +151,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
 
     assert text.startswith(
         "# The mug\n\n"
-        "> 1 items were dropped: 1 graded below the cutoff.\n\n"
+        "> 1 item was dropped: 1 graded below the cutoff.\n\n"
         "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
         "**short\\_report**: 3 of 4 items scored 3 or more, enough for a short report in standard, "

@@ -65,7 +65,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "The mug",
         "=======",
         "SAMPLE DATA: everything here is made up and comes from the offline sandbox.",
-        "! 1 items were dropped: 1 graded below the cutoff.",
+        "! 1 item was dropped: 1 graded below the cutoff.",
         "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
