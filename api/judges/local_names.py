@@ -25,7 +25,8 @@ ENDINGS = frozenset(
 )  # fmt: skip
 _DOTTED = regex.compile(r"\.(?:" + "|".join(sorted(ENDINGS)) + r")(?=$|[\s/,;:!?)\"'’.])", regex.I)
 _SITE = regex.compile(r"[\p{L}\p{N}-]+\.(?:ai|app|com|io)\b", regex.I)
-_SPOKEN = regex.compile(r"\s*([\p{L}\p{N}]{2,})\s+(ai|com|co|io)\s*", regex.I)
+_SPOKEN = frozenset(("ai", "co", "com", "io"))
+"""Web endings that people write as a word of its own ("plaud ai")."""
 _STOPS = frozenset(".!?\n:|")
 _QUOTES = " \"'“”„‘’«»"
 PART = 0.6
@@ -135,16 +136,10 @@ def spelled(query: str) -> str:
     return ".".join(words) if len(words) == 2 and fold(words[1]) in _SPOKEN else bare
 
 
-def dotted(query: str) -> str:
-    """`plaud ai` as `plaud.ai`: after one word, a web ending belongs to the name."""
-    spoken = _SPOKEN.fullmatch(query)
-    return f"{spoken[1]}.{spoken[2]}" if spoken else query
-
-
 @lru_cache(maxsize=256)
 def name_of(query: str, about: str = "") -> Name:
     """What to look for when `query` is asked, `about` telling it from its namesakes."""
-    query = dotted(query)
+    query = spelled(query)
     bare = _DOTTED.sub("", query)
     written = split(bare)
     words = [w for w in written if w.text not in SMALL] or written
