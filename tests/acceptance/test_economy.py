@@ -8,6 +8,7 @@ from api import wiring
 from api.sandbox.server import Sandbox
 from api.services import listening
 from api.services.listening import Ask, Heard
+from api.services.schemas import Item, Question
 from tests.acceptance.conftest import listenpost
 
 
@@ -74,3 +75,17 @@ def test_the_same_command_runs_against_any_server(sandbox: Sandbox) -> None:
     assert ended.json["sample"] is False
     assert {entry.upstream for entry in sandbox.log} >= {"reddit", "youtube", "amazon", "openai"}
     assert json.dumps(ended.json).count("sandbox") == 0
+
+
+async def test_a_filter_call_of_five_costs_at_most_500_tokens(built: wiring.Built) -> None:
+    """Input tokens as the response's usage counts them, the schema included."""
+    body = "The battery lasts for days and the summaries are good, but the plan costs. " * 3
+    items = [
+        Item(key=f"x:{n}", id=str(n), source="reddit", title=f"Plaud Note after {n} months of use",
+             body=body)
+        for n in range(5)
+    ]  # fmt: skip
+
+    sifted = await built.kit.gate.sift(Question("plaud.ai"), items, "reddit")
+
+    assert 300 <= sifted.usage.input_tokens <= 500
