@@ -49,7 +49,10 @@ from api.sources.youtube_searches import NAME, Searches, next_reset
 
 PAGE = 50
 """Most results per call; 50 cost what 5 cost."""
-_PAIRS = 4
+_READERS = 4
+"""Comment threads read at the same time."""
+_PAIRS = _READERS + 1
+"""Clients: `videos.list` runs beside the readers."""
 _FIRST_VIDEO = "jNQXAC9IVRw"
 _SPENT = {"quotaExceeded", "dailyLimitExceeded"}
 _BURST = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
@@ -110,7 +113,7 @@ class YouTubeSource:
     async def comments(self, items: Sequence[Item]) -> Commented:
         """Full texts and counts (1 unit per 50 videos) and the best comments (1 unit per video)."""
         chunks = [items[start : start + PAGE] for start in range(0, len(items), PAGE)]
-        reading = read_each(items, self._commented, width=_PAIRS, stops=(*LIMITS, Refused))
+        reading = read_each(items, self._commented, width=_READERS, stops=(*LIMITS, Refused))
         read, *answers = await asyncio.gather(reading, *map(self._details, chunks))
         videos = {id_: video for answer in answers for id_, video in (answer or {}).items()}
         lost = any(answer is None for answer in answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -52,6 +53,23 @@ async def test_item_has_every_field(youtube: YouTubeSource) -> None:
     assert item.engagement == {"views": None, "likes": None, "comments": None}
     assert item.created_at == datetime(2026, 9, 21, 13, 33, 20, tzinfo=UTC)
     assert (item.author or "").startswith("channel-")
+
+
+async def test_four_comment_threads_do_not_wait_for_the_details(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource
+) -> None:
+    """The details of four videos and their comments are five requests under way together."""
+    items, meeting = await found_by(youtube, 4), threading.Barrier(5)
+
+    def met(asked: Asked) -> Reply | None:
+        meeting.wait(5)
+        return None
+
+    youtube_server.fault = met
+    commented = await youtube.comments(items)
+
+    assert not commented.notes
+    assert not meeting.broken
 
 
 async def test_pages_follow_the_token_and_keep_the_window(
