@@ -10,7 +10,7 @@ import asyncio
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -29,6 +29,7 @@ from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
+_MAX_BYTES = 8_000_000
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _DROPPED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
@@ -192,10 +193,30 @@ class _Http(httpx2.AsyncClient):
         await slots.acquire()
         with ExitStack() as held:
             held.callback(slots.release)
-            response = await super().send(request, stream=stream, **options)
+            response = await super().send(request, stream=True, **options)
             if stream:
                 response.stream = _Held(response.stream, held.pop_all().close)
+            else:
+                await _read(response)
         return response
+
+
+class _TooLarge(httpx2.DecodingError):
+    """More than is taken of one answer, as sent or unpacked."""
+
+
+async def _read(response: httpx2.Response) -> None:
+    """Read the whole body and close the connection's use of it, whatever happens."""
+    body = bytearray()
+    try:
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _MAX_BYTES:
+                    raise _TooLarge("too large", request=response.request)
+    finally:
+        await response.aclose()
+    response._content = bytes(body)
 
 
 class _Held(httpx2.AsyncByteStream):
@@ -271,6 +292,9 @@ def _rejects_schemas(error: openai.APIStatusError) -> bool:
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
     """Our reason for the library's error, without a word the server said."""
+    if isinstance(error.__cause__, _TooLarge):
+        size = f"an answer above {_MAX_BYTES // 1_000_000} MB"
+        return ModelError("malformed", f"{size}; check `OPENAI_BASE_URL`")
     if isinstance(error.__cause__, httpx2.DecodingError):
         return ModelError("malformed", "the answer cannot be decoded; check `OPENAI_BASE_URL`")
     if not isinstance(error, openai.APIStatusError):

@@ -39,6 +39,7 @@ from api.sources.amazon_fields import Product
 from api.sources.amazon_items import NAME, completed, item_of, noted
 from api.sources.amazon_pages import block_path, block_reason
 from api.sources.amazon_providers import PROVIDERS, Complaint, Provider, Request
+from api.sources.fields import MAX_BYTES, TOO_LARGE
 from api.sources.paging import Page, Shelf
 from api.sources.remembered import remembered
 
@@ -47,7 +48,6 @@ NO_REVIEWS = "no reviews yet"
 UNDATED = "Amazon does not date products: the time window was not applied"
 
 _MAX_REDIRECTS = 3
-_MAX_BYTES = 8_000_000
 _AT_ONCE = 4
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LONGEST_WAIT = timedelta(days=31)
@@ -196,8 +196,8 @@ class AmazonSource:
             if target is None:
                 async for chunk in response.aiter_bytes():
                     body += chunk
-                    if len(body) > _MAX_BYTES:
-                        raise Broken(NAME, f"an answer above {_MAX_BYTES // 1_000_000} MB")
+                    if len(body) > MAX_BYTES:
+                        raise Broken(NAME, TOO_LARGE)
             return _Reply(
                 response.status_code, headers, body.decode("utf-8-sig", "replace"), target
             )

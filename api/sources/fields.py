@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+MAX_BYTES = 8_000_000
+"""Most that is read of one answer, as sent and unpacked."""
+TOO_LARGE = f"an answer above {MAX_BYTES // 1_000_000} MB"
 _DAY = 86_400.0
 
 

@@ -40,6 +40,7 @@ from api.services.text import clean
 from api.settings import SourceSettings
 from api.sources import reddit_posts
 from api.sources.commenting import read_each
+from api.sources.fields import MAX_BYTES, TOO_LARGE
 from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.reddit_answers import Allowance, TokenRejected, judge
@@ -200,7 +201,7 @@ def _client(
     `Config` has none yet; ours sees the bundled defaults instead and puts back what was there.
     """
     root = (settings.reddit_url or "").rstrip("/")
-    session = requests.Session()
+    session = _Session()
     session.trust_env = not is_loopback(root)
     defaults = configparser.ConfigParser(interpolation=None)
     defaults.read_string(files("praw").joinpath("praw.ini").read_text("utf-8"))
@@ -262,6 +263,26 @@ def _get(reddit: praw.Reddit, *, grant: _Grant, path: str, params: dict[str, str
         raise Broken(NAME, type(error).__name__) from None
 
 
+class _Session(requests.Session):
+    """Reads no more of an answer than we take, and follows no redirect."""
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """None, since the library would read a redirect's whole body."""
+        return None
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        """The answer with its body, unless that is too large."""
+        response = super().send(request, **{**options, "stream": True})
+        body = bytearray()
+        for chunk in response.iter_content(65_536):
+            body += chunk
+            if len(body) > MAX_BYTES:
+                response.close()
+                raise Broken(NAME, TOO_LARGE)
+        response._content = bytes(body)
+        return response
+
+
 class _Requestor(prawcore.Requestor):
     """Sends every request of one pair: counted, with our timeout, and judged at once.
 
@@ -307,6 +328,8 @@ def _dropped(error: Exception) -> bool:
 
 def _failure(error: Exception) -> SourceError:
     """A request without an answer."""
+    if isinstance(error, SourceError):
+        return error
     inner = type(error.args[0]).__name__ if error.args else ""
     if isinstance(error, requests.Timeout) or "ReadTimeout" in inner:
         return TimedOut(NAME, "the connection fell silent")

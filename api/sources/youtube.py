@@ -40,7 +40,7 @@ from api.services.text import clean
 from api.settings import SourceSettings
 from api.sources import youtube_videos
 from api.sources.commenting import LIMITS, read_each
-from api.sources.fields import entries, record, retry_at
+from api.sources.fields import MAX_BYTES, TOO_LARGE, entries, record, retry_at
 from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first, since
 from api.sources.remembered import remembered
@@ -222,7 +222,9 @@ def _completed(item: Item, videos: Mapping[str, Mapping[str, Any]], lost: bool) 
 def _client(key: str, root: str, seconds: float) -> Any:
     """One pair's service with an `Http` of its own; the description of the API is bundled."""
     proxy = None if is_loopback(root) else httplib2.proxy_info_from_environment
-    http_client = _Http(timeout=seconds, proxy_info=proxy)
+    http_client = _Http(
+        timeout=seconds, proxy_info=proxy, decode_limit_hard=MAX_BYTES, decode_limit_chunk=4096
+    )
     http_client.follow_redirects = False  # the key would go along
     return googleapiclient.discovery.build(
         "youtube", "v3", developerKey=key, http=http_client,
@@ -264,13 +266,40 @@ class _StalePage(Broken):
     """The token of a page is not known any more."""
 
 
+class _Answer(http.client.HTTPResponse):
+    """An answer of which no more is read than we take."""
+
+    def read(self, amt: int | None = None) -> bytes:
+        """The whole body, unless it is too large."""
+        if self.length is not None and self.length <= MAX_BYTES:
+            return super().read(amt)
+        body = b"" if self.length else super().read(MAX_BYTES + 1)
+        self.close()
+        if self.length or len(body) > MAX_BYTES:
+            raise Broken(NAME, TOO_LARGE)
+        return body
+
+
+class _Plain(httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
+    response_class = _Answer
+
+
+class _Secure(httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
+    response_class = _Answer
+
+
 class _Http(httplib2.Http):  # type: ignore[misc]
     """Sends every request of one pair, counts it and judges the answer."""
 
     def request(self, uri: str, *args: Any, **kwargs: Any) -> tuple[httplib2.Response, bytes]:
         """The answer, when it is a good one."""
         charge()
-        response, content = super().request(uri, *args, **kwargs)
+        kind = _Secure if uri.startswith("https:") else _Plain
+        try:
+            response, content = super().request(uri, *args, connection_type=kind, **kwargs)
+        except Broken:
+            self.close()  # its connection holds the rest of an answer
+            raise
         if response.status >= 300:
             raise _meaning(response.status, content, response)
         return response, content

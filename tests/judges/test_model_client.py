@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import traceback
 from typing import Any
 
@@ -14,6 +15,7 @@ from api.services.schemas import Usage
 from api.settings import ModelSettings
 from tests.judges.model_server import KEY, ModelServer, Reply, client_of, fails, says
 
+LARGE = says("{}").body + b" " * 8_000_000
 ASKED = Request("answer", {"type": "object"}, "Be brief.", "Hello?", 40, "gpt-4o-mini", 5.0)
 
 
@@ -106,6 +108,8 @@ async def test_unknown_price(
         (Reply(b'"a string"'), "malformed"),
         (Reply(b"\xff\xfe"), "malformed"),
         (Reply(b"not gzip", headers={"content-encoding": "gzip"}), "malformed"),
+        (Reply(LARGE), "malformed"),
+        (Reply(gzip.compress(LARGE), headers={"content-encoding": "gzip"}), "malformed"),
         (fails(400, "content_filter"), "filtered"),
         (fails(400), "http_error"),
         (fails(401, "invalid_api_key"), "unauthorized"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -21,7 +23,7 @@ from api.services.metering import metered
 from api.services.schemas import FetchPlan
 from api.sources.reddit import RedditSource, build
 from tests.loopback import DRIP, HANG, Reply
-from tests.sources.emulators import SECRET, RedditEmulator, comment, found_by, listing, on
+from tests.sources.emulators import SECRET, RedditEmulator, comment, found_by, listing, on, post
 
 PLAN = FetchPlan("mug", 5)
 PAGE_403 = Reply(403, "<html><h1>whoa there, pardner</h1></html>")
@@ -68,7 +70,15 @@ async def test_closed_connection_is_tried_again(
     assert calls.made == 2
 
 
+LARGE = json.dumps(listing([post(1)])).encode() + b" " * 8_000_000
+PACKED = Reply(200, gzip.compress(LARGE), {"content-encoding": "gzip"})
+CHUNKED = Reply(
+    200, b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE), LARGE), {"transfer-encoding": "chunked"}
+)
 FAILURES = [
+    pytest.param("/search", Reply(200, LARGE), Broken, id="above 8 MB"),
+    pytest.param("/search", PACKED, Broken, id="above 8 MB unpacked"),
+    pytest.param("/search", CHUNKED, Broken, id="above 8 MB without a length"),
     pytest.param("/search", Reply(403, {"error": 403}), Refused, id="403 JSON"),
     pytest.param("/search", Reply(403, {"reason": "private"}), Refused, id="private"),
     pytest.param("/search", PAGE_403, Blocked, id="403 page"),

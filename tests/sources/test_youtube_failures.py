@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import logging
 import time
 from datetime import UTC, datetime, timedelta
@@ -27,9 +28,11 @@ from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import (
     SECRET,
     YouTubeEmulator,
+    answer,
     found_by,
     on,
     refusal,
+    result,
 )
 
 PLAN = FetchPlan("mug", 5)
@@ -72,7 +75,15 @@ async def test_one_failing_list_is_noted(
 
 
 DETAILS = {"error": {"code": 400, "message": "x", "details": [{"reason": "API_KEY_INVALID"}]}}
+LARGE = json.dumps(answer([result(1)])).encode() + b" " * 8_000_000
+PACKED = Reply(200, gzip.compress(LARGE), {"content-encoding": "gzip"})
+CHUNKED = Reply(
+    200, b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE), LARGE), {"transfer-encoding": "chunked"}
+)
 FAILURES = [
+    pytest.param(Reply(200, LARGE), Broken, 1, id="above 8 MB"),
+    pytest.param(PACKED, Broken, 1, id="above 8 MB unpacked"),
+    pytest.param(CHUNKED, Broken, 1, id="above 8 MB without a length"),
     pytest.param(refusal(403, "quotaExceeded"), QuotaExhausted, 1, id="quotaExceeded"),
     pytest.param(refusal(429, "rateLimitExceeded", PER_DAY), QuotaExhausted, 1, id="per day"),
     pytest.param(refusal(429, "rateLimitExceeded"), RateLimited, 2, id="burst 429"),
