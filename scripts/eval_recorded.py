@@ -7,7 +7,6 @@ calls `listenpost eval` on it. Without recordings it says where it looked.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +25,6 @@ def main() -> None:
         file = Path(folder) / "recorded.jsonl"
         lines = (json.dumps(line, ensure_ascii=False) for line in joined())
         file.write_text("\n".join(lines), "utf-8")
-        os.environ.pop("LISTENPOST_TEST_DATA", None)  # no setting of the product
         sys.argv[1:] = ["eval", str(file), *sys.argv[1:]]
         run()
 

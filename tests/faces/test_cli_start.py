@@ -121,6 +121,12 @@ def test_a_wrong_setting_is_two(
     assert ended.err.count("\n") == 1
 
 
+def test_the_folder_of_the_tests_is_no_mistake(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who set it for the tests can use the product in the same shell."""
+    monkeypatch.setenv("LISTENPOST_TEST_DATA", "recordings")
+    assert here("analyze", "oura", "--estimate").code == 0
+
+
 def test_a_short_user_agent_is_two(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """What only the source knows is told the same way."""
     for name in ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USER_AGENT"):
