@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 
 import train_local_judge as training
+from api.faces.cli.corpus import labelled_corpus
 from api.judges.local_features import AGAINST, FEATURES, FOR
 from api.judges.local_model import parse
 from api.judges.local_vectors import vectors
@@ -52,6 +56,34 @@ def test_the_same_data_give_the_same_weights(data: Path) -> None:
     first, second = training.fitted(data), training.fitted(data)
     assert json.dumps(first) == json.dumps(second)
     assert set(parse(first["profiles"])) == {"social", "amazon", "social-lexical", "amazon-lexical"}
+
+
+def test_the_sample_corpus_gives_the_same_bits_in_any_process(tmp_path: Path) -> None:
+    """Whatever the number of threads and the order of hashes; nothing of it is shipped."""
+    lines = [
+        {
+            "query": query.query,
+            "source_hint": query.source,
+            "family": query.family,
+            "items": [
+                {"title": item.title, "body": item.body, "relevant": item.relevant}
+                for item in query.items
+            ],
+        }
+        for query in labelled_corpus()
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+    (tmp_path / "dev_corpus.jsonl").write_text(text, "utf-8")
+
+    written = []
+    for number in ("1", "2"):
+        out = tmp_path / f"{number}.json"
+        command = [sys.executable, training.__file__, "--data", str(tmp_path), "--out", str(out)]
+        differing = {"OPENBLAS_NUM_THREADS": number, "PYTHONHASHSEED": number}
+        subprocess.run(command, env=os.environ | differing, check=True)
+        written.append(out.read_bytes())
+    assert written[0] == written[1]
+    assert len(lines) > 40
 
 
 def test_signs_and_least_weights_hold(data: Path) -> None:
