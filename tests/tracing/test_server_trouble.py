@@ -116,14 +116,12 @@ async def test_no_request_on_the_path(langfuse: Collector, tracing: Tracing) -> 
     langfuse.delay = 60
     judge, source = tracing.judge(EvenJudge()), tracing.source(ShopSource())
 
-    slowest = 0.0
     for _ in range(50):
         began = time.monotonic()
         await run(tracing.observer, [source], judge)
-        slowest = max(slowest, time.monotonic() - began)
+        assert time.monotonic() - began < 2, "a request to this server takes 5 s"
     tracing.shutdown()
 
-    assert slowest < 2, "a request to this server takes 5 s"
     assert TRACES in langfuse.requests
 
 
