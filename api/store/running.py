@@ -33,8 +33,8 @@ class RunningPart(Part):
         self._heart: asyncio.Task[None] | None = None
 
     @unbroken
-    async def begin(self, tenant: str, analysis_id: str, query: str) -> None:
-        """Note that an analysis is under way here; one that is done stays done."""
+    async def begin(self, tenant: str, analysis_id: str, query: str) -> datetime:
+        """Note that an analysis is under way here, and say since when; a done one stays done."""
         now = datetime.now(UTC)
         row = self._database.insert(analyses).values(
             tenant=tenant, id=analysis_id, state="running", run_id=self._owner.id,
@@ -49,8 +49,12 @@ class RunningPart(Part):
         async with self._database.writing() as connection:
             await self._beat(connection, now)
             await connection.execute(upsert)
+            mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
+            found = await connection.execute(select(analyses.c.created_at).where(*mine))
+            began: datetime = found.scalar_one()
         if self._heart is None:
             self._heart = asyncio.create_task(self._beating(), name="store heartbeat")
+        return began
 
     @unbroken
     async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:

@@ -90,8 +90,9 @@ async def test_every_decision_is_stored(store: Store) -> None:
 
 async def test_analysis_goes_from_running_to_done(store: Store) -> None:
     """It is there from the start, without a report, and keeps the time at which it began."""
-    await store.begin("a", "r1", "mug")
+    began = await store.begin("a", "r1", "mug")
     running = await store.get("a", "r1")
+    again = await store.begin("a", "r1", "mug")
     await store.finish("a", report("r1"))
     done = await store.get("a", "r1")
 
@@ -99,6 +100,7 @@ async def test_analysis_goes_from_running_to_done(store: Store) -> None:
     assert done is not None
     assert (running.state, running.report, running.query) == ("running", None, "mug")
     assert (done.state, done.reason, done.created_at) == ("done", None, running.created_at)
+    assert began == again == running.created_at
     assert running.created_at.tzinfo is UTC
     assert abs(running.created_at - datetime.now(UTC)) < timedelta(minutes=1)
 

@@ -56,11 +56,12 @@ class Shelf:
     async def spent(self, scope: str, day: date) -> int:
         return self.units[scope, day]
 
-    async def begin(self, tenant: str, analysis_id: str, query: str) -> None:
+    async def begin(self, tenant: str, analysis_id: str, query: str) -> datetime:
         self._may("begin")
         self.beginning.set()
         await self.may_begin.wait()
         self.analyses[tenant, analysis_id] = Kept(analysis_id, tenant, "running", NOW, query, None)
+        return NOW
 
     async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
         self._may("finish")

@@ -127,7 +127,7 @@ async def _detached(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -
     if not isinstance(found, Kept):
         found.detached = True
         runner.leave(found)
-    began = found.created_at if isinstance(found, Kept) else datetime.now(UTC)
+    began = found.created_at if isinstance(found, Kept) else found.began
     shown = Pending(id=found.id, state="running", query=ask.query, created_at=began)
     return JSONResponse(shown.model_dump(mode="json"), 202, headers)
 

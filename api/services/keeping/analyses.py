@@ -13,6 +13,7 @@ import logging
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
@@ -42,6 +43,8 @@ class Flight:
     waiting: int = 0
     detached: bool = False
     """It runs on when nobody waits."""
+    began: datetime = field(init=False)
+    """As it is stored; known once `join` has returned it."""
     _events: list[Event] = field(default_factory=list)
     _listeners: list[Listener] = field(default_factory=list)
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -206,7 +209,9 @@ class Runner:
         try:
             usd = await self._estimate(flight.ask)
             async with self._limits.spending(flight.tenant, usd=usd, analyses=1) as spent:
-                await self._store.begin(flight.tenant.id, flight.id, flight.ask.query)
+                flight.began = await self._store.begin(
+                    flight.tenant.id, flight.id, flight.ask.query
+                )
                 return await self._landed(flight, spent)
         finally:
             del self._flights[flight.id]

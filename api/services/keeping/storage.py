@@ -52,8 +52,8 @@ class Listing:
 class Analyses(Protocol):
     """Analyses of every decision, with their items and verdicts, each item once by key."""
 
-    async def begin(self, tenant: str, analysis_id: str, query: str) -> None:
-        """Note that an analysis is under way in this process."""
+    async def begin(self, tenant: str, analysis_id: str, query: str) -> datetime:
+        """Note that an analysis is under way in this process; when it was first begun."""
         ...
 
     async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
