@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.command import SAMPLE, Here
+from tests.faces.command import SAMPLE, Here, process
 
 WORDS = ("analyze", "plaud.ai", "--items", "own.jsonl")
 MINE: list[dict[str, Any]] = [
@@ -149,6 +150,33 @@ def test_a_folder_is_no_file(here: Here) -> None:
     ended = here(*WORDS)
     assert ended.code == 2
     assert "`own.jsonl` cannot be read: Is a directory" in ended.err
+
+
+def test_a_device_is_no_file(here: Here) -> None:
+    """It may never end."""
+    ended = here("analyze", "plaud.ai", "--items", os.devnull)
+
+    assert ended.code == 2
+    assert f"`{os.devnull}`: is neither file nor pipe; name a file of at most 64 MB" in ended.err
+
+
+def test_a_file_has_a_largest_size(here: Here) -> None:
+    """Beyond it the file is not parsed."""
+    own(MINE[0])
+    os.truncate("own.jsonl", 64_000_001)
+
+    ended = here(*WORDS)
+    assert ended.code == 2
+    assert "`own.jsonl`: holds more than 64 MB; split it" in ended.err
+
+
+def test_a_pipe_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines come from another command as well as from a file."""
+    monkeypatch.chdir(tmp_path)
+    ended = process("analyze", "plaud.ai", "--items", "/dev/stdin", stdin=b"{}\n7\n")
+
+    assert ended.code == 2
+    assert "`/dev/stdin`: line 2 is no JSON object" in ended.err
 
 
 def test_other_sources_are_not_there(here: Here) -> None:

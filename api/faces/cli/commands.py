@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISFIFO, S_ISREG
 from typing import Any
 
 from api import wiring
@@ -27,6 +28,7 @@ from api.sources.items import read_items
 
 ANSWERED, USAGE, INSUFFICIENT, NOT_ASKED = 0, 2, 3, 4
 _FILE_COLUMNS = 100
+_MAX_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,24 @@ async def _keep(settings: Settings, answer: dict[str, Any]) -> None:
 
 def _read(path: Path) -> list[Item]:
     try:
-        return read_items(path.read_bytes())
+        return read_items(_content(path))
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}") from None
+
+
+def _content(path: Path) -> bytes:
+    """All of a file, a pipe or what is typed; a device may have no end."""
+    most = f"{_MAX_BYTES // 1_000_000} MB"
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not (S_ISREG(mode) or S_ISFIFO(mode) or file.isatty()):
+            raise UsageError(f"is neither file nor pipe; name a file of at most {most}")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"holds more than {most}; split it")
+    return data
 
 
 def _refuse_overwriting(path: Path | None) -> None:
