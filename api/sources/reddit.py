@@ -116,7 +116,9 @@ class RedditSource:
 
         A quoted query that matches nothing is asked once more without its quotes.
         """
-        return await exact_first(self._shelf, plan)
+        batch = await exact_first(self._shelf, plan)
+        self._workers.prepare(_PAIRS)
+        return batch
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """The best voted comments of each submission; one request per item."""

@@ -80,10 +80,26 @@ class Workers(Generic[C]):
                 else:
                     pair.jobs.put(None)
 
+    def prepare(self, pairs: int) -> None:
+        """Make the clients of so many idle pairs now, while the caller waits for something else."""
+        loop = asyncio.get_running_loop()
+        for _ in range(pairs - len(self._idle)):
+            pair = _Pair(self._name, self._make, self._close)
+            made: asyncio.Future[None] = loop.create_future()
+            made.add_done_callback(_seen)
+            pair.jobs.put(_delivering(lambda client: None, made, contextvars.copy_context()))
+            self._idle.append(pair)
+
     def close(self) -> None:
         """Let idle threads end; busy ones end after their job."""
         while self._idle:
             self._idle.pop().jobs.put(None)
+
+
+def _seen(made: asyncio.Future[None]) -> None:
+    """A client that could not be made is made again by the first job, which tells why."""
+    if not made.cancelled():
+        made.exception()
 
 
 def _delivering(

@@ -108,7 +108,9 @@ class YouTubeSource:
 
         A quoted query that matches nothing is asked once more without its quotes.
         """
-        return await exact_first(self._shelf, plan)
+        batch = await exact_first(self._shelf, plan)
+        self._workers.prepare(_PAIRS)
+        return batch
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """Full texts and counts (1 unit per 50 videos) and the best comments (1 unit per video)."""

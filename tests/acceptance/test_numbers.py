@@ -1,0 +1,244 @@
+"""Every number of an answer, recomputed from its items with code of this file's own."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from api import wiring
+from api.sandbox.server import Sandbox
+from tests.acceptance.conftest import analyzed, listenpost
+
+PRODUCTS = ("plaud.ai", "Oura", "小米", "Oura Ring 4")
+SHORT = "Tidbyt"
+UPSTREAMS = {"reddit", "youtube", "amazon"}
+Answer = dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=PRODUCTS)
+def answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """One product's full report in standard."""
+    with Sandbox.start() as sandbox:
+        env = {**sandbox.environment, "HOME": str(tmp_path_factory.mktemp("home"))}
+        found: Answer = listenpost("analyze", request.param, "--format", "json", env=env).json
+    assert found["decision"] == "full_report"
+    return found
+
+
+def _of(entries: list[Answer], source: str) -> list[Answer]:
+    return [entry for entry in entries if entry["key"].split(":")[0] == source]
+
+
+def _everything(answer: Answer) -> list[Answer]:
+    return [*answer["items"], *answer["dropped"]]
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _interval(part: int, whole: int) -> tuple[float, float]:
+    """The shares p for which part / whole lies 1.96 standard errors of p away: a quadratic."""
+    z2, p = 1.959963984540054**2, part / whole
+    a, b, c = 1 + z2 / whole, -(2 * p + z2 / whole), p * p
+    root = (b * b - 4 * a * c) ** 0.5
+    return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+def test_what_was_fetched_and_kept(answer: Answer) -> None:
+    """Fetched, kept and yield of each source are its entries in `items` and `dropped`."""
+    assert set(answer["figures"]["sources"]) == set(answer["sources"]) == UPSTREAMS
+    for name, figure in answer["figures"]["sources"].items():
+        told = answer["sources"][name]
+        keys = {entry["key"] for entry in _of(_everything(answer), name)}
+        passed = {one["key"] for one in _of(_everything(answer), name) if one["verdict"]}
+        limits = [attempt["limit"] for attempt in told["attempts"]]
+        gone = {entry["key"] for entry in told["dropped"]}
+        assert figure == {
+            "fetched": len(keys),
+            "relevant": len(passed),
+            "kept": len(_of(answer["items"], name)),
+            "yield_ratio": pytest.approx(len(passed) / len(keys)),
+            "refetched": len(limits) > 1,
+        }
+        assert (told["fetched"], told["kept"]) == (len(keys), len(passed))
+        assert told["yield_ratio"] == pytest.approx(len(passed) / len(keys))
+        assert told["refetched"] == (len(limits) > 1)
+        assert gone == keys - passed
+        assert sum(attempt["new"] for attempt in told["attempts"]) == len(keys)
+        assert sum(attempt["relevant"] for attempt in told["attempts"]) == len(passed)
+        assert told["refetch_gain"] == sum(one["relevant"] for one in told["attempts"][1:])
+
+
+def test_coverage_says_the_same_counts(answer: Answer) -> None:
+    """Each sentence of the coverage has its source's kept, fetched and yield in percent."""
+    for name, label in (("reddit", "Reddit"), ("youtube", "YouTube"), ("amazon", "Amazon")):
+        mine = _of(_everything(answer), name)
+        passed = sum(one["verdict"] for one in mine)
+        share = round(100 * passed / len(mine))
+        assert f"{label}: kept {passed} of {len(mine)}, yield {share} %" in answer["coverage"]
+
+
+def test_sentiment(answer: Answer) -> None:
+    """Counts, shares and Wilson intervals come from the items' own sentiment."""
+    felt = [one["sentiment"] for one in answer["items"] if one["sentiment"] is not None]
+    figure = answer["figures"]["sentiment"]
+    assert figure["n"] == len(felt) > 0
+    assert figure["ungraded"] == len(answer["items"]) - len(felt)
+    assert sum(figure["shares"].values()) == pytest.approx(1.0)
+    for name, value in (("positive", 1), ("neutral", 0), ("negative", -1)):
+        many = felt.count(value)
+        assert figure[name] == many
+        assert figure["shares"][name] == pytest.approx(many / len(felt))
+        assert figure["wilson95"][name] == pytest.approx(_interval(many, len(felt)), abs=1e-9)
+
+
+def test_timeline(answer: Answer) -> None:
+    """Days, or weeks from Monday when the oldest is past 31 days, in UTC, the undated apart."""
+    figure = answer["figures"]["timeline"]
+    dated = [_moment(one["created_at"]).date() for one in answer["items"] if one["created_at"]]
+    weekly = _moment(answer["created_at"]).date() - min(dated) > timedelta(31)
+    counts: dict[date, int] = defaultdict(int)
+    for day in dated:
+        year, week, _ = day.isocalendar()
+        counts[date.fromisocalendar(year, week, 1) if weekly else day] += 1
+    assert figure["unit"] == ("week" if weekly else "day")
+    assert figure["undated"] == len(answer["items"]) - len(dated)
+    assert [(date.fromisoformat(point["start"]), point["count"]) for point in figure["points"]] == [
+        (start, counts[start]) for start in sorted(counts)
+    ]
+
+
+def test_aspects(answer: Answer) -> None:
+    """Each aspect's count, feelings and cites are the items that name it, best ranked first."""
+    told = {one["aspect"]: one for one in answer["figures"]["aspects"]}
+    assert len(told) == len(answer["figures"]["aspects"])
+    assert set(told) == {name.casefold() for one in answer["items"] for name in one["aspects"]}
+    for name, figure in told.items():
+        named = [
+            one for one in answer["items"] if name in [each.casefold() for each in one["aspects"]]
+        ]
+        assert figure["count"] == len(named)
+        assert figure["positive"] == sum(one["sentiment"] == 1 for one in named)
+        assert figure["negative"] == sum(one["sentiment"] == -1 for one in named)
+        assert figure["cites"] == [one["key"] for one in sorted(named, key=lambda x: x["rank"])]
+    sizes = [one["count"] for one in answer["figures"]["aspects"]]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_places_and_engagement(answer: Answer) -> None:
+    """Places count items; each measure has its own n, middle and maximum, within one source."""
+    places: dict[tuple[str, str], int] = defaultdict(int)
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in answer["items"]:
+        if one["place"]:
+            places[one["source"], one["place"]] += 1
+        for measure, value in one["engagement"].items():
+            if value is not None:
+                values[one["source"], measure].append(value)
+    told = answer["figures"]["places"]
+    assert {(one["source"], one["place"]): one["count"] for one in told} == places
+    assert len(told) == len(places)
+    figures = {
+        (source, measure): figure
+        for source, measures in answer["figures"]["engagement"].items()
+        for measure, figure in measures.items()
+    }
+    assert set(figures) == set(values)
+    for where, many in values.items():
+        many.sort()
+        middle = (many[(len(many) - 1) // 2] + many[len(many) // 2]) / 2
+        assert figures[where] == {
+            "n": len(many),
+            "median": pytest.approx(middle),
+            "max": many[-1],
+        }
+
+
+def _assert_totals(answer: Answer) -> None:
+    graded = [one for one in _everything(answer) if one["score"] is not None]
+    scored = [one for one in graded if one["dropped_by"] != "duplicate"]
+    cutoff = 3
+    survived = [one for one in scored if one["score"] >= cutoff and one["dropped_by"] is None]
+    assert len({one["key"] for one in _everything(answer)}) == len(_everything(answer))
+    assert (answer["total_scored"], answer["total_survived"]) == (len(scored), len(survived))
+    assert len(survived) == len(answer["items"])
+    assert all(one["score"] < cutoff for one in scored if one["dropped_by"] == "cutoff")
+    said = [int(number) for number in re.findall(r"\d+", answer["decision_rationale"])]
+    assert said[:3] == [len(survived), len(scored), cutoff]
+
+
+def test_totals_and_rationale(answer: Answer) -> None:
+    """The totals are the graded entries, and the rationale repeats them."""
+    _assert_totals(answer)
+    numbers = re.findall(r"\d+", answer["decision_rationale"])
+    assert len(numbers) == 3
+    assert answer["disclaimer"] is None
+
+
+async def test_a_short_report_says_its_counts(built: wiring.Built) -> None:
+    """Rationale, disclaimer and the note on the dropped of a short report are its entries."""
+    answer = await analyzed(built, SHORT)
+
+    assert answer["decision"] == "short_report"
+    _assert_totals(answer)
+    numbers = [int(number) for number in re.findall(r"\d+", answer["disclaimer"])]
+    assert numbers[:2] == [answer["total_survived"], answer["total_scored"]]
+    _assert_dropped(answer)
+
+
+def _assert_dropped(answer: Answer) -> None:
+    (note,) = [text for text in answer["quality_notes"] if "dropped" in text] or [""]
+    by: dict[str, int] = defaultdict(int)
+    for one in answer["dropped"]:
+        by[one["dropped_by"]] += 1
+    told = [int(number) for number in re.findall(r"\d+", note)]
+    assert sorted(told) == sorted([len(answer["dropped"]), *by.values()] if by else [])
+
+
+def test_the_note_on_the_dropped(answer: Answer) -> None:
+    """Its total and its parts are counts of `dropped`."""
+    assert answer["dropped"]
+    _assert_dropped(answer)
+
+
+async def test_upstream_calls_are_those_of_the_log(built: wiring.Built, sandbox: Sandbox) -> None:
+    """The cost and the sources count each request that reached an upstream, once."""
+    answer = await analyzed(built, "plaud.ai")
+
+    sent = [entry.upstream for entry in sandbox.log if entry.upstream in UPSTREAMS]
+    assert answer["cost"]["upstream_calls"] == len(sent) > 0
+    for name in UPSTREAMS:
+        assert answer["sources"][name]["upstream_calls"] == sent.count(name)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in _texts(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in _texts(one)]
+    return [] if value is None else [str(value)]
+
+
+def _digits(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
+
+
+def test_words_hold_no_number_of_their_own(answer: Answer) -> None:
+    """Digits in a finding stand in what it cites, those of the summary in what any cites."""
+    items = {one["key"]: " ".join(_texts(one)) for one in answer["items"]}
+    asked = _digits(answer["query"])
+    cited: set[str] = set()
+    assert answer["findings"]
+    for finding in answer["findings"]:
+        assert finding["cites"]
+        shown = set[str]().union(*(_digits(items[key]) for key in finding["cites"]))
+        assert _digits(finding["text"]) <= shown | asked
+        cited |= shown
+    assert _digits(answer["summary"]) <= cited | asked
+    said = answer["summary"] + " ".join(finding["text"] for finding in answer["findings"])
+    assert bool(_digits(said)) == bool(asked)
