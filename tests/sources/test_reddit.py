@@ -200,6 +200,7 @@ async def test_praw_ini_does_not_matter(
     reddit_server: RedditEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A `praw.ini` in the working directory, even a planted or broken one, changes nothing."""
+    before = Config.CONFIG
     for text in ("[DEFAULT]\noauth_url=http://evil.test\nusername=u\npassword=p\n", "garbage"):
         (tmp_path / "praw.ini").write_text(text)
         monkeypatch.chdir(tmp_path)
@@ -212,7 +213,7 @@ async def test_praw_ini_does_not_matter(
 
     grants = {a.form["grant_type"] for a in reddit_server.server.asked if a.method == "POST"}
     assert grants == {"client_credentials"}
-    assert Config.CONFIG is None, "a host program's own PRAW still reads its own file"
+    assert Config.CONFIG is before, "a host program's own PRAW still reads its own file"
 
 
 async def test_root_may_have_a_path(reddit_server: RedditEmulator) -> None:
