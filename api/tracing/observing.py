@@ -183,6 +183,9 @@ def _told(gathered: Gathered) -> dict[str, Any]:
         "fetched": gathered.fetched,
         "kept": [assessed.item.key for assessed in gathered.kept],
         "dropped": [assessed.item.key for assessed in gathered.dropped],
+        "disputed": [
+            one.item.key for one in (*gathered.kept, *gathered.dropped) if one.verdict.disputed
+        ],
         "yield_ratio": gathered.yield_ratio,
         "refetched": gathered.refetched,
         "refetch_gain": gathered.refetch_gain,

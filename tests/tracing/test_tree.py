@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from api.errors import ModelError, QuotaExhausted
-from api.services.schemas import Question
+from api.services.schemas import Assessed, Gathered, Item, Outcome, Question, Verdict
 from api.tracing import Tracing
 from tests.tracing.collector import Collector
 from tests.tracing.fakes import EvenJudge, ShopSource, run
@@ -74,6 +74,19 @@ async def test_generation(langfuse: Collector, tracing: Tracing) -> None:
     assert second.told("input")["count"] == 5
     costly = [span for span in langfuse.spans if span.told("cost_details")]
     assert costly == [first, second]
+
+
+async def test_disputed(langfuse: Collector, tracing: Tracing) -> None:
+    """The span of a source names the items whose verdict a second judge is sure is wrong."""
+    items = [Item(key=f"shop:{n}", id=str(n), source="shop", title=f"Post {n}") for n in (1, 2)]
+    kept, dropped = (
+        Assessed(item, Verdict(item is items[0], "m", disputed=item is items[1])) for item in items
+    )
+    with tracing.observer.gathering("shop", "plaud") as span:
+        span.record(Gathered("shop", "plaud", Outcome.OK, kept=(kept,), dropped=(dropped,)))
+    tracing.shutdown()
+
+    assert langfuse.one("gather.shop").told("output")["disputed"] == ["shop:2"]
 
 
 async def test_scores(langfuse: Collector, tracing: Tracing) -> None:
