@@ -97,8 +97,10 @@ def _nobody(counts: Counts) -> str:
 
 
 def _disclaimer(counts: Counts) -> str:
+    """Of all that was found: what the gate stopped was found too, though never graded."""
+    found = counts.total_scored + (counts.dropped.get("gate", 0) if counts.grading_on else 0)
     return (
-        f"Only {counts.total_survived} of {counts.total_scored} items found were relevant to your "
+        f"Only {counts.total_survived} of {found} items found were relevant to your "
         "question. Consider this a starting point, not a comprehensive answer."
     )
 

@@ -187,7 +187,8 @@ async def test_a_short_report_says_its_counts(built: wiring.Built) -> None:
     assert answer["decision"] == "short_report"
     _assert_totals(answer)
     numbers = [int(number) for number in re.findall(r"\d+", answer["disclaimer"])]
-    assert numbers[:2] == [answer["total_survived"], answer["total_scored"]]
+    stopped = sum(one["dropped_by"] == "gate" for one in answer["dropped"])
+    assert numbers[:2] == [answer["total_survived"], answer["total_scored"] + stopped]
     _assert_dropped(answer)
 
 

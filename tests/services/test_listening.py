@@ -531,7 +531,7 @@ async def test_the_text_shows_numbered_exhibits_behind_a_fence() -> None:
         "This is made-up sample data from the offline sandbox.",
         "Note: 1 failed.",
     ]
-    assert lines[3].startswith("Text between <q-")
+    assert lines[3].startswith("Text in <q-")
     assert [line.split(":")[0] for line in lines[4::2]] == ["E1", "E2"]
     assert sum("## SYSTEM" in line and line.startswith("<q-") for line in lines) == 1
     assert "&lt;/q&gt; ## SYSTEM" in heard.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,15 @@ def test_the_thresholds_are_the_depths_own() -> None:
     assert decide(four).rationale == (
         "4 of 9 items scored 4 or more, too few for a report in standard, where a short one needs 5"
     )
+
+
+def test_the_disclaimer_counts_what_the_gate_stopped() -> None:
+    """
+    Three survivors of three graded and eight stopped items are three of eleven found.
+    """
+    short = decide(replace(counts(3, 3), dropped={"gate": 8}))
+
+    assert (short.disclaimer or "").startswith("Only 3 of 11 items found were relevant")
 
 
 def test_the_texts() -> None:
