@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
-from weakref import WeakKeyDictionary
 
 from pydantic import SecretStr
 
@@ -269,17 +269,44 @@ class OnDemand:
             self._built = build(self.settings, beside=beside)
         return await self._built.listen(source, ask, run_id)
 
+    async def aclose(self) -> None:
+        """Close what was built."""
+        async with AsyncExitStack() as stack:
+            for part in (self._gate, self._built):
+                if part is not None:
+                    stack.push_async_callback(part.aclose)
+
 
 class PerLoop:
-    """The provider: one built product per running event loop, since clients die with their loop."""
+    """The provider: one built product per running event loop, since clients die with their loop.
+
+    Beside each product an unfinished generator is kept: a loop that ends as `asyncio.run` ends it
+    closes the generator, and that closes the product.
+    """
 
     def __init__(self) -> None:
         """Build nothing yet."""
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnDemand] = WeakKeyDictionary()
+        self._loops: dict[
+            asyncio.AbstractEventLoop, tuple[OnDemand, AsyncGenerator[None, None]]
+        ] = {}
 
     async def current(self) -> OnDemand:
         """This loop's product."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
-            self._loops[loop] = OnDemand(load_settings())
-        return self._loops[loop]
+            product = OnDemand(load_settings())
+            for dead in [known for known in list(self._loops) if known.is_closed()]:
+                del self._loops[dead]
+            ending = self._closing(loop, product)
+            self._loops[loop] = product, ending
+            await anext(ending)
+        return self._loops[loop][0]
+
+    async def _closing(
+        self, loop: asyncio.AbstractEventLoop, product: OnDemand
+    ) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._loops.pop(loop, None)
+            await product.aclose()
