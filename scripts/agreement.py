@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from api.lab.agreement import cohen_kappa
 from api.sandbox import corpus
-from api.services.evaluation.agreement import cohen_kappa
 from recorded import LABELS, rows
 
 Labels = dict[tuple[str, int], bool]

@@ -77,9 +77,9 @@ async def analyses(runs: int, query: str) -> None:
 
         async def work(graded: bool = graded) -> dict[str, Any]:
             built = wiring.build(wiring.load_settings())
-            kit = built.kit if graded else replace(built.kit, grader=None)
+            product = built.product if graded else replace(built.product, grader=None)
             began = time.perf_counter()
-            answer = await listening.analyze(kit, Ask(query, "quick"))
+            answer = await listening.analyze(product, Ask(query, "quick"))
             answer["_took"] = time.perf_counter() - began
             await built.aclose()
             return answer
@@ -118,8 +118,8 @@ async def filter_call() -> None:
              body="The battery lasts for days and the summaries are good, but the plan costs. " * 3)
         for n in range(5)
     ]  # fmt: skip
-    sifted = await built.kit.gate.sift(Question("plaud.ai"), items, "reddit")
-    usage = sifted.usage
+    gated = await built.product.gate.judge(Question("plaud.ai"), items, "reddit")
+    usage = gated.usage
     print(f"filter call, 5 items: {usage.input_tokens} input tokens (goal 500), {usage.usd} USD")
     await built.aclose()
 
@@ -127,7 +127,7 @@ async def filter_call() -> None:
 async def grading(runs: int) -> None:
     """Grading 10, 20 and 40 items: all chunks at once against one after another."""
     built = wiring.build(wiring.load_settings())
-    grader, question = built.kit.grader, Question("plaud.ai")
+    grader, question = built.product.grader, Question("plaud.ai")
     assert grader is not None
     for count in (10, 20, 40):
         items = [

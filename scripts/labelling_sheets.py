@@ -14,8 +14,8 @@ from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 
+from api.lab.labelled import BODY
 from api.sandbox import corpus
-from api.services.evaluation.labelled import BODY
 from api.services.text import clean, cut, one_line
 from recorded import MISSING, ROOT, SETS, UPSTREAM, records
 

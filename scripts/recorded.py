@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from selectolax.lexbor import LexborHTMLParser
 
-from api.services.evaluation.labelled import BODY
+from api.lab.labelled import BODY
 from api.services.text import clean, cut, one_line, unescape
 from api.sources.amazon_pages import parse_product_page
 

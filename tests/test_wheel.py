@@ -21,7 +21,7 @@ DATA = {
     "api/sandbox/data/products.json",
     "api/sandbox/data/posts/plaud.jsonl",
     "api/sandbox/lexicon.json",
-    "api/services/prompts/report.md",
+    "api/services/reporting/report.md",
 }
 
 

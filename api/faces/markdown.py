@@ -7,7 +7,7 @@ from typing import Any
 
 import regex
 
-from api.services.dossier import TITLES
+from api.services.reporting.dossier import TITLES
 from api.services.text import clean, one_line, web_url
 
 _SPECIAL = regex.compile(r"([\\`*_\[\]<>#|~!{}()$&])")

@@ -27,10 +27,10 @@ from api import wiring
 from api.errors import ListenpostError
 from api.faces.web.schemas import MOST_ITEMS, Fetched, Relevance, Report
 from api.services.chatting.apart import apart
-from api.services.dossier import TITLES
 from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.ports import Event, Listener
+from api.services.reporting.dossier import TITLES
 from api.services.schemas import Question
 from api.services.text import clean, one_line
 from api.settings import DepthName, Window
@@ -83,16 +83,16 @@ class _Tools:
 
             seen = [shown(item, source, number) for number, item in enumerate(items)]
             question = Question(clean(query))
-            sifted = await self.house.sift(_tenant(ctx), question, seen, clean(source))
-            filtered = Filtered.of(items, sifted)
+            gated = await self.house.judge(_tenant(ctx), question, seen, clean(source))
+            filtered = Filtered.of(items, gated)
             relevant, share = filtered
-            pairs = zip(items, sifted.verdicts, strict=True)
+            pairs = zip(items, gated.verdicts, strict=True)
             return {
                 "relevant": relevant,
                 "dropped": [item for item, verdict in pairs if not verdict.relevant],
                 "yield_ratio": share,
-                "status": sifted.status,
-                "reason": sifted.reason,
+                "status": gated.status,
+                "reason": gated.reason,
             }
 
         return Relevance.model_validate(await _followed(ctx, work))

@@ -11,9 +11,8 @@ from api.errors import ModelError
 from api.judges.answers import record
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import asked, excerpt, system
-from api.services.fencing import Fence
 from api.services.reporting.explaining import MOST_DROPPED, Explanation, Shortfall, fitted, words
-from api.services.text import clean, one_line
+from api.services.text import Fence, clean, one_line
 
 _FEWEST_WORDS = 60
 _TOKENS = 1200

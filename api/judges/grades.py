@@ -16,11 +16,10 @@ from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import asked, excerpt, system
-from api.services.fencing import Fence
+from api.services.evidence.reranking import best_comments
 from api.services.ports import Grades
-from api.services.reranking import best_comments
 from api.services.schemas import Grade, Item, Question, Usage
-from api.services.text import clean, cut, one_line
+from api.services.text import Fence, clean, cut, one_line
 
 UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
 """What stands in for a grade that could not be had."""

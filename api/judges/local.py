@@ -13,7 +13,7 @@ from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, profile_name, profiles
 from api.judges.local_names import spelled
 from api.judges.local_vectors import Vectors, vectors
-from api.services.query import LONGEST
+from api.services.question.query import LONGEST
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import clean, cut
 

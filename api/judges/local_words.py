@@ -97,7 +97,7 @@ FOREIGN = frozenset(
 ACCESSORIES = frozenset(
     ("adapter", "bag", "battery", "cable", "case", "charger", "charging", "cleaner", "clip",
      "cover",
-     "decal", "dock", "film", "holder", "holster", "kit", "lens", "lid", "mount", "pouch",
+     "decal", "dock", "film", "holder", "holster", "product", "lens", "lid", "mount", "pouch",
      "protector", "refill", "replacement", "screen", "skin", "sleeve", "stand", "sticker", "strap",
      "tips", "wristband")
 )  # fmt: skip

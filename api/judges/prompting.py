@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from api.services.fencing import Fence
 from api.services.schemas import Question
-from api.services.text import clean, cut
+from api.services.text import Fence, clean, cut
 
 
 def system(name: str, fence: Fence) -> str:

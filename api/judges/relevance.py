@@ -9,8 +9,8 @@ from typing import Any
 from api.judges.answers import booleans
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import asked, excerpt, system
-from api.services.fencing import Fence
 from api.services.schemas import Item, Judgement, Question, Verdict
+from api.services.text import Fence
 
 _TITLE, _BODY = 300, 200
 _TOKENS, _TOKENS_PER_ITEM = 512, 8

@@ -11,10 +11,9 @@ from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import asked, excerpt, system
-from api.services.fencing import Fence
 from api.services.ports import Rewrites
 from api.services.schemas import Question
-from api.services.text import clean, one_line
+from api.services.text import Fence, clean, one_line
 
 _QUERY, _GAP, _GAPS = 120, 200, 20
 _TOKENS, _TOKENS_PER_QUERY = 512, 40

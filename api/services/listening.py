@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.errors import ModelError, UsageError
-from api.services.dossier import Exhibit, describe, gate_line
-from api.services.fencing import Fence
-from api.services.gate import Gate, RunGate
-from api.services.pipeline import Evidence, Scope, Steps, collect
+from api.services.evidence.pipeline import Evidence, Scope, Steps, collect
+from api.services.evidence.ranking import Ranked, rank
+from api.services.evidence.reranking import by_words
+from api.services.evidence.run import Bounds, Run, Sources
+from api.services.evidence.sufficiency import Decided, decide
+from api.services.gate.judging import Gate, RunGate
 from api.services.ports import Event, Facts, Grader, Listener, Observer, silent
-from api.services.query import screen
-from api.services.ranking import Ranked, rank
+from api.services.question.query import screen
 from api.services.reporting.citing import Drafted
+from api.services.reporting.dossier import Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.reporting.extractive import extract, quotes
 from api.services.reporting.follow_ups import joined
@@ -25,11 +27,8 @@ from api.services.reporting.report import Report, clarify_json, fetch_json, repo
 from api.services.reporting.writing import FollowUp, NotWritten
 from api.services.reporting.writing import Writer as Writer
 from api.services.reporting.writing import Written as Written
-from api.services.reranking import by_words
-from api.services.run import Bounds, Run, Sources
 from api.services.schemas import Assessed, Decision, Gathered, Question, Usage
-from api.services.sufficiency import Decided, decide
-from api.services.text import clean
+from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
 MAX_LIMIT = 500
@@ -51,7 +50,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class Product:
     """Everything a run is built from; one per process and event loop."""
 
     sources: Sources
@@ -100,7 +99,7 @@ class Heard:
 
 
 async def analyze(
-    kit: Kit, ask: Ask, listener: Listener = silent, report_id: str | None = None
+    product: Product, ask: Ask, listener: Listener = silent, report_id: str | None = None
 ) -> dict[str, Any]:
     """The `analyze` object for one question; every upstream failure is part of the answer.
 
@@ -108,22 +107,28 @@ async def analyze(
         UsageError: an unknown source or a limit out of range.
     """
     began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
-    screened, scope = screen(ask.query), kit.scope(ask)
-    with kit.observer.analysis("analyze", scope.question) as span:
-        trace_id = kit.observer.trace_id
+    screened, scope = screen(ask.query), product.scope(ask)
+    with product.observer.analysis("analyze", scope.question) as span:
+        trace_id = product.observer.trace_id
         if not screened.ok:
             answer = clarify_json(
-                report_id, ask.query, ask.about, ask.depth, screened.guidance, kit.sample, trace_id
+                report_id,
+                ask.query,
+                ask.about,
+                ask.depth,
+                screened.guidance,
+                product.sample,
+                trace_id,
             )
             span.record(Facts(answer["decision"], 0, 0, 0.0, answer))
         else:
-            run = kit.start(ask.window, listener)
-            told = await _tell(kit, run, await collect(run, scope, kit.steps))
+            run = product.start(ask.window, listener)
+            told = await _tell(product, run, await collect(run, scope, product.steps))
             took = int((time.monotonic() - began) * 1000)
             spent = told.evidence.timings_ms.get("evidence", 0)
             timings = {"evidence": spent, "report": took - spent, "total": took}
             report = replace(
-                told, id=report_id, trace_id=trace_id, sample=kit.sample, timings_ms=timings
+                told, id=report_id, trace_id=trace_id, sample=product.sample, timings_ms=timings
             )
             answer = report_json(report)
             kept, calls = len(report.evidence.kept), report.evidence.crawl.upstream_calls
@@ -132,20 +137,20 @@ async def analyze(
     return answer
 
 
-async def _tell(kit: Kit, run: Run, evidence: Evidence) -> Report:
+async def _tell(product: Product, run: Run, evidence: Evidence) -> Report:
     """Words for the evidence: written, extracted, or an explanation why there are none."""
     if evidence.decided.decision is Decision.INSUFFICIENT:
-        return await _explain(kit, evidence)
+        return await _explain(product, evidence)
     run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
     exhibits, graded = run.dossier.show(evidence.shown), run.usage
     try:
-        written = await kit.writer.write(run, evidence)
+        written = await product.writer.write(run, evidence)
     except NotWritten as error:
-        evidence = _with(kit, run, evidence, error.follow_ups, graded, error.usage)
+        evidence = _with(product, run, evidence, error.follow_ups, graded, error.usage)
         return _unwritten(evidence, exhibits, error, error.notes)
     except ModelError as error:
         return _unwritten(evidence, exhibits, error, ())
-    evidence = _with(kit, run, evidence, written.follow_ups, graded, written.usage)
+    evidence = _with(product, run, evidence, written.follow_ups, graded, written.usage)
     draft = written.draft
     notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes)
     if not draft.findings:
@@ -157,7 +162,7 @@ async def _tell(kit: Kit, run: Run, evidence: Evidence) -> Report:
 
 
 def _with(
-    kit: Kit,
+    product: Product,
     run: Run,
     evidence: Evidence,
     found: Sequence[FollowUp],
@@ -165,7 +170,7 @@ def _with(
     writing: Usage,
 ) -> Evidence:
     """The evidence with what the writer looked up and used; `graded` is what grading had used."""
-    low, now = kit.steps.ranking.low_relevance_below, datetime.now(UTC)
+    low, now = product.steps.ranking.low_relevance_below, datetime.now(UTC)
     whole = joined(evidence, found, grading=run.usage - graded, low_relevance_below=low, now=now)
     return replace(whole, usage=whole.usage + writing)
 
@@ -185,7 +190,7 @@ def _extracted(evidence: Evidence, exhibits: Sequence[Exhibit], notes: tuple[str
     return _report(evidence, evidence.decided, draft, notes)
 
 
-async def _explain(kit: Kit, evidence: Evidence) -> Report:
+async def _explain(product: Product, evidence: Evidence) -> Report:
     crawled = evidence.crawl
     shortfall = Shortfall(
         evidence.scope.question,
@@ -199,7 +204,7 @@ async def _explain(kit: Kit, evidence: Evidence) -> Report:
     notes: tuple[str, ...] = ()
     if crawled.asked:
         try:
-            explanation = await kit.explainer.explain(shortfall)
+            explanation = await product.explainer.explain(shortfall)
         except ModelError as error:
             if not evidence.judged:
                 return _unjudged(evidence, error)
@@ -250,46 +255,52 @@ def _report(
 
 
 async def fetch(
-    kit: Kit, source: str, ask: Ask, *, listener: Listener = silent, run: Run | None = None
+    product: Product, source: str, ask: Ask, *, listener: Listener = silent, run: Run | None = None
 ) -> Heard:
     """Ask one source through the gate; at standard and deep also grade and rank what is kept.
 
     Raises:
         UsageError: an unknown source, a limit out of range, or a query that names nothing.
     """
-    scope = kit.scope(replace(ask, sources=(source,)))
+    scope = product.scope(replace(ask, sources=(source,)))
     screened = screen(ask.query)
     if not screened.ok:
         raise UsageError(screened.guidance)
-    run = run or kit.start(ask.window, listener)
+    run = run or product.start(ask.window, listener)
     before = run.usage
-    with kit.observer.analysis("fetch", scope.question) as span:
+    with product.observer.analysis("fetch", scope.question) as span:
         gathered = await run.gather(scope.question, source, scope.question.text, scope.limit)
-        ranked = await _assess(kit, run, scope, gathered)
+        ranked = await _assess(product, run, scope, gathered)
         dropped = (*ranked.dropped, *gathered.dropped)
         data = fetch_json(
-            gathered, ranked.kept, dropped, sample=kit.sample, trace_id=kit.observer.trace_id
+            gathered,
+            ranked.kept,
+            dropped,
+            sample=product.sample,
+            trace_id=product.observer.trace_id,
         )
         calls, usd = gathered.upstream_calls, (gathered.usage + (run.usage - before)).usd
         span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usd, None))
-    return Heard(gathered, _text(kit, run, scope.question, gathered, ranked), data)
+    return Heard(gathered, _text(product, run, scope.question, gathered, ranked), data)
 
 
-async def _assess(kit: Kit, run: Run, scope: Scope, gathered: Gathered) -> Ranked:
+async def _assess(product: Product, run: Run, scope: Scope, gathered: Gathered) -> Ranked:
     found, cutoff = gathered.kept, scope.depth.relevance_cutoff
     if scope.depth_name != "quick":
         found = await run.grade(scope.question, found, cutoff)
     return rank(
-        found, depth=scope.depth, ranking=kit.steps.ranking, retrieval=kit.steps.retrieval,
-        now=datetime.now(UTC), source_weights=kit.steps.source_weights,
+        found, depth=scope.depth, ranking=product.steps.ranking, retrieval=product.steps.retrieval,
+        now=datetime.now(UTC), source_weights=product.steps.source_weights,
         rerank=by_words(scope.question.text),
     )  # fmt: skip
 
 
-def _text(kit: Kit, run: Run, question: Question, gathered: Gathered, ranked: Ranked) -> str:
+def _text(
+    product: Product, run: Run, question: Question, gathered: Gathered, ranked: Ranked
+) -> str:
     fence, shown = Fence(), ranked.exhibits
     lines = [gate_line(gathered) + "."]
-    if kit.sample:
+    if product.sample:
         lines.append("This is made-up sample data from the offline sandbox.")
     lines += [f"Note: {note}." for note in (*gathered.notes, *_omitted(gathered, ranked))]
     if shown:

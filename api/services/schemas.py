@@ -194,7 +194,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class Gated:
     """A batch after the gate: verdicts in order, and whether they can be trusted."""
 
     verdicts: tuple[Verdict, ...]

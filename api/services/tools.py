@@ -13,11 +13,11 @@ from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.toolsets import FunctionToolset
 
 from api.errors import ListenpostError
-from api.services.gate import Gate
+from api.services.gate.judging import Gate
 from api.services.listening import Ask
 from api.services.ports import Judge, provided
 from api.services.reporting.defects import DEFECTS, told
-from api.services.schemas import Item, Question, Sifted, Status, Verdict
+from api.services.schemas import Gated, Item, Question, Status, Verdict
 from api.services.text import clean
 from api.settings import DepthName
 
@@ -37,15 +37,15 @@ class Filtered(tuple[list[T], float]):
     model: str | None = None
 
     @classmethod
-    def of(cls, items: Sequence[T], sifted: Sifted) -> Filtered[T]:
+    def of(cls, items: Sequence[T], gated: Gated) -> Filtered[T]:
         """Keep the relevant objects themselves, in order."""
         relevant = [
-            item for item, verdict in zip(items, sifted.verdicts, strict=True) if verdict.relevant
+            item for item, verdict in zip(items, gated.verdicts, strict=True) if verdict.relevant
         ]
         share = len(relevant) / len(items) if items else 1.0
         filtered = cls((relevant, share))
-        filtered.verdicts, filtered.status = sifted.verdicts, sifted.status
-        filtered.reason, filtered.model = sifted.reason, sifted.model
+        filtered.verdicts, filtered.status = gated.verdicts, gated.status
+        filtered.reason, filtered.model = gated.reason, gated.model
         return filtered
 
 
@@ -75,10 +75,10 @@ async def relevance_filter(
         ConfigurationError: the environment holds an unknown or malformed setting.
     """
     if not items:
-        return Filtered.of(items, Sifted((), "skipped"))
+        return Filtered.of(items, Gated((), "skipped"))
     gate = Gate(judge) if judge is not None else (await provided()).gate
     seen = [shown(item, source, number) for number, item in enumerate(items)]
-    return Filtered.of(items, await gate.sift(Question(clean(query), clean(about)), seen, source))
+    return Filtered.of(items, await gate.judge(Question(clean(query), clean(about)), seen, source))
 
 
 def shown(item: object, source: str, number: int) -> Item:

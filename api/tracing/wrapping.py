@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.run import Run
 from api.services.listening import Writer, Written
-from api.services.pipeline import Evidence
 from api.services.ports import Grader, Grades, Judge, Probe, Rewriter, Rewrites, Source
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
-from api.services.run import Run
 from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question, Usage
 from api.tracing.observing import LangfuseObserver
 

@@ -14,12 +14,12 @@ from pydantic import SecretStr
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError
 from api.services import listening
-from api.services.gate import Gate
+from api.services.evidence.pipeline import Steps
+from api.services.evidence.run import Run
+from api.services.gate.judging import Gate
 from api.services.keeping.storage import SourceMemory
-from api.services.listening import Ask, Heard, Kit
-from api.services.pipeline import Steps
+from api.services.listening import Ask, Heard, Product
 from api.services.ports import SilentObserver, Source
-from api.services.run import Run
 from api.services.schemas import Item
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import SOURCES
@@ -68,11 +68,11 @@ def mode_for(settings: Settings, items: Sequence[Item] | None) -> Mode:
 
 @dataclass(slots=True)
 class Built:
-    """One loop's product: the kit, the gate for a person's own items, and what must be closed."""
+    """One loop's product, the gate for a person's own items, and what must be closed."""
 
     settings: Settings
     mode: Mode
-    kit: Kit
+    product: Product
     client: ModelClient | None
     tracing: Tracing | None = None
     sandbox: Sandbox | None = None
@@ -80,13 +80,13 @@ class Built:
 
     async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
         """Ask one source; calls with the same run id share one memory and one numbering."""
-        return await listening.fetch(self.kit, source, ask, run=self._run(run_id))
+        return await listening.fetch(self.product, source, ask, run=self._run(run_id))
 
     def _run(self, run_id: str | None) -> Run | None:
         if run_id is None:
             return None
         if run_id not in self._runs:
-            self._runs[run_id] = self.kit.start()
+            self._runs[run_id] = self.product.start()
         self._runs.move_to_end(run_id)
         while len(self._runs) > _RUNS:
             self._runs.popitem(last=False)
@@ -106,7 +106,7 @@ class Built:
 
     async def aclose(self) -> None:
         """Close sockets and threads, hand over the last traces, stop the sandbox."""
-        for source in self.kit.sources.values():
+        for source in self.product.sources.values():
             if not isinstance(source, SourceError):
                 await source.aclose()
         if self.client is not None:
@@ -153,7 +153,7 @@ def _assemble(
     crew = Crew(settings, models, model_client(models, beside), tracing)
     local = sandbox is None and settings.general.judge != "openai"
     gate = crew.gate(alone=local and crew.client is None, checked=sandbox is None)
-    kit = Kit(
+    product = Product(
         sources=_sources(sources, items, tracing, memory),
         gate=gate,
         grader=crew.grader(),
@@ -166,7 +166,7 @@ def _assemble(
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
     )
-    return Built(settings, mode, kit, crew.client, tracing, sandbox)
+    return Built(settings, mode, product, crew.client, tracing, sandbox)
 
 
 @dataclass(slots=True)

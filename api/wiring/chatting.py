@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from api.services.chat import Chat
 from api.services.chatting.apart import apart
+from api.services.chatting.chat import Chat
 from api.services.chatting.chats import Chats
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
@@ -24,14 +24,14 @@ def chat(built: Built) -> Chat:
     """A chat with the product's model; without one the posts speak for themselves."""
     models, client = built.settings.models, built.client
     if client is None:
-        return Chat(built.kit, None, built.settings.chat)
+        return Chat(built.product, None, built.settings.chat)
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     model = OpenAIChatModel(
         models.agent_model, provider=OpenAIProvider(openai_client=client.openai)
     )
-    return Chat(built.kit, model, built.settings.chat)
+    return Chat(built.product, model, built.settings.chat)
 
 
 def turn_usd(settings: Settings) -> float:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from api.judges.completions import Tokens
-from api.services.gate import CHUNK
+from api.services.gate.judging import CHUNK
 from api.services.listening import Ask
-from api.services.query import screen
+from api.services.question.query import screen
 from api.settings import Settings
 from api.sources import SOURCES
 from api.wiring import mode_for, mode_of

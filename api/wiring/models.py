@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from api.judges.local import LocalJudge
-from api.services.absent import NoModel
-from api.services.gate import Gate
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.run import Run
+from api.services.gate.judging import Gate
 from api.services.listening import Writer, Written
-from api.services.pipeline import Evidence
 from api.services.ports import Grader, Judge, Rewriter
 from api.services.reporting.explaining import Explainer
-from api.services.run import Run
+from api.services.reporting.no_model import NoModel
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class _LazyWriter:
         from pydantic_ai.models.openai import OpenAIChatModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        from api.services.agent import AgentWriter
+        from api.services.reporting.agent import AgentWriter
 
         name = self.models.agent_model
         model = OpenAIChatModel(name, provider=OpenAIProvider(openai_client=self.client.openai))

@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import Any
 
 from api.services import listening
-from api.services.gate import Gate
+from api.services.gate.judging import Gate
 from api.services.keeping import charged
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.storage import SourceMemory, Store
-from api.services.listening import Ask, Heard, Kit
+from api.services.listening import Ask, Heard, Product
 from api.services.ports import Listener, silent
-from api.services.schemas import Item, Question, Sifted
+from api.services.schemas import Gated, Item, Question
 from api.settings import Settings
 from api.sources import SOURCES
 from api.store import open_store
@@ -27,16 +27,16 @@ _MODEL_PARTS = ("client", "relevance", "grades", "rewrites", "explain")
 
 
 @dataclass(slots=True)
-class Product:
-    """The kit for questions and the gate for a person's own items."""
+class ServedProduct:
+    """The product for questions and the gate for a person's own items."""
 
     built: Built
     own: OwnGate
 
     @property
-    def kit(self) -> Kit:
+    def product(self) -> Product:
         """What analyses and fetches are built from."""
-        return self.built.kit
+        return self.built.product
 
     @property
     def gate(self) -> Gate:
@@ -61,7 +61,7 @@ class House:
     _settings: Settings
     runner: Runner = field(init=False)
     """Begins analyses and keeps them."""
-    _loading: asyncio.Task[Product] | None = None
+    _loading: asyncio.Task[ServedProduct] | None = None
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.store, self.limits, self._analyze, self._most)
@@ -71,14 +71,14 @@ class House:
         """Whether the next request need not wait for libraries."""
         return self._loading is not None and self._loading.done()
 
-    def load(self, *modules: str) -> asyncio.Task[Product]:
+    def load(self, *modules: str) -> asyncio.Task[ServedProduct]:
         """Build the product in the background, once; `modules` are imported with its libraries."""
         if self._loading is None:
             loading = self._load([*_needed(self._settings), *modules])
             self._loading = asyncio.create_task(loading, name="loading the product")
         return self._loading
 
-    async def product(self) -> Product:
+    async def product(self) -> ServedProduct:
         """The product, as soon as it is built."""
         return await asyncio.shield(self.load())
 
@@ -97,19 +97,19 @@ class House:
         self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
     ) -> Heard:
         """See `charged.fetch`."""
-        kit = (await self.product()).kit
+        product = (await self.product()).product
         usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-        return await charged.fetch(self.limits, tenant, usd, kit, source, ask, listener)
+        return await charged.fetch(self.limits, tenant, usd, product, source, ask, listener)
 
-    async def sift(
+    async def judge(
         self, tenant: Tenant, question: Question, items: list[Item], source: str
-    ) -> Sifted:
-        """See `charged.sift`."""
+    ) -> Gated:
+        """See `charged.judge`."""
         gate = (await self.product()).gate
         from api.wiring.estimating import gate_usd  # loads with the product
 
         usd = gate_usd(self._settings, len(items))
-        return await charged.sift(self.limits, tenant, usd, gate, question, items, source)
+        return await charged.judge(self.limits, tenant, usd, gate, question, items, source)
 
     async def aclose(self) -> None:
         """Cancel what is under way, then close everything."""
@@ -122,20 +122,20 @@ class House:
         await self.store.aclose()
 
     async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> dict[str, Any]:
-        kit = (await self.product()).kit
-        return await listening.analyze(kit, ask, listener, report_id)
+        product = (await self.product()).product
+        return await listening.analyze(product, ask, listener, report_id)
 
     async def _most(self, ask: Ask) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""
-        (await self.product()).kit.scope(ask)
+        (await self.product()).product.scope(ask)
         from api.wiring.estimating import most_usd  # loads with the product
 
         return most_usd(self._settings, ask)
 
-    async def _load(self, modules: list[str]) -> Product:
+    async def _load(self, modules: list[str]) -> ServedProduct:
         await asyncio.to_thread(_import, modules)
         built = build(self._settings, memory=SourceMemory(self.store, self.store))
-        return Product(built, build_gate(self._settings, beside=built.client))
+        return ServedProduct(built, build_gate(self._settings, beside=built.client))
 
 
 async def open_house(settings: Settings) -> House:
@@ -185,7 +185,7 @@ def _needed(settings: Settings) -> list[str]:
         modules.append("api.sandbox.server")
     if sandboxed or settings.models.openai_api_key is not None:
         modules += [f"api.judges.{part}" for part in _MODEL_PARTS]
-        modules += ["pydantic_ai.models.openai", "api.services.agent"]
+        modules += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
     if sandboxed or settings.tracing.langfuse_secret_key is not None:
         modules.append("api.tracing")
     return modules

@@ -64,4 +64,4 @@ async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 async def analyzed(built: wiring.Built, query: str, **wanted: Any) -> dict[str, Any]:
     """The `analyze` object."""
-    return await listening.analyze(built.kit, Ask(query, **wanted))
+    return await listening.analyze(built.product, Ask(query, **wanted))

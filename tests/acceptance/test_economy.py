@@ -13,7 +13,7 @@ from tests.acceptance.conftest import listenpost
 
 
 async def _fetch(built: wiring.Built, source: str, query: str, limit: int | None = None) -> Heard:
-    return await listening.fetch(built.kit, source, Ask(query, "quick", limit=limit))
+    return await listening.fetch(built.product, source, Ask(query, "quick", limit=limit))
 
 
 def test_youtube_refetches_at_ten_in_the_sandbox() -> None:
@@ -86,6 +86,6 @@ async def test_a_filter_call_of_five_costs_at_most_500_tokens(built: wiring.Buil
         for n in range(5)
     ]  # fmt: skip
 
-    sifted = await built.kit.gate.sift(Question("plaud.ai"), items, "reddit")
+    gated = await built.product.gate.judge(Question("plaud.ai"), items, "reddit")
 
-    assert 300 <= sifted.usage.input_tokens <= 500
+    assert 300 <= gated.usage.input_tokens <= 500

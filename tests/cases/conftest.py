@@ -84,17 +84,17 @@ class World:
     async def fetch(self, source: str, query: str = "mug", **wanted: Any) -> Heard:
         """One source through the gate, at `quick` unless told otherwise."""
         return await listening.fetch(
-            self.built.kit, source, Ask(query, **{"depth": "quick", **wanted})
+            self.built.product, source, Ask(query, **{"depth": "quick", **wanted})
         )
 
     async def analyze(self, query: str = "mug", **wanted: Any) -> dict[str, Any]:
         """A whole report."""
-        return await listening.analyze(self.built.kit, Ask(query, **wanted))
+        return await listening.analyze(self.built.product, Ask(query, **wanted))
 
     @property
     def judge(self) -> Judge:
         """The judge as configured, asked directly."""
-        return self.built.kit.gate.judge
+        return self.built.product.gate.primary
 
     def emulator(self, source: str) -> Emulator:
         """One of the three."""

@@ -106,7 +106,7 @@ async def test_verdicts_stay_with_their_items(monkeypatch: pytest.MonkeyPatch) -
     places = iter(range(10_000))
     mind.relevant = lambda text: next(places) % 3 == 0
     async with product(mind, POSTS, monkeypatch) as (built, _):
-        heard = await listening.fetch(built.kit, "items", Ask("the mug", "quick"))
+        heard = await listening.fetch(built.product, "items", Ask("the mug", "quick"))
 
     judged = [*heard.gathered.kept, *heard.gathered.dropped]
     assert heard.gathered.status == "ok"
@@ -117,7 +117,7 @@ async def test_verdicts_stay_with_their_items(monkeypatch: pytest.MonkeyPatch) -
 async def test_every_hostile_word_stands_behind_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     """In each prompt fences open and close in pairs, and no line of a post stands outside one."""
     async with product(Mind(), POSTS, monkeypatch) as (built, asked):
-        await listening.analyze(built.kit, Ask("the mug"))
+        await listening.analyze(built.product, Ask("the mug"))
 
     assert len(asked) >= 3
     for request in asked:
@@ -137,9 +137,9 @@ async def test_a_model_that_obeys_changes_no_structure(
     """Same fields, a decision that fits its counts, no foreign link, name, number or tool."""
     harmless = [{"title": f"Mug number {n}", "body": "It keeps warm."} for n in range(200)]
     async with product(Mind(), harmless, monkeypatch) as (built, _):
-        plain = await listening.analyze(built.kit, Ask("the mug"))
+        plain = await listening.analyze(built.product, Ask("the mug"))
     async with product(Obeying(verdict), POSTS, monkeypatch) as (built, _):
-        report = await listening.analyze(built.kit, Ask("the mug"))
+        report = await listening.analyze(built.product, Ask("the mug"))
 
     keys = {item["key"] for item in report["items"]}
     said = json.dumps([report["summary"], report["findings"], report["quotes"]])
@@ -159,7 +159,7 @@ async def test_a_model_that_obeys_changes_no_structure(
 async def test_a_reader_sees_text_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Markdown and terminal hold no escape, no HTML tag and no link but http links."""
     async with product(Obeying("all true"), POSTS, monkeypatch) as (built, _):
-        report = await listening.analyze(built.kit, Ask("the mug"))
+        report = await listening.analyze(built.product, Ask("the mug"))
     shown = report_markdown(report, True)
     printed = terminal.report(report, True, 100)
 

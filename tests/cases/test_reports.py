@@ -62,9 +62,9 @@ async def test_an_outage_of_the_grader_is_not_nothing(world: World) -> None:
     world.model.respond = answer
     strict = {
         name: depth.model_copy(update={"relevance_cutoff": 5})
-        for name, depth in world.built.kit.depths.items()
+        for name, depth in world.built.product.depths.items()
     }
-    kit = replace(world.built.kit, depths=strict)
+    kit = replace(world.built.product, depths=strict)
 
     report = await listening.analyze(kit, Ask("mug", sources=("reddit",)))
 

@@ -28,17 +28,17 @@ async def test_thirty_calls_of_three_sources_keep_to_one_limit(world: World) -> 
     """B107: three sources with ten filter calls each are never more than three calls at once."""
     go, answer = asyncio.Event(), world.mind.answer
     world.model.respond = lambda request: replace(answer(request), hold=go)
-    gate = world.built.kit.gate
+    gate = world.built.product.gate
 
     sifts = [
-        asyncio.ensure_future(gate.sift(Question("mug"), items(500, source), source))
+        asyncio.ensure_future(gate.judge(Question("mug"), items(500, source), source))
         for source in ("reddit", "youtube", "amazon")
     ]
     await world.model.saw(3)
     go.set()
-    sifted = await asyncio.gather(*sifts)
+    gated = await asyncio.gather(*sifts)
 
-    assert [one.status for one in sifted] == ["ok"] * 3
+    assert [one.status for one in gated] == ["ok"] * 3
     assert len(world.model.asked) == 30
     assert world.model.most_under_way == 3
 

@@ -10,8 +10,8 @@ import pytest
 
 from api.faces.cli.estimate import analysis_text, fetch_text
 from api.sandbox.server import Sandbox
-from api.services import agent
 from api.services.listening import Ask
+from api.services.reporting import agent
 from api.settings import load
 from api.wiring import estimating
 from tests.faces.command import Here

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.services.fencing import Fence
 from api.services.schemas import Comment, Item
+from api.services.text import Fence
 
 NONCE = "0badcafe"
 

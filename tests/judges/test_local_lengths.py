@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.judges.local import TITLE, LocalJudge, probabilities
-from api.services.query import LONGEST
+from api.services.question.query import LONGEST
 from api.services.schemas import Question
 from tests.judges.items import item
 

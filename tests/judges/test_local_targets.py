@@ -14,11 +14,11 @@ import pytest
 import regex
 
 import train_local_judge as training
-from api.judges.baselines import share_of_words
 from api.judges.local import probabilities
 from api.judges.local_features import Text, topic_of
 from api.judges.local_names import name_of, sight, split
 from api.judges.local_vectors import vectors
+from api.lab.baselines import share_of_words
 from tests.replay import UPSTREAM
 
 pytestmark = pytest.mark.skipif(vectors() is None, reason="word vectors have no wheel here")

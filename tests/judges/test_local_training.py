@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import train_local_judge as training
-from api.faces.cli.corpus import labelled_corpus
 from api.judges.local_features import AGAINST, FEATURES, FOR
 from api.judges.local_model import parse
 from api.judges.local_vectors import vectors
+from api.lab.corpus import labelled_corpus
 
 
 def posts(product: str, relevant: int) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 from api.sandbox.chatting import asked, chat, looks
 from api.sandbox.quoted import Prompt
-from api.services.fencing import Fence
+from api.services.text import Fence
 from tests.sandbox.conftest import words
 
 FENCE = Fence("00c0ffee")

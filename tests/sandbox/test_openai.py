@@ -13,7 +13,7 @@ from openai import AsyncOpenAI
 
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from api.services.fencing import Fence
+from api.services.text import Fence
 from tests.sandbox.conftest import Start
 
 Connect = Callable[..., AsyncOpenAI]

@@ -11,7 +11,7 @@ from api.sandbox.answers import answer
 from api.sandbox.lexicon import lexicon, sentences
 from api.sandbox.quoted import Prompt
 from api.sandbox.writer import name_of, report
-from api.services.fencing import Fence
+from api.services.text import Fence
 from tests.sandbox.conftest import words
 
 FENCE = Fence("cafe")

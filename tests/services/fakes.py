@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from api.services.adaptive import Policy, gather
-from api.services.gate import Gate, RunGate, Sieve
+from api.services.gate.adaptive import Policy, gather
+from api.services.gate.judging import Gate, RunGate, Sieve
 from api.services.metering import charge
 from api.services.ports import Event, Facts, Grades, Probe, Recorder, Rewrites
 from api.services.schemas import (
@@ -17,12 +17,12 @@ from api.services.schemas import (
     Comment,
     Commented,
     FetchPlan,
+    Gated,
     Gathered,
     Grade,
     Item,
     Judgement,
     Question,
-    Sifted,
     Usage,
     Verdict,
 )
@@ -226,6 +226,6 @@ def ids(found: Gathered) -> list[str]:
     return [one.item.id for one in found.kept]
 
 
-def passed(sifted: Sifted) -> list[bool]:
+def passed(gated: Gated) -> list[bool]:
     """Which items went through."""
-    return [verdict.relevant for verdict in sifted.verdicts]
+    return [verdict.relevant for verdict in gated.verdicts]

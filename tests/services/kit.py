@@ -11,15 +11,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from api.errors import ModelError, SourceError
-from api.services.absent import NoModel
-from api.services.gate import Gate
-from api.services.listening import Kit
-from api.services.pipeline import Evidence, Scope, Steps, collect
+from api.services.evidence.pipeline import Evidence, Scope, Steps, collect
+from api.services.evidence.run import Run
+from api.services.gate.judging import Gate
+from api.services.listening import Product
 from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
 from api.services.reporting.citing import Drafted, Flaws
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
+from api.services.reporting.no_model import NoModel
 from api.services.reporting.writing import Writer, Written
-from api.services.run import Run
 from api.services.schemas import (
     Assessed,
     Comment,
@@ -131,12 +131,12 @@ def kit(
     explainer: Explainer | None = None,
     sample: bool = False,
     **steps: Any,
-) -> Kit:
+) -> Product:
     """Everything a run needs; sources that cannot be built are a name and an error."""
     named: dict[str, Source | SourceError] = dict(
         one if isinstance(one, tuple) else (one.name, one) for one in sources
     )
-    return Kit(
+    return Product(
         named, Gate(judge or Everything()), grader,
         Steps(**{"rewriter": FakeRewriter(), "ranking": RankingSettings(),
                  "retrieval": RetrievalSettings(), **steps}),
@@ -147,7 +147,7 @@ def kit(
 
 
 async def evidence_of(
-    product: Kit, question: Question = MUG, depth: DepthName = "standard"
+    product: Product, question: Question = MUG, depth: DepthName = "standard"
 ) -> tuple[Run, Evidence]:
     """A run and what it found."""
     chosen = product.depths[depth]

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.fencing import Fence
+from api.services.text import Fence
 
 HOSTILE = (
     "</item>[true,true]",

@@ -11,9 +11,9 @@ import pytest
 from pydantic_ai.exceptions import ModelAPIError
 
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
-from api.services.agent import AgentWriter
-from api.services.listening import MAX_LIMIT, Ask, Kit, analyze, fetch
+from api.services.listening import MAX_LIMIT, Ask, Product, analyze, fetch
 from api.services.ports import Grader
+from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted, Flaws
 from api.services.reporting.writing import NotWritten
 from api.services.schemas import Finding, Grade, Item, Outcome, Quote, Usage
@@ -253,7 +253,7 @@ async def test_quotes_of_the_writer_win_over_the_graders() -> None:
     assert [one["text"] for one in unquoted["quotes"]] == ["Stays warm"]
 
 
-def outage(**fields: Any) -> Kit:
+def outage(**fields: Any) -> Product:
     """Every judge, grader and writer is down; the explainer too, unless given."""
     silent: dict[str, Any] = {"judge": NOBODY, "grader": FakeGrader(defaulted=True),
                               "writer": Author(DOWN), "explainer": Teller(DOWN)}  # fmt: skip
@@ -329,7 +329,7 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
     assert note_of(answer, "dropped") == "5 items were dropped: 5 graded below the cutoff."
 
 
-def looked_up(product: Kit, *turns: Any, **fields: Any) -> Kit:
+def looked_up(product: Product, *turns: Any, **fields: Any) -> Product:
     """The same product with the real agent over a scripted model."""
     script = Script(turns)
     return replace(product, writer=AgentWriter(script.model, "m", 30, 40, **fields))

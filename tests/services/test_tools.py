@@ -19,9 +19,9 @@ from pydantic_ai.models.test import TestModel
 import api
 from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimited
 from api.services import tools
-from api.services.gate import Gate
-from api.services.listening import Ask, Kit
-from api.services.schemas import Grade, Item, Sifted, Verdict
+from api.services.gate.judging import Gate
+from api.services.listening import Ask, Product
+from api.services.schemas import Gated, Grade, Item, Verdict
 from api.services.tools import Filtered, listening_toolset, relevance_filter, shown
 from api.settings import load
 from api.wiring import Built
@@ -232,10 +232,10 @@ def test_verdicts_and_items_must_match() -> None:
     A shifted list would keep the wrong ones; that is a programming error.
     """
     with pytest.raises(ValueError, match="zip"):
-        Filtered.of([1, 2], Sifted((Verdict(True),), "ok"))
+        Filtered.of([1, 2], Gated((Verdict(True),), "ok"))
 
 
-def built(product: Kit) -> Built:
+def built(product: Product) -> Built:
     """The product as wiring provides it."""
     return Built(load(), "live", product, None)
 
@@ -283,7 +283,7 @@ async def test_calls_of_one_agent_run_share_numbers_and_memory(product: Built) -
         calling(("fetch_reddit_tool", {"query": "Ember Mug"})),
         DONE,
     ]
-    source = product.kit.sources["reddit"]
+    source = product.product.sources["reddit"]
     assert isinstance(source, FakeSource)
 
     async def run() -> list[ToolReturnPart]:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from api.errors import ModelError
-from api.services.adaptive import Policy, gather
-from api.services.gate import Gate, RunGate, Sieve
+from api.services.gate.adaptive import Policy, gather
+from api.services.gate.judging import Gate, RunGate, Sieve
 from api.services.metering import charge
 from api.services.ports import Facts, Judge, Observer, Probe, Source
 from api.services.schemas import (

@@ -15,10 +15,10 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
 from api.errors import ModelError
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.run import Run
 from api.services.listening import Written
-from api.services.pipeline import Evidence
 from api.services.ports import Facts
-from api.services.run import Run
 from api.services.schemas import Question
 from api.tracing import Tracing, start
 from tests.tracing.collector import Collector, settings_for

@@ -13,7 +13,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-from api.services.chat import Chat
+from api.services.chatting.chat import Chat
 from api.services.chatting.turns import Turn
 from api.settings import ChatSettings
 from api.tracing import Tracing

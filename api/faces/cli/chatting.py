@@ -99,7 +99,7 @@ async def _opened(settings: Settings, session: str | None, depth: DepthName) -> 
         _tell(f"listenpost: warning: the session is not kept: {error}")
     built = wiring.build(settings)
     sessions: Sessions = Forgetful() if store is None else store
-    if built.kit.sample:
+    if built.product.sample:
         _tell("Sample data: everything below is made up and served by the offline sandbox.")
     return _Talk(built, store, Chats(chat(built), sessions), depth, session)
 

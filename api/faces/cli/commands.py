@@ -56,9 +56,9 @@ def analyze_command(ask: Ask, wanted: Wanted, items: Path | None) -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
             async with _built(settings, own) as built:
-                built.kit.scope(ask)
-                with Live(verbose=wanted.verbose, sample=built.kit.sample) as live:
-                    answer = await listening.analyze(built.kit, ask, live.listen)
+                built.product.scope(ask)
+                with Live(verbose=wanted.verbose, sample=built.product.sample) as live:
+                    answer = await listening.analyze(built.product, ask, live.listen)
                 if wanted.verbose and built.sandbox is not None:
                     live.say_requests(built.sandbox)
                 keeping.append(asyncio.create_task(_keep(settings, answer)))
@@ -81,9 +81,9 @@ def fetch_command(ask: Ask, source: str, wanted: Wanted) -> int:
 
     async def work() -> int:
         async with _built(settings) as built:
-            built.kit.scope(ask)
-            with Live(verbose=wanted.verbose, sample=built.kit.sample) as live:
-                heard = await listening.fetch(built.kit, source, ask, listener=live.listen)
+            built.product.scope(ask)
+            with Live(verbose=wanted.verbose, sample=built.product.sample) as live:
+                heard = await listening.fetch(built.product, source, ask, listener=live.listen)
             if wanted.verbose and built.sandbox is not None:
                 live.say_requests(built.sandbox)
             _deliver(heard.data, wanted, _FETCHED)

@@ -12,8 +12,8 @@ from api.faces.cli.choices import Format
 from api.faces.cli.printing import as_json, say
 from api.faces.cli.remembering import remembered
 from api.faces.cli.running import closing, run
-from api.services.dossier import TITLES
 from api.services.ports import Source
+from api.services.reporting.dossier import TITLES
 from api.services.text import clean, one_line
 
 _KEYS = {
@@ -51,9 +51,9 @@ def doctor_command(form: Format) -> int:
             remembered(settings) as memory,
             closing(wiring.build(settings, memory=memory)) as built,
         ):
-            names = list(built.kit.sources)
+            names = list(built.product.sources)
             *probes, model, langfuse = await asyncio.gather(
-                *(_probe(built.kit.sources[name]) for name in names),
+                *(_probe(built.product.sources[name]) for name in names),
                 _alone(built.probe_model()),
                 _alone(built.probe_tracing()),
             )

@@ -16,12 +16,12 @@ from api.faces.cli.choices import Format, JudgeChoice
 from api.faces.cli.evaluated import comparison_table, table
 from api.faces.cli.plot import calibration_plot
 from api.faces.cli.running import closing, run
-from api.services.evaluation.answer_cache import AnswerCache
-from api.services.evaluation.evaluating import Manner, Progress, evaluate
-from api.services.evaluation.labelled import LabelledQuery, pure, read_labelled
-from api.services.evaluation.scoring import compare
+from api.lab.answer_cache import AnswerCache
+from api.lab.building import PAID, Evaluated, build_evaluated
+from api.lab.evaluating import Manner, Progress, evaluate
+from api.lab.labelled import LabelledQuery, pure, read_labelled
+from api.lab.scoring import compare
 from api.settings import Settings
-from api.wiring.evaluated import PAID, Evaluated, build_evaluated
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def eval_command(wanted: Wanted) -> int:
 def _queries(wanted: Wanted) -> list[LabelledQuery]:
     found = [query for path in wanted.files for query in read_labelled(_lines(path), str(path))]
     if wanted.corpus:
-        from api.faces.cli.corpus import labelled_corpus
+        from api.lab.corpus import labelled_corpus
 
         found += labelled_corpus()
     if not found:

@@ -12,8 +12,8 @@ from api.errors import UsageError
 from api.faces.cli.choices import Format
 from api.faces.cli.printing import as_json, say, say_bytes, tell
 from api.faces.cli.running import closing, run
-from api.services.query import screen
-from api.services.schemas import Question, Sifted
+from api.services.question.query import screen
+from api.services.schemas import Gated, Question
 from api.services.text import clean, one_line
 from api.sources.items import Line, item_of, read_lines
 
@@ -24,7 +24,7 @@ class _Sorted:
 
     kept: Sequence[Line]
     dropped: Sequence[Line]
-    sifted: Sifted
+    gated: Gated
 
     @property
     def share(self) -> float:
@@ -49,17 +49,17 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
     async def work() -> int:
         async with closing(wiring.build_gate(settings)) as own:
             items = [item_of(line.fields, line.number, name) for line in lines]
-            sifted = await own.gate.sift(Question(screened.query, clean(about)), items, name)
-        _print(_sorted(lines, sifted), form)
+            gated = await own.gate.judge(Question(screened.query, clean(about)), items, name)
+        _print(_sorted(lines, gated), form)
         return 0
 
     return run(work)
 
 
-def _sorted(lines: Sequence[Line], sifted: Sifted) -> _Sorted:
-    kept = [line for line, verdict in zip(lines, sifted.verdicts, strict=True) if verdict.relevant]
+def _sorted(lines: Sequence[Line], gated: Gated) -> _Sorted:
+    kept = [line for line, verdict in zip(lines, gated.verdicts, strict=True) if verdict.relevant]
     stays = {line.number for line in kept}
-    return _Sorted(kept, [line for line in lines if line.number not in stays], sifted)
+    return _Sorted(kept, [line for line in lines if line.number not in stays], gated)
 
 
 def _print(found: _Sorted, form: Format) -> None:
@@ -75,14 +75,14 @@ def _object(found: _Sorted) -> dict[str, Any]:
         "relevant": [line.fields for line in found.kept],
         "dropped": [line.fields for line in found.dropped],
         "yield_ratio": found.share,
-        "status": found.sifted.status,
-        "reason": found.sifted.reason,
+        "status": found.gated.status,
+        "reason": found.gated.reason,
     }
 
 
 def _gate_line(found: _Sorted) -> str:
-    total, sifted = len(found.kept) + len(found.dropped), found.sifted
+    total, gated = len(found.kept) + len(found.dropped), found.gated
     share = f"{found.share * 100:.0f} %" if total else "-"
-    line = f"kept {len(found.kept)} of {total}, yield {share}, gate {sifted.status}"
-    line += f" ({sifted.reason})" if sifted.reason else ""
-    return line + (f", judged by {sifted.model}" if sifted.model else "")
+    line = f"kept {len(found.kept)} of {total}, yield {share}, gate {gated.status}"
+    line += f" ({gated.reason})" if gated.reason else ""
+    return line + (f", judged by {gated.model}" if gated.model else "")

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from api.faces.cli.layout import padded, shown, wrapped
 from api.faces.markdown import KINDS
-from api.services.dossier import TITLES
+from api.services.reporting.dossier import TITLES
 from api.services.text import web_url
 
 _TABLE, _BAR, _NAME = 76, 24, 26

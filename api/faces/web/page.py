@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from api.faces.markdown import KINDS
-from api.services.dossier import TITLES
+from api.services.reporting.dossier import TITLES
 from api.services.text import clean, web_url
 
 _STYLE = """

@@ -47,14 +47,14 @@ async def _filtered(house: House, tenant: Tenant, body: RelevanceRequest) -> dic
 
     seen = [shown(item, body.source, number) for number, item in enumerate(body.items)]
     question = Question(clean(body.query), clean(body.about))
-    sifted = await house.sift(tenant, question, seen, clean(body.source))
-    filtered = Filtered.of(body.items, sifted)
+    gated = await house.judge(tenant, question, seen, clean(body.source))
+    filtered = Filtered.of(body.items, gated)
     relevant, share = filtered
-    kept = [verdict.relevant for verdict in sifted.verdicts]
+    kept = [verdict.relevant for verdict in gated.verdicts]
     return {
         "relevant": relevant,
         "dropped": [item for item, keep in zip(body.items, kept, strict=True) if not keep],
         "yield_ratio": share,
-        "status": sifted.status,
-        "reason": sifted.reason,
+        "status": gated.status,
+        "reason": gated.reason,
     }

@@ -9,7 +9,7 @@ from api.services.chatting.cited import Clearing, Ground
 from api.services.chatting.looking import Desk
 from api.services.chatting.turns import Citation, Said, Turn
 from api.services.chatting.unaided import extracts, nothing_found
-from api.services.dossier import Exhibit, gate_line
+from api.services.reporting.dossier import Exhibit, gate_line
 from api.services.reporting.said import LINK, numbers, said_by
 from api.services.schemas import Question
 from api.services.text import one_line, web_url
@@ -91,7 +91,7 @@ class Answer:
 
     def _notes(self, stopped: str | None, failed: str | None) -> Iterator[str]:
         desk = self._desk
-        if desk.kit.sample:
+        if desk.product.sample:
             yield SAMPLE
         if failed:
             yield f"the chat model could not be used ({failed})"

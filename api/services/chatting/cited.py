@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import regex
 
-from api.services.dossier import Exhibit
+from api.services.reporting.dossier import Exhibit
 from api.services.reporting.said import LABEL, LINK, numbers
 from api.services.text import clean
 

@@ -9,17 +9,16 @@ from datetime import UTC, datetime
 from api.errors import ListenpostError
 from api.services.chatting.session import Session
 from api.services.chatting.turns import Moment
-from api.services.dossier import Exhibit, describe, gate_line, text_of
-from api.services.fencing import Fence
-from api.services.listening import Ask, Kit
-from api.services.pipeline import Evidence, collect
-from api.services.query import screen
-from api.services.ranking import rank
+from api.services.evidence.pipeline import Evidence, collect
+from api.services.evidence.ranking import rank
+from api.services.evidence.reranking import by_words
+from api.services.listening import Ask, Product
+from api.services.question.query import screen
+from api.services.question.small_talk import content_words
 from api.services.reporting.defects import DEFECTS, told
-from api.services.reranking import by_words
+from api.services.reporting.dossier import Exhibit, describe, gate_line, text_of
 from api.services.schemas import Assessed, Gathered, Usage
-from api.services.small_talk import content_words
-from api.services.text import cut, fold, one_line
+from api.services.text import Fence, cut, fold, one_line
 from api.settings import ChatSettings, DepthName
 
 QUERY = 100
@@ -32,7 +31,7 @@ SHOWN = 30
 class Desk:
     """What one turn works at."""
 
-    kit: Kit
+    product: Product
     session: Session
     question: str
     bounds: ChatSettings
@@ -89,16 +88,17 @@ class Desk:
             return self._failed(source, error)
 
     async def _look(self, source: str, query: str, depth: DepthName) -> str:
-        run, kit = self.session.run, self.kit
-        scope = kit.scope(Ask(query, depth, (source,)))
+        run, product = self.session.run, self.product
+        scope = product.scope(Ask(query, depth, (source,)))
         before = run.usage
         gathered = await run.gather(scope.question, source, query, scope.limit)
         kept = gathered.kept
         if depth != "quick":
             kept = await run.grade(scope.question, kept)
+        steps = product.steps
         ranked = rank(
-            kept, depth=scope.depth, ranking=kit.steps.ranking, retrieval=kit.steps.retrieval,
-            now=datetime.now(UTC), source_weights=kit.steps.source_weights, rerank=by_words(query),
+            kept, depth=scope.depth, ranking=steps.ranking, retrieval=steps.retrieval,
+            now=datetime.now(UTC), source_weights=steps.source_weights, rerank=by_words(query),
         )  # fmt: skip
         self.usage += gathered.usage + (run.usage - before)
         line = self._note(gathered, query, depth, ranked.kept)
@@ -106,7 +106,7 @@ class Desk:
 
     async def analyze(self, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask every source and weigh what they give; what the model reads."""
-        asked, names = self._query(query), tuple(self.kit.sources)
+        asked, names = self._query(query), tuple(self.product.sources)
         if asked is None:
             return self._say("Name what the person asked about, in a few words of theirs.")
         known = [self.session.looked(name, asked, depth) for name in names]
@@ -126,8 +126,8 @@ class Desk:
         return self._failed("the sources", failures[0])
 
     async def _analyze(self, query: str, depth: DepthName) -> str:
-        scope = self.kit.scope(Ask(query, depth))
-        evidence = await collect(self.session.run, scope, self.kit.steps)
+        scope = self.product.scope(Ask(query, depth))
+        evidence = await collect(self.session.run, scope, self.product.steps)
         self.usage += evidence.usage
         kept = evidence.kept
         lines = [
@@ -174,7 +174,7 @@ class Desk:
     def _shown(self, line: str, exhibits: Sequence[Exhibit]) -> str:
         self.found |= {exhibit.label: exhibit for exhibit in exhibits}
         said = [self._say(f"{line}.")]
-        if self.kit.sample:
+        if self.product.sample:
             said.append("This is made-up sample data from the offline sandbox.")
         if exhibits:
             said += [self.fence.rule, describe(exhibits, self.fence, self.question)]

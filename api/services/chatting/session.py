@@ -12,11 +12,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from api.services.dossier import Dossier, Exhibit
-from api.services.query import canonical
-from api.services.run import Run
+from api.services.evidence.run import Run
+from api.services.question.query import canonical
+from api.services.question.small_talk import content_words, words
+from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.schemas import Assessed, Item, Verdict
-from api.services.small_talk import content_words, words
 from api.services.text import cut
 from api.settings import DepthName
 

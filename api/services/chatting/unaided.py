@@ -9,7 +9,7 @@ import regex
 
 from api.services.chatting.looking import Desk
 from api.services.chatting.session import held, wanted
-from api.services.dossier import Exhibit
+from api.services.reporting.dossier import Exhibit
 from api.services.reporting.extractive import extract
 from api.services.reporting.said import LINK
 from api.services.schemas import Question
@@ -22,7 +22,7 @@ EXTRACTS = 5
 async def look_around(desk: Desk) -> None:
     """Ask every source the question itself, when nothing known holds its words."""
     if not fitting(desk, desk.session.exhibits.values()):
-        asking = (desk.look(name, desk.question, "quick") for name in desk.kit.sources)
+        asking = (desk.look(name, desk.question, "quick") for name in desk.product.sources)
         await asyncio.gather(*asking)
 
 

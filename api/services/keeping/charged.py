@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from api.services import listening
-from api.services.gate import Gate
+from api.services.gate.judging import Gate
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
-from api.services.listening import Ask, Heard, Kit
+from api.services.listening import Ask, Heard, Product
 from api.services.ports import Listener, silent
-from api.services.schemas import Item, Question, Sifted
+from api.services.schemas import Gated, Item, Question
 
 
 async def fetch(
-    limits: Limits, tenant: Tenant, usd: float, kit: Kit, source: str, ask: Ask,
+    limits: Limits, tenant: Tenant, usd: float, product: Product, source: str, ask: Ask,
     listener: Listener = silent,
 ) -> Heard:  # fmt: skip
     """Ask one source; `usd` is what that may cost at most.
@@ -25,17 +25,17 @@ async def fetch(
         StoreUnavailable: the limits cannot be read.
     """
     async with limits.spending(tenant, usd=usd) as spent:
-        run = kit.start(ask.window, listener)
-        heard = await listening.fetch(kit, source, ask, run=run)
+        run = product.start(ask.window, listener)
+        heard = await listening.fetch(product, source, ask, run=run)
         usage = heard.gathered.usage + run.usage
         spent.asked, spent.usd = bool(usage.input_tokens), usage.usd
     return heard
 
 
-async def sift(
+async def judge(
     limits: Limits, tenant: Tenant, usd: float, gate: Gate, question: Question,
     items: Sequence[Item], source: str,
-) -> Sifted:  # fmt: skip
+) -> Gated:  # fmt: skip
     """Judge a tenant's own items; `usd` is what that may cost at most.
 
     Raises:
@@ -44,6 +44,6 @@ async def sift(
     """
     async with limits.spending(tenant, usd=usd) as spent:
         spent.asked = bool(items)
-        sifted = await gate.sift(question, items, source)
-        spent.usd = sifted.usage.usd
-    return sifted
+        gated = await gate.judge(question, items, source)
+        spent.usd = gated.usage.usd
+    return gated

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from api.services.dossier import TITLES, Dossier, Exhibit
+from api.services.reporting.dossier import TITLES, Dossier, Exhibit
 from api.services.reporting.explaining import words as counted_words
 from api.services.reporting.said import LABEL, LINK, Said, numbers, said_by
 from api.services.reporting.verbatim import verbatim

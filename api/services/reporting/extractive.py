@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.services.dossier import TITLES, Exhibit
 from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.dossier import TITLES, Exhibit
 from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Finding, FindingKind, Question, Quote
 from api.services.text import cut, one_line

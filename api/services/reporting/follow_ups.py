@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from api.services.crawler import combine
-from api.services.duplicates import distinct
-from api.services.figures import figures
-from api.services.pipeline import Evidence
+from api.services.evidence.crawler import combine
+from api.services.evidence.duplicates import distinct
+from api.services.evidence.figures import figures
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.sufficiency import decide
 from api.services.reporting.writing import FollowUp
 from api.services.schemas import Assessed, Gathered, Usage
-from api.services.sufficiency import decide
 
 
 @dataclass(frozen=True, slots=True)

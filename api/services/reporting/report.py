@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from api.services.dossier import gate_line
-from api.services.pipeline import Evidence
+from api.services.evidence.pipeline import Evidence
 from api.services.reporting.citing import Drafted
+from api.services.reporting.dossier import gate_line
 from api.services.schemas import Assessed, Comment, Decision, Finding, Gathered, Quote, Usage
 from api.services.text import clean
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import regex
 
-from api.services.dossier import Exhibit, measure
+from api.services.reporting.dossier import Exhibit, measure
 from api.services.schemas import Item, Question
 from api.services.text import one_line
 

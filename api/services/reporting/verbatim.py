@@ -6,7 +6,7 @@ import html
 
 import regex
 
-from api.services.dossier import Exhibit
+from api.services.reporting.dossier import Exhibit
 from api.services.schemas import Quote
 from api.services.text import clean
 

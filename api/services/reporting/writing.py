@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from api.errors import ModelError
-from api.services.pipeline import Evidence
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.run import Run
 from api.services.reporting.citing import Drafted
-from api.services.run import Run
 from api.services.schemas import Assessed, Gathered, Usage
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.services.chatting.cited import Clearing, Ground
-from api.services.dossier import Exhibit
+from api.services.reporting.dossier import Exhibit
 from tests.services.kit import assessed, post
 
 HOME = "https://www.example.org/reddit/x"

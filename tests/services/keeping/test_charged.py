@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.errors import LimitReached, UsageError
-from api.services.gate import Gate
+from api.services.gate.judging import Gate
 from api.services.keeping import charged
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
@@ -49,10 +49,10 @@ async def test_a_fetch_that_cannot_be_asked_costs_nothing() -> None:
 async def test_judging_own_items_costs_what_the_judge_costs() -> None:
     """And nothing without items."""
     shelf, gate = Shelf(), Gate(FakeJudge({"0"}))
-    sifted = await charged.sift(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
-    await charged.sift(limits(shelf), ANN, 0.5, gate, Question("mug"), [], "reddit")
+    gated = await charged.judge(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
+    await charged.judge(limits(shelf), ANN, 0.5, gate, Question("mug"), [], "reddit")
 
-    assert [verdict.relevant for verdict in sifted.verdicts] == [True, False]
+    assert [verdict.relevant for verdict in gated.verdicts] == [True, False]
     assert shelf.units[SPENT] == 500_000
     with pytest.raises(LimitReached):
-        await charged.sift(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
+        await charged.judge(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")

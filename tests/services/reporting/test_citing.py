@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.services.dossier import Dossier
 from api.services.reporting.citing import Drafted, Flaws, check, shortened
+from api.services.reporting.dossier import Dossier
 from api.services.schemas import Finding, FindingKind, Item, Question
 from tests.services.kit import MUG, assessed, post, said
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.services.dossier import Dossier, Exhibit
+from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.extractive import FINDINGS, extract, quotes
 from api.services.schemas import Grade, Item
 from tests.services.kit import MUG, assessed, post, posts, said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.dossier import Dossier, Exhibit
+from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.verbatim import LONGEST, verbatim
 from tests.services.kit import assessed, post, said
 

@@ -1,0 +1,189 @@
+"""Asking a judge or a grader about labelled queries, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Protocol
+
+from api.errors import ModelError
+from api.lab.answer_cache import AnswerCache, Answered, Opinion, page_key
+from api.lab.labelled import LabelledQuery
+from api.lab.scoring import EvalResult, Sheet, score
+from api.services.ports import Grader, Judge
+from api.services.schemas import Item, Judgement, Question
+
+HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
+"""Failures that every further call would share: the run stops and says so."""
+Progress = Callable[[int, int], None]
+"""Items answered so far, and all."""
+
+
+class Asked(Protocol):
+    """Whoever is evaluated."""
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+        ...
+
+    @property
+    def template(self) -> str:
+        """Its prompt without the nonce; empty where there is none."""
+        ...
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """One opinion per item, in order.
+
+        Raises:
+            ModelError: no usable answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AskedJudge:
+    """A judge under evaluation."""
+
+    judge: Judge
+    name: str
+    template: str = ""
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """See `Asked.answer`."""
+        judged: Judgement = await self.judge.judge(question, items, source)
+        return Answered(
+            tuple(Opinion(verdict.relevant, verdict.probability) for verdict in judged.verdicts),
+            judged.usage,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedGrader:
+    """A grader under evaluation; a grade of `cutoff` or more counts as relevant."""
+
+    grader: Grader
+    name: str
+    template: str = ""
+    cutoff: int = 3
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """See `Asked.answer`; a page with a defaulted grade is no answer."""
+        graded = await self.grader.grade(question, items)
+        if any(grade.defaulted for grade in graded.grades):
+            raise ModelError("malformed", "some grades are defaults")
+        return Answered(
+            tuple(Opinion(g.score >= self.cutoff, score=g.score) for g in graded.grades),
+            graded.usage,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the queries are asked and counted."""
+
+    page: int = 25
+    """Items in one call at most."""
+    concurrency: int = 8
+    """Calls under way at once."""
+    about: bool = True
+    """The judge also sees what the query is about."""
+    min_yield: float = 0.5
+    """Yield below which the product would fetch again."""
+
+
+async def evaluate(
+    asked: Asked,
+    queries: Sequence[LabelledQuery],
+    manner: Manner | None = None,
+    *,
+    cache: AnswerCache | None = None,
+    progress: Progress | None = None,
+) -> EvalResult:
+    """Ask everything and count; kept answers are not asked again.
+
+    A page that fails is counted as degraded, with its reason, and enters no measure.
+
+    Raises:
+        ModelError: a failure that every further call would share, or nothing was answered at all.
+        ConfigurationError: the cache cannot be written.
+    """
+    manner = manner or Manner()
+    run = _Run(asked, manner, cache, progress, list(_pages(queries, manner)))
+    waiting = iter(run.pages)
+    await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
+    if run.hopeless is not None:
+        raise run.hopeless
+    sheets = [Sheet(page.number, page.start, page.answered) for page in run.pages]
+    reasons = sorted({page.reason for page in run.pages if page.reason})
+    if not any(page.answered for page in run.pages):
+        raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
+    result = score(asked.name, queries, sheets, min_yield=manner.min_yield)
+    about = manner.about and any(query.about for query in queries)
+    return replace(result, reasons=tuple(reasons), page=manner.page, about=about)
+
+
+@dataclass(slots=True)
+class _Page:
+    number: int
+    """Which query."""
+    start: int
+    question: Question
+    source: str
+    items: tuple[Item, ...]
+    answered: Answered | None = None
+    reason: str = ""
+
+
+def _pages(queries: Sequence[LabelledQuery], manner: Manner) -> Iterator[_Page]:
+    for number, query in enumerate(queries):
+        items = query.shown()
+        question = Question(query.query, query.about if manner.about else "")
+        for start in range(0, len(items), manner.page):
+            yield _Page(number, start, question, query.source, items[start : start + manner.page])
+
+
+@dataclass(slots=True)
+class _Run:
+    asked: Asked
+    manner: Manner
+    cache: AnswerCache | None
+    progress: Progress | None
+    pages: list[_Page]
+    hopeless: ModelError | None = None
+    done: int = 0
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = sum(len(page.items) for page in self.pages)
+
+    async def work(self, waiting: Iterator[_Page]) -> None:
+        """Take page after page until none is left or it makes no sense to go on."""
+        for page in waiting:
+            if self.hopeless is not None:
+                return
+            try:
+                page.answered = await self._answered(page)
+            except ModelError as error:
+                page.reason = error.reason
+                if error.reason in HOPELESS:
+                    self.hopeless = error
+            self.done += len(page.items)
+            if self.progress is not None:
+                self.progress(self.done, self.total)
+
+    async def _answered(self, page: _Page) -> Answered:
+        count = len(page.items)
+        key = page_key(self.asked.name, self.asked.template, page.question, page.source, page.items)
+        if self.cache is not None and (known := self.cache.get(key, count)) is not None:
+            return known
+        began = perf_counter()
+        answered = await self.asked.answer(page.question, page.items, page.source)
+        if len(answered.opinions) != count:
+            raise ModelError("count_mismatch", f"{len(answered.opinions)} for {count}")
+        answered = replace(answered, seconds=perf_counter() - began)
+        if self.cache is not None:
+            self.cache.put(key, answered)
+        return answered

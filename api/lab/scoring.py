@@ -1,0 +1,297 @@
+"""From answers and labels to a result: over all, by slice and by query."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import Any
+
+from api.errors import UsageError
+from api.lab.agreement import grade_of, ndcg, quadratic_kappa, spearman
+from api.lab.answer_cache import Answered, Opinion
+from api.lab.labelled import LabelledItem, LabelledQuery
+from api.lab.metrics import (
+    Answer,
+    Measures,
+    Tally,
+    calibration,
+    differences,
+    intervals,
+    measures,
+    summed,
+    tally,
+    total,
+)
+from api.services.schemas import Usage
+
+_WIDTH = len(tally(()))
+_OF_PAGES = ("pages", "yield_mae", "refetch_right")
+"""Measures that make no sense over a part of a page."""
+_GRADE_RESAMPLES = 200
+_COMPARED = (
+    "precision", "recall", "f1", "balanced_accuracy", "mcc", "kept_irrelevant", "yield_mae",
+    "refetch_right", "ece",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One page's answer and where its items stand; None when it failed."""
+
+    query: int
+    start: int
+    answered: Answered | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvalResult:
+    """What one judge is worth on labelled queries; `as_json` is what is printed and compared."""
+
+    judge: str
+    overall: Mapping[str, Any]
+    """Measures over all, with `intervals`, `ms_per_10`, `usd` (None when unknown), `tokens` and
+    `degraded` (items without an answer, which enter no measure)."""
+    families: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[str, Mapping[str, Any]]
+    languages: Mapping[str, Mapping[str, Any]]
+    mention: Mapping[str, Mapping[str, Any]]
+    kinds: Mapping[str, Mapping[str, Any]]
+    """By kind of item: how many, and how many of them were kept."""
+    grades: Mapping[str, Any] | None
+    """Graded items only: Spearman, quadratic kappa and nDCG@10; None without grades or scores."""
+    calibration: tuple[tuple[int, float, float], ...]
+    """Items, mean probability and share relevant, per tenth of probability."""
+    queries: Mapping[str, Mapping[str, Any]]
+    reasons: tuple[str, ...] = ()
+    """Why pages failed."""
+    page: int = 0
+    about: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, rounded where they are only read."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    number: int
+    query: LabelledQuery
+    item: LabelledItem
+    opinion: Opinion
+
+
+def score(
+    judge: str, queries: Sequence[LabelledQuery], sheets: Sequence[Sheet], *, min_yield: float
+) -> EvalResult:
+    """Count answers against labels; the same answers give the same figures."""
+    cases = list(_cases(queries, sheets))
+    tallies = _tallies(cases, min_yield)
+
+    def sliced(of: Callable[[_Case], str]) -> dict[str, dict[str, Any]]:
+        parts: dict[str, list[_Case]] = defaultdict(list)
+        for case in cases:
+            parts[of(case)].append(case)
+        return {name: _measured(_tallies(parts[name], min_yield)) for name in sorted(parts)}
+
+    return EvalResult(
+        judge,
+        _measured(tallies) | _costs(queries, sheets),
+        families=sliced(lambda case: case.query.family),
+        sources=sliced(lambda case: case.query.source),
+        languages=_without_pages(sliced(lambda case: case.item.language)),
+        mention=_without_pages(sliced(lambda case: str(case.item.mention).lower())),
+        kinds=_kinds(cases),
+        grades=_graded(cases),
+        calibration=tuple(calibration(total(tallies.values()))),
+        queries=_by_query(queries, tallies),
+    )
+
+
+def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Differences (mine minus other) with intervals, over the queries that both results hold.
+
+    Raises:
+        UsageError: a result is malformed, or no query is in both.
+    """
+    try:
+        paired = {
+            name: (row["family"], _tally_of(row) + _tally_of(other["queries"][name]))
+            for name, row in mine["queries"].items()
+            if name in other["queries"]
+        }
+        judges, alone = (mine["judge"], other["judge"]), len(mine["queries"]) - len(paired)
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            "the result to compare with is malformed; write it with `--format json`"
+        ) from None
+    if not paired:
+        raise UsageError("the two results share no query; evaluate both on the same files")
+    families = sorted({family for family, _ in paired.values()})
+    return {
+        "judge": judges[0],
+        "other": judges[1],
+        "queries": len(paired),
+        "unpaired": alone,
+        "overall": _differing([both for _, both in paired.values()]),
+        "families": {
+            name: _differing([both for family, both in paired.values() if family == name])
+            for name in families
+        },
+    }
+
+
+def _tally_of(row: Mapping[str, Any]) -> Tally:
+    values = tuple(float(value) for value in row["tally"])
+    if len(values) != _WIDTH:
+        raise ValueError("columns are missing")
+    return values
+
+
+def _differing(both: Sequence[Tally]) -> dict[str, dict[str, float | None]]:
+    def differing(drawn: Sequence[Tally]) -> Measures:
+        return differences(total(drawn))
+
+    spread, point = intervals(both, differing), differing(both)
+    return {
+        name: {
+            "difference": _rounded(point[name]),
+            "low": _rounded(spread[name][0]) if name in spread else None,
+            "high": _rounded(spread[name][1]) if name in spread else None,
+        }
+        for name in _COMPARED
+    }
+
+
+def _cases(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> Iterable[_Case]:
+    for sheet in sheets:
+        if sheet.answered is not None:
+            query = queries[sheet.query]
+            for place, opinion in enumerate(sheet.answered.opinions, sheet.start):
+                yield _Case(sheet.query, query, query.items[place], opinion)
+
+
+def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, Tally]:
+    """One tally per query text: lines that ask the same are drawn together."""
+    lines: dict[int, list[Answer]] = defaultdict(list)
+    names: dict[int, str] = {}
+    for case in cases:
+        names[case.number] = case.query.query
+        lines[case.number].append(
+            Answer(case.item.relevant, case.opinion.relevant, case.opinion.probability)
+        )
+    grouped: dict[str, list[Tally]] = defaultdict(list)
+    for number, answers in lines.items():
+        grouped[names[number]].append(tally(answers, min_yield))
+    return {name: total(parts) for name, parts in grouped.items()}
+
+
+def _measured(tallies: Mapping[str, Tally]) -> dict[str, Any]:
+    rows = list(tallies.values())
+    spread = intervals(rows, summed)
+    counts = {"n", "relevant", "kept", "pages"}
+    found: dict[str, Any] = {
+        name: int(value or 0) if name in counts else _rounded(value)
+        for name, value in measures(total(rows)).items()
+    }
+    found["intervals"] = {
+        name: [_rounded(low), _rounded(high)]
+        for name, (low, high) in spread.items()
+        if name not in counts
+    }
+    return found
+
+
+def _without_pages(slices: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    for part in slices.values():
+        for name in _OF_PAGES:
+            part.pop(name)
+            part["intervals"].pop(name, None)
+    return slices
+
+
+def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> dict[str, Any]:
+    answered = [sheet.answered for sheet in sheets if sheet.answered is not None]
+    usage = sum((one.usage for one in answered), Usage())
+    times = [one.seconds / len(one.opinions) * 10_000 for one in answered]
+    given = sum(len(one.opinions) for one in answered)
+    return {
+        "ms_per_10": round(median(times), 2),
+        "usd": None if usage.usd is None else round(usage.usd, 6),
+        "tokens": usage.input_tokens + usage.output_tokens,
+        "degraded": sum(len(query.items) for query in queries) - given,
+    }
+
+
+def _kinds(cases: Iterable[_Case]) -> dict[str, dict[str, Any]]:
+    parts: dict[str, list[bool]] = defaultdict(list)
+    for case in cases:
+        if case.item.kind:
+            parts[case.item.kind].append(case.opinion.relevant)
+    return {
+        kind: {"n": len(kept), "kept": sum(kept), "share": _rounded(sum(kept) / len(kept))}
+        for kind, kept in sorted(parts.items())
+    }
+
+
+def _by_query(
+    queries: Sequence[LabelledQuery], tallies: Mapping[str, Tally]
+) -> dict[str, dict[str, Any]]:
+    families = {query.query: query.family for query in reversed(queries)}
+    shown = ("n", "relevant", "kept", "precision", "recall", "f1", "mcc", "yield_mae")
+    return {
+        name: {"family": families[name]}
+        | {key: _rounded(measures(counted)[key]) for key in shown}
+        | {"tally": list(counted)}
+        for name, counted in tallies.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Graded:
+    """The graded items of one query: labels, predicted grades, and the values they come from."""
+
+    labels: list[int]
+    said: list[int]
+    values: list[float]
+    ndcg: float | None
+
+
+def _graded(cases: Iterable[_Case]) -> dict[str, Any] | None:
+    groups: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
+    for case in cases:
+        label, opinion = case.item.grade, case.opinion
+        value = opinion.probability if opinion.score is None else float(opinion.score)
+        if label is not None and value is not None:
+            said = opinion.score or grade_of(value)
+            groups[case.query.query].append((label, said, value))
+    if not groups:
+        return None
+    made = [_group(rows) for rows in groups.values()]
+    spread = intervals(made, _grade_measures, resamples=_GRADE_RESAMPLES)
+    return {
+        "n": sum(len(one.labels) for one in made),
+        **{name: _rounded(value) for name, value in _grade_measures(made).items()},
+        "intervals": {name: [_rounded(at) for at in ends] for name, ends in spread.items()},
+    }
+
+
+def _group(rows: Sequence[tuple[int, int, float]]) -> _Graded:
+    labels, said, values = (list(column) for column in zip(*rows, strict=True))
+    whole = [int(label) for label in labels]
+    return _Graded(whole, [int(one) for one in said], values, ndcg(values, whole))
+
+
+def _grade_measures(groups: Sequence[_Graded]) -> Measures:
+    labels = [label for one in groups for label in one.labels]
+    gains = [one.ndcg for one in groups if one.ndcg is not None]
+    return {
+        "spearman": spearman([value for one in groups for value in one.values], labels),
+        "quadratic_kappa": quadratic_kappa([said for one in groups for said in one.said], labels),
+        "ndcg10": fmean(gains) if gains else None,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,227 @@
+"""The chat: an agent that answers from a session's exhibits and looks up what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import resources
+from uuid import uuid4
+
+from pydantic_ai import Agent, RunContext, UsageLimits
+from pydantic_ai.exceptions import AgentRunError, UsageLimitExceeded, UserError
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import RunUsage
+
+from api.services.chatting.answering import SAMPLE, Answer
+from api.services.chatting.apart import apart
+from api.services.chatting.looking import SHOWN, Desk
+from api.services.chatting.session import Exchange, Session, restored
+from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
+from api.services.chatting.unaided import look_around
+from api.services.listening import Product
+from api.services.ports import Facts
+from api.services.question.query import Screened, screen
+from api.services.reporting.agent import reason_of, spent
+from api.services.reporting.dossier import describe
+from api.services.schemas import Question
+from api.settings import ChatSettings, DepthName
+
+_SPARE = 3
+"""Model requests of one turn beside those that make a call."""
+_SOURCES = {
+    "reddit": "Posts on Reddit about a product, with their best comments.",
+    "youtube": "Videos about a product and what viewers say; may cost one of 100 searches a day.",
+    "amazon": "Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Answers in sessions; without a model it lets the posts speak."""
+
+    product: Product
+    model: Model | None
+    bounds: ChatSettings
+
+    def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
+        """A session that remembers nothing."""
+        return Session(session_id or uuid4().hex, tenant, self.product.start())
+
+    def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
+        """A session as it was saved; None when the text cannot be read."""
+        return restored(session_id, tenant, self.product.start(), text)
+
+    def stream(
+        self, session: Session, message: str, depth: DepthName = "quick"
+    ) -> AsyncGenerator[Moment]:
+        """One turn as it happens, the `Turn` last. Closing the iterator ends all its work."""
+        return apart(partial(self._turn, session, message, depth))
+
+    async def answer(self, session: Session, message: str, depth: DepthName = "quick") -> Turn:
+        """One turn, when it is over."""
+        *_, last = [moment async for moment in self.stream(session, message, depth)]
+        assert isinstance(last, Turn)
+        return last
+
+    async def _turn(
+        self, session: Session, message: str, depth: DepthName, tell: Callable[[Moment], None]
+    ) -> Turn:
+        screened = screen(message)
+        with self.product.observer.analysis("chat", Question(screened.query)) as span:
+            trace_id = self.product.observer.trace_id
+            if not screened.ok:
+                turn = _guided(session, screened, self.product.sample)
+                tell(Said(turn.text))
+                span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
+                return replace(turn, trace_id=trace_id)
+            desk = Desk(self.product, session, screened.query, self.bounds, tell)
+            turn = await self._answered(desk, depth)
+            calls = sum(one.upstream_calls for one in desk.gathered)
+            span.record(Facts(turn.outcome, len(desk.found), calls, turn.usage.usd, turn.text))
+        cited = [citation.label for citation in turn.citations]
+        session.close(_exchange(desk.question, turn.text), cited)
+        return replace(turn, trace_id=trace_id)
+
+    async def _answered(self, desk: Desk, depth: DepthName) -> Turn:
+        answer, usage = Answer(desk), RunUsage()
+        stopped = failed = None
+        try:
+            async with asyncio.timeout(self.bounds.seconds):
+                failed = await self._written(desk, depth, answer, usage)
+        except TimeoutError:
+            stopped = f"one turn may take {self.bounds.seconds:g} s"
+        except UsageLimitExceeded:
+            stopped = f"one turn may use {self.bounds.tokens} tokens and a few model requests"
+        turn = answer.finish(stopped, failed)
+        return replace(turn, usage=spent(usage) + desk.usage)
+
+    async def _written(
+        self, desk: Desk, depth: DepthName, answer: Answer, usage: RunUsage
+    ) -> str | None:
+        """Let the model answer; without one look around for it. Says why there was none."""
+        failed: str | None = "no_key"
+        if self.model is not None:
+            try:
+                await self._asked(self.model, desk, depth, answer, usage)
+                failed = None
+            except UsageLimitExceeded:
+                raise
+            except (AgentRunError, UserError) as error:
+                failed = reason_of(error)
+        unfounded = not (failed or desk.lines or desk.session.exhibits)
+        if unfounded:
+            answer.withdraw()
+        if failed or unfounded:
+            await look_around(desk)
+        return failed
+
+    async def _asked(
+        self, model: Model, desk: Desk, depth: DepthName, answer: Answer, usage: RunUsage
+    ) -> None:
+        async def read(ctx: RunContext[Desk], events: AsyncIterable[AgentStreamEvent]) -> None:
+            async for event in events:
+                _heard(event, answer)
+
+        agent: Agent[Desk, str] = Agent(
+            model,
+            deps_type=Desk,
+            name="chat",
+            instructions=self._instructions(desk),
+            toolsets=[_tools(tuple(self.product.sources), depth)],
+            model_settings=ModelSettings(temperature=0),
+        )
+        await agent.run(
+            desk.question,
+            deps=desk,
+            message_history=ModelMessagesTypeAdapter.validate_python(desk.session.messages),
+            usage=usage,
+            usage_limits=UsageLimits(
+                request_limit=self.bounds.tool_calls + _SPARE,
+                total_tokens_limit=self.bounds.tokens,
+            ),
+            event_stream_handler=read,
+        )
+
+    def _instructions(self, desk: Desk) -> str:
+        prompt = resources.files("api.services.chatting").joinpath("chat.md").read_text("utf-8")
+        best = desk.session.best(desk.question, SHOWN)
+        shown = describe(best, desk.fence, desk.question) or "none yet"
+        return prompt.format(
+            rule=desk.fence.rule, calls=self.bounds.tool_calls, exhibits=shown
+        )  # fmt: skip
+
+
+def _guided(session: Session, screened: Screened, sample: bool) -> Turn:
+    notes = (SAMPLE,) if sample else ()
+    return Turn(session.id, screened.guidance, notes=notes, outcome="clarify")
+
+
+def _heard(event: AgentStreamEvent, answer: Answer) -> None:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            answer.feed(text)
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            answer.feed(text)
+        case FunctionToolCallEvent():
+            answer.pause()
+        case _:
+            pass
+
+
+def _tools(sources: tuple[str, ...], usual: DepthName) -> FunctionToolset[Desk]:
+    """One look-up per source, and one over all of them; they have no other way out than a query."""
+    toolset: FunctionToolset[Desk] = FunctionToolset(id="chat")
+
+    def add(source: str) -> None:
+        async def fetch(ctx: RunContext[Desk], query: str, depth: DepthName = usual) -> str:
+            looking = ctx.deps.look(source, query, depth, ctx.usage.total_tokens)
+            return await _told(ctx, {"query": query, "depth": depth}, looking)
+
+        about = _SOURCES.get(source, f"Items of {source}.")
+        toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}", description=about)
+
+    for source in sources:
+        add(source)
+
+    async def analyze(ctx: RunContext[Desk], query: str, depth: DepthName = "standard") -> str:
+        looking = ctx.deps.analyze(query, depth, ctx.usage.total_tokens)
+        return await _told(ctx, {"query": query, "depth": depth}, looking)
+
+    about = "An overview of one product: every source asked, graded and counted."
+    toolset.add_function(analyze, takes_ctx=True, name="analyze_product", description=about)
+    return toolset
+
+
+async def _told(ctx: RunContext[Desk], arguments: dict[str, str], looking: Awaitable[str]) -> str:
+    """What a look-up says to the model; a person is told that it began and how it ended."""
+    call, tool = ctx.tool_call_id or "", ctx.tool_name or ""
+    ctx.deps.tell(Looking(call, tool, arguments))
+    text = await looking
+    ctx.deps.tell(Looked(call, tool, text.partition("\n")[0]))
+    return text
+
+
+def _exchange(question: str, text: str) -> Exchange:
+    """One turn as later ones read it: the words alone, since exhibits stand in each prompt."""
+    messages: list[ModelMessage] = [
+        ModelRequest([UserPromptPart(question)]),
+        ModelResponse([TextPart(text)]),
+    ]
+    return Exchange(question, text, ModelMessagesTypeAdapter.dump_python(messages, mode="json"))

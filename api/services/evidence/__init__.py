@@ -1,0 +1,1 @@
+"""From all sources to what a report may rest on: graded, ranked, counted, decided."""

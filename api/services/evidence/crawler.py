@@ -1,0 +1,133 @@
+"""All sources at once; what several queries found of one source becomes one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from api.services.gate.adaptive import merge_crossposts
+from api.services.schemas import Assessed, Gathered, Outcome, Usage
+
+Gather = Callable[[str, str], Coroutine[Any, Any, Gathered]]
+"""`gather(source, query)`; never raises for a source that fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What all sources gave, one entry per source in the order asked for."""
+
+    sources: tuple[Gathered, ...]
+    queries: tuple[str, ...]
+
+    @property
+    def kept(self) -> tuple[Assessed, ...]:
+        """Everything the gate let through."""
+        return tuple(assessed for gathered in self.sources for assessed in gathered.kept)
+
+    @property
+    def dropped(self) -> tuple[Assessed, ...]:
+        """Everything the gate stopped."""
+        return tuple(assessed for gathered in self.sources for assessed in gathered.dropped)
+
+    @property
+    def asked(self) -> int:
+        """How many sources answered."""
+        return sum(gathered.outcome.asked for gathered in self.sources)
+
+    @property
+    def upstream_calls(self) -> int:
+        """Requests sent to sources."""
+        return sum(gathered.upstream_calls for gathered in self.sources)
+
+    @property
+    def usage(self) -> Usage:
+        """What the judging used."""
+        return sum((gathered.usage for gathered in self.sources), Usage())
+
+
+async def crawl(gather: Gather, sources: Sequence[str], queries: Sequence[str]) -> Crawl:
+    """Ask every source every query, all at once."""
+    async with asyncio.TaskGroup() as group:
+        asking = [
+            [group.create_task(gather(source, query)) for query in queries] for source in sources
+        ]
+    return Crawl(
+        tuple(combine([task.result() for task in tasks]) for tasks in asking), tuple(queries)
+    )
+
+
+def merged(first: Crawl, second: Crawl) -> Crawl:
+    """Two crawls of the same sources as one, the first leading; either may have asked nothing."""
+    if not (first.sources and second.sources):
+        return first if first.sources else second
+    pairs = zip(first.sources, second.sources, strict=True)
+    return Crawl(tuple(combine(pair) for pair in pairs), (*first.queries, *second.queries))
+
+
+def combine(parts: Sequence[Gathered]) -> Gathered:
+    """One source's results for several queries as one; the first leads, items are distinct."""
+    first, *others = parts = list(_once(parts))
+    if not others:
+        return first
+    kept = _distinct(assessed for part in parts for assessed in part.kept)
+    known = {assessed.item.original for assessed in kept}
+    dropped = tuple(
+        assessed
+        for assessed in _distinct(assessed for part in parts for assessed in part.dropped)
+        if assessed.item.original not in known
+    )
+    judged = [part for part in parts if part.status != "skipped"] or [first]
+    worst = next((part for part in judged if part.status == "degraded"), judged[0])
+    leading = next((part for part in parts if part.outcome.asked), first)
+    return replace(
+        leading,
+        query=first.query,
+        outcome=_outcome(leading, kept, dropped),
+        attempts=tuple(attempt for part in parts for attempt in part.attempts),
+        kept=kept,
+        dropped=dropped,
+        status=worst.status,
+        model=worst.model,
+        gate_reason=worst.gate_reason,
+        usage=sum((part.usage for part in parts), Usage()),
+        upstream_calls=sum(part.upstream_calls for part in parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in _notes(part, leading))),
+        refetched=any(part.refetched for part in parts),
+        refetch_gain=sum(part.refetch_gain for part in parts),
+    )
+
+
+def _once(parts: Iterable[Gathered]) -> Iterator[Gathered]:
+    """Without what a run's memory served a second time: it shares its very attempts."""
+    seen: set[int] = set()
+    for part in parts:
+        attempts = {id(attempt) for attempt in part.attempts}
+        if not attempts or not attempts <= seen:
+            yield part
+        seen |= attempts
+
+
+def _outcome(
+    leading: Gathered, kept: tuple[Assessed, ...], dropped: tuple[Assessed, ...]
+) -> Outcome:
+    if kept:
+        return Outcome.OK
+    return Outcome.IRRELEVANT if dropped else leading.outcome
+
+
+def _notes(part: Gathered, leading: Gathered) -> tuple[str, ...]:
+    if part.outcome.asked or part is leading:
+        return part.notes
+    return (*part.notes, f"one query failed: {part.outcome}")
+
+
+def _distinct(found: Iterable[Assessed]) -> tuple[Assessed, ...]:
+    """The first of each original post, with the places of all."""
+    listed = list(found)
+    items = {item.original: item for item in merge_crossposts([one.item for one in listed])}
+    seen: dict[str, Assessed] = {}
+    for one in listed:
+        seen.setdefault(one.item.original, replace(one, item=items[one.item.original]))
+    return tuple(seen.values())

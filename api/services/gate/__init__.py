@@ -1,0 +1,1 @@
+"""From one source to verdicts: fetch, judge, fetch wider once."""

@@ -1,0 +1,184 @@
+"""The gate: one verdict per item, failing open and saying so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from api.errors import ModelError
+from api.services.gate.memory import Memory
+from api.services.ports import Judge
+from api.services.question.query import canonical
+from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
+
+CHUNK = 50
+"""Items in one judge call at most."""
+SURE_NO, SURE_YES = 0.2, 0.8
+"""Probabilities beyond which a second judge's opposite opinion marks an item `disputed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A judge, what stands in when it fails, and who looks over its shoulder."""
+
+    primary: Judge
+    fallback: Judge | None = None
+    """Answers when the judge fails (`LISTENPOST_FAIL_OPEN=local`); None: all items pass."""
+    checker: Judge | None = None
+    """A cheap second judge; it can only mark an item `disputed`, never change a verdict."""
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
+        """Judge a batch: one call per 50 items, concurrently.
+
+        No items: `skipped`, no call. Any failure of any call: all items pass, status `degraded`
+        with the reason. Raises only for programming errors and cancellation.
+        """
+        if not items:
+            return Gated((), "skipped")
+        try:
+            judged = await _judge(self.primary, question, items, source)
+        except ModelError as error:
+            return await self._open(question, items, source, error.reason)
+        verdicts = await self._checked(question, items, source, judged.verdicts)
+        return Gated(verdicts, "ok", None, judged.model, judged.usage)
+
+    async def _open(
+        self, question: Question, items: Sequence[Item], source: str, reason: str
+    ) -> Gated:
+        everything = Gated(tuple(Verdict(True) for _ in items), "degraded", reason)
+        if self.fallback is None:
+            return everything
+        try:
+            judged = await _judge(self.fallback, question, items, source)
+        except ModelError:
+            return everything
+        return Gated(judged.verdicts, "degraded", reason, judged.model, judged.usage)
+
+    async def _checked(
+        self,
+        question: Question,
+        items: Sequence[Item],
+        source: str,
+        verdicts: tuple[Verdict, ...],
+    ) -> tuple[Verdict, ...]:
+        if self.checker is None:
+            return verdicts
+        try:
+            second = await _judge(self.checker, question, items, source)
+        except ModelError:
+            return verdicts
+        return tuple(
+            replace(mine, disputed=_opposed(mine.relevant, other.probability))
+            for mine, other in zip(verdicts, second.verdicts, strict=True)
+        )
+
+
+def identity(question: Question) -> tuple[str, str]:
+    """What makes two questions one within a run: the name in any spelling, and what it is about."""
+    return canonical(question.text) or question.text, question.about
+
+
+_Key = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class RunGate:
+    """The gate of one run: an item is judged once per question, whatever query or tool found it."""
+
+    gate: Gate
+    _known: Memory[_Key, Verdict] = field(default_factory=Memory)
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
+        """Verdicts in order; what was judged in this run, or is being judged, is not sent again.
+
+        Only sound verdicts are remembered: what passed unjudged may be judged later. A crosspost
+        shares the verdict of its original.
+        """
+        asked = identity(question)
+        wanted: dict[_Key, Item] = {}
+        for item in items:
+            wanted.setdefault((*asked, item.original), item)
+        calls: list[Gated] = []
+        passed: dict[_Key, Verdict] = {}
+
+        async def find(mine: dict[_Key, Item]) -> dict[_Key, Verdict]:
+            calls.append(await self.gate.judge(question, tuple(mine.values()), source))
+            verdicts = dict(zip(mine, calls[-1].verdicts, strict=True))
+            passed.update(verdicts)
+            return verdicts if calls[-1].status == "ok" else {}
+
+        known = await self._known.recall(wanted, find)
+        verdicts = {**dict.fromkeys(wanted, Verdict(True)), **passed, **known}
+        return _told(tuple(verdicts[*asked, item.original] for item in items), calls)
+
+
+def _told(verdicts: tuple[Verdict, ...], calls: Sequence[Gated]) -> Gated:
+    """Verdicts of one batch as its own calls came by them; without a call all were known."""
+    if not verdicts:
+        return Gated((), "skipped")
+    if not calls:
+        return Gated(verdicts, "ok", None, verdicts[0].judge or None)
+    usage = sum((call.usage for call in calls), Usage())
+    return replace(calls[-1], verdicts=verdicts, usage=usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """The run's gate for one question: what `gather` judges with."""
+
+    gate: RunGate
+    question: Question
+
+    async def judge(self, items: Sequence[Item], source: str) -> Gated:
+        """See `RunGate.judge`."""
+        return await self.gate.judge(self.question, items, source)
+
+
+async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
+    """All chunks at once; one that fails stops the others and fails the whole."""
+    chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
+    calls: list[asyncio.Task[Judgement]] = []
+    failed: BaseException | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            calls += [group.create_task(judge.judge(question, chunk, source)) for chunk in chunks]
+    except* (ModelError, OSError) as errors:
+        failed = errors
+    if failed is not None:
+        raise _model_error(failed)
+    answers = [call.result() for call in calls]
+    return Judgement(
+        tuple(
+            verdict
+            for chunk, answer in zip(chunks, answers, strict=True)
+            for verdict in _sound(answer.verdicts, len(chunk))
+        ),
+        answers[0].model,
+        sum((answer.usage for answer in answers), Usage()),
+    )
+
+
+def _model_error(failed: BaseException) -> ModelError:
+    """The first of what went wrong, also where a judge lets its client's errors through."""
+    while isinstance(failed, BaseExceptionGroup):
+        failed = failed.exceptions[0]
+    if isinstance(failed, ModelError):
+        return failed
+    reason = "timeout" if isinstance(failed, TimeoutError) else "unreachable"
+    return ModelError(reason, type(failed).__name__)
+
+
+def _sound(verdicts: Sequence[Verdict], count: int) -> Sequence[Verdict]:
+    """The verdicts, when there is one boolean per item; "false" is not a verdict."""
+    if len(verdicts) != count:
+        raise ModelError("count_mismatch", f"{len(verdicts)} for {count}")
+    if not all(isinstance(verdict.relevant, bool) for verdict in verdicts):
+        raise ModelError("malformed", "a verdict that is no boolean")
+    return verdicts
+
+
+def _opposed(relevant: bool, probability: float | None) -> bool:
+    if probability is None:
+        return False
+    return probability < SURE_NO if relevant else probability > SURE_YES

@@ -1,0 +1,1 @@
+"""What was asked: refused, disarmed, compared, and guarded."""

@@ -1,0 +1,291 @@
+"""The report writer: a pydantic-ai agent that may cite only what it was shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+
+from pydantic import BaseModel, Field
+from pydantic_ai import Agent, ModelRetry, RunContext, UsageLimits
+from pydantic_ai.exceptions import AgentRunError, UserError
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import RunUsage
+
+from api.errors import ListenpostError
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.run import Run
+from api.services.question.query import screen
+from api.services.question.small_talk import content_words
+from api.services.reporting.citing import Drafted, check, shortened
+from api.services.reporting.defects import DEFECTS, told
+from api.services.reporting.dossier import Exhibit, describe, gate_line
+from api.services.reporting.follow_ups import Bar
+from api.services.reporting.writing import FollowUp, NotWritten, Written
+from api.services.schemas import Decision, FindingKind, Gathered, Usage
+from api.services.text import Fence, cut, fold
+
+REQUESTS = 8
+"""Model requests of one report at most."""
+QUERY = 100
+"""Characters of a follow-up query; nothing longer leaves."""
+FEWEST_WORDS = 60
+"""Words a full report may always have."""
+SLACK = 1.25
+"""How far a short report may go beyond its words."""
+
+_REASONS = {
+    "ModelRequestTimeout": "timeout",
+    "ModelTimeoutError": "timeout",
+    "RunTimedOut": "timeout",
+    "ModelQuotaExceededError": "quota",
+    "ModelRateLimitError": "rate_limited",
+    "ModelAuthenticationError": "unauthorized",
+    "ContentFilterError": "filtered",
+    "OutputTokenLimitExceeded": "truncated",
+    "ModelConnectionError": "unreachable",
+    "ModelHTTPError": "http_error",
+    "ModelAPIError": "unreachable",
+}
+"""Kind of pydantic-ai error -> reason code, the first that fits; any other is `malformed`."""
+
+
+class DraftFinding(BaseModel):
+    """One thing people say."""
+
+    text: str = Field(min_length=1, max_length=600)
+    kind: FindingKind
+    cites: list[str] = Field(description="Exhibit names such as E1")
+
+
+class DraftQuote(BaseModel):
+    """Verbatim words of one exhibit."""
+
+    text: str
+    cite: str
+
+
+class Draft(BaseModel):
+    """What the model hands in."""
+
+    topic: str
+    summary: str
+    findings: list[DraftFinding]
+    quotes: list[DraftQuote] = Field(default_factory=list)
+    suggestions: list[str] = Field(default_factory=list, description="Next questions")
+
+
+@dataclass(slots=True)
+class Desk:
+    """What one report is written at."""
+
+    run: Run
+    evidence: Evidence
+    fence: Fence
+    bar: Bar
+    calls: int = 0
+    """Follow-up calls the model made, the refused ones too."""
+    asked: set[str] = field(default_factory=set)
+    """Sources that it asked once more."""
+    found: list[FollowUp] = field(default_factory=list)
+    returned: list[Draft] = field(default_factory=list)
+    """Drafts that went back."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know."""
+        refused = self.calls - len(self.asked)
+        if not refused:
+            return ()
+        one = "one per source and on the question"
+        return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {one}",)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentWriter:
+    """Writes reports with one model; `model` is a pydantic-ai chat model."""
+
+    model: Model
+    model_name: str
+    seconds: float
+    words_per_item: int
+    threshold: float | None = None
+    """Relevance that newly found items need beside the cutoff."""
+    similarity: float = 92.0
+    """Percent of likeness from which a newly found item is a copy."""
+
+    async def write(self, run: Run, evidence: Evidence) -> Written:
+        """One report over the evidence's exhibits.
+
+        A draft with unknown citations, foreign links or numbers nobody gave goes back once; what is
+        still wrong then is removed and noted.
+
+        Raises:
+            NotWritten: the model could not be reached or gave no usable draft.
+        """
+        bar = Bar(evidence.scope.depth.relevance_cutoff, self.threshold, self.similarity)
+        desk = Desk(run, evidence, Fence(), bar)
+        usage = RunUsage()
+        notes: tuple[str, ...] = ()
+        try:
+            draft = await self._draft(desk, usage)
+        except (TimeoutError, AgentRunError, UserError) as error:
+            reason = reason_of(error)
+            if not desk.returned:
+                bill = (spent(usage), tuple(desk.found), desk.notes)
+                raise NotWritten(reason, _detail(error), *bill) from error
+            draft = desk.returned[-1]
+            notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
+        checked, cut = self._fitted(_checked(draft, desk), evidence)
+        return Written(checked, spent(usage), tuple(desk.found), (*desk.notes, *notes, *cut))
+
+    def _fitted(self, draft: Drafted, evidence: Evidence) -> tuple[Drafted, tuple[str, ...]]:
+        """A short report within its words, and a note when that took findings away."""
+        if evidence.decided.decision is not Decision.SHORT:
+            return draft, ()
+        fitted = shortened(draft, int(SLACK * _words(evidence, self.words_per_item)))
+        left_out = len(draft.findings) - len(fitted.findings)
+        note = f"{left_out} finding(s) left out: few items carry a short report only"
+        return fitted, (note,) if left_out else ()
+
+    async def _draft(self, desk: Desk, usage: RunUsage) -> Draft:
+        exhibits = desk.run.dossier.show(desk.evidence.shown)
+        async with asyncio.timeout(self.seconds):
+            result = await self._agent(desk).run(
+                _prompt(desk, exhibits),
+                deps=desk,
+                usage=usage,
+                usage_limits=UsageLimits(request_limit=REQUESTS),
+            )
+        return result.output
+
+    def _agent(self, desk: Desk) -> Agent[Desk, Draft]:
+        agent: Agent[Desk, Draft] = Agent(
+            self.model,
+            output_type=Draft,
+            deps_type=Desk,
+            name="report",
+            instructions=_instructions(desk, self.words_per_item),
+            toolsets=[_follow_ups(desk.evidence.crawl.sources)],
+            retries=1,
+            model_settings=ModelSettings(temperature=0),
+        )
+        agent.output_validator(_sound)
+        return agent
+
+
+def spent(usage: RunUsage) -> Usage:
+    """What a run of an agent used."""
+    usd = None if usage.cost is None else float(usage.cost)
+    return Usage(usage.input_tokens, usage.output_tokens, usd if usage.requests else 0.0)
+
+
+def _words(evidence: Evidence, words_per_item: int) -> int:
+    """How many words the report gets: by item, half of that when it is short."""
+    short = evidence.decided.decision is Decision.SHORT
+    return max(FEWEST_WORDS, words_per_item * len(evidence.shown)) // (2 if short else 1)
+
+
+def _instructions(desk: Desk, words_per_item: int) -> str:
+    short = desk.evidence.decided.decision is Decision.SHORT
+    words = _words(desk.evidence, words_per_item)
+    tone = "Few items were relevant: say that this is a starting point." if short else ""
+    prompt = resources.files("api.services.reporting").joinpath("report.md").read_text("utf-8")
+    return prompt.format(rule=desk.fence.rule, words=words, tone=tone)
+
+
+def _prompt(desk: Desk, exhibits: Sequence[Exhibit]) -> str:
+    question, fence = desk.evidence.scope.question, desk.fence
+    about = [fence.quote(question.about, "about")] if question.about else []
+    gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
+    shown = describe(exhibits, fence, question.text)
+    return "\n".join([fence.quote(question.text, "question"), *about, *gates, "", shown])
+
+
+async def _sound(ctx: RunContext[Desk], draft: Draft) -> Draft:
+    """Send a draft back once when it cites, links or counts what it was not shown."""
+    flaws = _checked(draft, ctx.deps).flaws
+    if flaws and ctx.retry == 0 and not ctx.deps.returned:
+        ctx.deps.returned.append(draft)
+        raise ModelRetry(flaws.advice)
+    return draft
+
+
+def _checked(draft: Draft, desk: Desk) -> Drafted:
+    return check(
+        draft.topic,
+        draft.summary,
+        [(finding.text, finding.kind, finding.cites) for finding in draft.findings],
+        [(quote.text, quote.cite) for quote in draft.quotes],
+        draft.suggestions,
+        desk.run.dossier,
+        desk.evidence.scope.question,
+    )
+
+
+def _follow_ups(sources: Sequence[Gathered]) -> FunctionToolset[Desk]:
+    """One more call per source that answers, through the run's own memory, gate and numbering."""
+    toolset: FunctionToolset[Desk] = FunctionToolset(id="follow-ups")
+
+    def add(source: str) -> None:
+        async def fetch(ctx: RunContext[Desk], query: str) -> str:
+            return await _follow_up(ctx.deps, source, query)
+
+        toolset.add_function(
+            fetch,
+            name=f"fetch_{source}",
+            description=f"Look once more on {source} with another query; relevant items only.",
+        )
+
+    for gathered in sources:
+        if gathered.outcome.asked and gathered.source != "items":
+            add(gathered.source)
+    return toolset
+
+
+async def _follow_up(desk: Desk, source: str, query: str) -> str:
+    desk.calls += 1
+    if source in desk.asked:
+        return f"{source} was already asked once more; write with what you have."
+    question = desk.evidence.scope.question
+    wanted = screen(cut(query, QUERY))
+    if not wanted.ok or not _names(question.text, wanted.query):
+        return "Name what the question is about in the query, in a few words."
+    desk.asked.add(source)
+    before = desk.run.asked()
+    try:
+        gathered = await desk.run.gather(question, source, wanted.query, desk.evidence.scope.limit)
+        graded = await desk.run.grade(question, gathered.kept, desk.bar.cutoff)
+    except (ListenpostError, *DEFECTS) as error:
+        return f"{source} could not be asked: {told(error)[1]}"
+    if any(gathered.attempts and gathered.attempts is one.attempts for one in before):
+        return f"{source} was asked exactly this before; write with what you have."
+    evidence = desk.evidence
+    later = [one for found in desk.found for one in (*found.kept, *found.dropped)]
+    found = desk.bar.admit(gathered, graded, [*evidence.kept, *evidence.dropped, *later])
+    desk.found.append(found)
+    shown = desk.run.dossier.show(found.kept)
+    return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
+
+
+def _names(question: str, query: str) -> bool:
+    """Whether a query shares a word with the question: what strangers dictate does not leave."""
+    known = " ".join(content_words(fold(question))) or fold(question)
+    parts = {part for part in known.replace(".", " ").split() if len(part) > 2} or {known}
+    return any(part in fold(query) for part in parts)
+
+
+def reason_of(error: Exception) -> str:
+    """The reason code behind a failed run."""
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return next((reason for kind, reason in _REASONS.items() if kind in kinds), "malformed")
+
+
+def _detail(error: Exception) -> str:
+    limit = type(error).__name__ == "UsageLimitExceeded"
+    return f"report, more than {REQUESTS} model requests" if limit else "report"

@@ -1,0 +1,131 @@
+"""Exhibits: what a model saw and may cite, as compact fenced text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC
+
+import regex
+
+from api.services.evidence.reranking import best_comments
+from api.services.schemas import Assessed, Gathered, Item, Outcome
+from api.services.text import Fence, cut, one_line
+
+BODY, COMMENT, COMMENTS = 600, 220, 4
+"""Characters of body and of a comment, and comments, that an exhibit shows."""
+
+_WHY = {
+    Outcome.NOT_CONFIGURED: "not configured",
+    Outcome.REFUSED: "access refused",
+    Outcome.RATE_LIMITED: "rate limited",
+    Outcome.QUOTA_EXHAUSTED: "daily quota exhausted",
+    Outcome.BLOCKED: "blocked by a captcha, login wall or 403 page",
+    Outcome.TIMED_OUT: "no answer in time",
+    Outcome.UNREACHABLE: "unreachable",
+    Outcome.BROKEN: "its answer was malformed",
+    Outcome.CANCELLED: "cancelled",
+}
+_NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
+TITLES = {"reddit": "Reddit", "youtube": "YouTube", "amazon": "Amazon", "items": "Your items"}
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """One item under the name the model cites it by."""
+
+    label: str
+    assessed: Assessed
+
+    @property
+    def item(self) -> Item:
+        """The item shown."""
+        return self.assessed.item
+
+
+@dataclass(slots=True)
+class Dossier:
+    """Every exhibit shown in one run, numbered in order of first showing; numbers never change."""
+
+    _labels: dict[str, Exhibit] = field(default_factory=dict)
+
+    def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
+        """The exhibits for these items; new ones get the next numbers."""
+        shown = []
+        for assessed in found:
+            known = self._labels.get(assessed.item.key)
+            label = known.label if known else f"E{len(self._labels) + 1}"
+            shown.append(Exhibit(label, assessed))
+            self._labels[assessed.item.key] = shown[-1]
+        return tuple(shown)
+
+    @property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """All of them, in order."""
+        return tuple(self._labels.values())
+
+    def by_label(self) -> dict[str, Exhibit]:
+        """Exhibits under their names."""
+        return {exhibit.label: exhibit for exhibit in self._labels.values()}
+
+
+def text_of(item: Item, question: str = "") -> str:
+    """Everything of an item that a model is shown, on one line; comments that fit it first."""
+    best = best_comments(item, question)[:COMMENTS]
+    said = [text for comment in best if (text := cut(one_line(comment.body), COMMENT))]
+    parts = [
+        one_line(item.title),
+        cut(one_line(item.body), BODY),
+        *(f'"{words}"' for words in said),
+    ]
+    return " | ".join(part for part in parts if part)
+
+
+def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "") -> str:
+    """The exhibits as the model reads them: our facts in the clear, their words fenced."""
+    lines = (f"{_facts(exhibit)}\n{_quoted(exhibit, fence, question)}" for exhibit in exhibits)
+    return "\n".join(lines)
+
+
+def measure(value: float) -> str:
+    """A number as the item has it, never in powers of ten."""
+    return f"{value:.15g}"
+
+
+def _quoted(exhibit: Exhibit, fence: Fence, question: str) -> str:
+    place = f"({exhibit.item.place}) " if exhibit.item.place else ""
+    return fence.quote(place + text_of(exhibit.item, question), exhibit.label)
+
+
+def _facts(exhibit: Exhibit) -> str:
+    """What is ours to say; names that a person's own items bring along stay out of the clear."""
+    item = exhibit.item
+    dated = f", {item.created_at:%Y-%m-%d}" if item.created_at else ""
+    measures = [
+        f", {measure(value)} {name}"
+        for name, value in item.engagement.items()
+        if value and _NAME.fullmatch(name)
+    ]
+    grade = exhibit.assessed.grade
+    graded = f", score {grade.score}/5" if grade and not grade.defaulted else ""
+    source = item.source if _NAME.fullmatch(item.source) else "items"
+    return f"{exhibit.label}: {source}{dated}{''.join(measures[:1])}{graded}"
+
+
+def gate_line(gathered: Gathered) -> str:
+    """What happened at one source, for people and models alike."""
+    name = TITLES.get(gathered.source, gathered.source)
+    if not gathered.outcome.asked:
+        at = gathered.retry_at
+        when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
+        return f"{name} could not be asked: {_WHY[gathered.outcome]}{when}"
+    if gathered.outcome is Outcome.EMPTY:
+        return f"{name} was asked and found nothing"
+    line = f"{name}: kept {len(gathered.kept)} of {gathered.fetched}"
+    refetched = ", refetched once" if gathered.refetched else ""
+    if gathered.status == "degraded":
+        stood_in = f"{gathered.model} stood in" if gathered.model else "nothing was filtered"
+        why = gathered.gate_reason or "unknown"
+        return f"{line}{refetched}; the relevance gate did not work ({why}), {stood_in}"
+    none = "" if gathered.kept else ", nothing found was about it"
+    return f"{line}, yield {gathered.yield_ratio * 100:.0f} %{refetched}{none}"
