@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.errors import ModelError, UsageError
-from api.services.evidence.pipeline import Evidence, Scope, Steps, collect
-from api.services.evidence.ranking import Ranked, rank
-from api.services.evidence.reranking import by_words
+from api.services.evidence.pipeline import Evidence, Steps, collect
+from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
 from api.services.evidence.sufficiency import Decided, decide
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import Event, Facts, Grader, Listener, Observer, silent
 from api.services.question.query import screen
+from api.services.question.scope import Scope
 from api.services.reporting.citing import Drafted
-from api.services.reporting.dossier import Exhibit, describe, gate_line
+from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.reporting.extractive import extract, quotes
 from api.services.reporting.follow_ups import joined
@@ -94,6 +94,8 @@ class Heard:
     """One source's answer: for a model `text`, for a program `data`."""
 
     gathered: Gathered
+    usage: Usage
+    """Of judging and grading."""
     text: str
     data: dict[str, Any] = field(repr=False)
 
@@ -142,15 +144,16 @@ async def _tell(product: Product, run: Run, evidence: Evidence) -> Report:
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(product, evidence)
     run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
-    exhibits, graded = run.dossier.show(evidence.shown), run.usage
+    dossier = Dossier()
+    exhibits = dossier.show(evidence.shown)
     try:
-        written = await product.writer.write(run, evidence)
+        written = await product.writer.write(run, evidence, dossier)
     except NotWritten as error:
-        evidence = _with(product, run, evidence, error.follow_ups, graded, error.usage)
+        evidence = _with(evidence, error.follow_ups, error.usage)
         return _unwritten(evidence, exhibits, error, error.notes)
     except ModelError as error:
         return _unwritten(evidence, exhibits, error, ())
-    evidence = _with(product, run, evidence, written.follow_ups, graded, written.usage)
+    evidence = _with(evidence, written.follow_ups, written.usage)
     draft = written.draft
     notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes)
     if not draft.findings:
@@ -161,17 +164,9 @@ async def _tell(product: Product, run: Run, evidence: Evidence) -> Report:
     return _report(evidence, evidence.decided, draft, notes)
 
 
-def _with(
-    product: Product,
-    run: Run,
-    evidence: Evidence,
-    found: Sequence[FollowUp],
-    graded: Usage,
-    writing: Usage,
-) -> Evidence:
-    """The evidence with what the writer looked up and used; `graded` is what grading had used."""
-    low, now = product.steps.ranking.low_relevance_below, datetime.now(UTC)
-    whole = joined(evidence, found, grading=run.usage - graded, low_relevance_below=low, now=now)
+def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
+    """The evidence with what the writer looked up, and what it used."""
+    whole = joined(evidence, follow_ups, now=datetime.now(UTC))
     return replace(whole, usage=whole.usage + writing)
 
 
@@ -255,9 +250,18 @@ def _report(
 
 
 async def fetch(
-    product: Product, source: str, ask: Ask, *, listener: Listener = silent, run: Run | None = None
+    product: Product,
+    source: str,
+    ask: Ask,
+    *,
+    listener: Listener = silent,
+    run: Run | None = None,
+    dossier: Dossier | None = None,
 ) -> Heard:
     """Ask one source through the gate; at standard and deep also grade and rank what is kept.
+
+    Calls that share a `run` ask and judge nothing twice; those that share a `dossier` number their
+    exhibits on.
 
     Raises:
         UsageError: an unknown source, a limit out of range, or a query that names nothing.
@@ -267,45 +271,27 @@ async def fetch(
     if not screened.ok:
         raise UsageError(screened.guidance)
     run = run or product.start(ask.window, listener)
-    before = run.usage
     with product.observer.analysis("fetch", scope.question) as span:
-        gathered = await run.gather(scope.question, source, scope.question.text, scope.limit)
-        ranked = await _assess(product, run, scope, gathered)
-        dropped = (*ranked.dropped, *gathered.dropped)
-        data = fetch_json(
-            gathered,
-            ranked.kept,
-            dropped,
-            sample=product.sample,
-            trace_id=product.observer.trace_id,
+        gathered = await run.search(scope.question, source, scope.question.text, scope.limit)
+        ranked = await product.steps.assessor.assess(
+            run, scope, gathered.kept, graded=scope.depth_name != "quick"
         )
-        calls, usd = gathered.upstream_calls, (gathered.usage + (run.usage - before)).usd
-        span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usd, None))
-    return Heard(gathered, _text(product, run, scope.question, gathered, ranked), data)
-
-
-async def _assess(product: Product, run: Run, scope: Scope, gathered: Gathered) -> Ranked:
-    found, cutoff = gathered.kept, scope.depth.relevance_cutoff
-    if scope.depth_name != "quick":
-        found = await run.grade(scope.question, found, cutoff)
-    return rank(
-        found, depth=scope.depth, ranking=product.steps.ranking, retrieval=product.steps.retrieval,
-        now=datetime.now(UTC), source_weights=product.steps.source_weights,
-        rerank=by_words(scope.question.text),
-    )  # fmt: skip
-
-
-def _text(
-    product: Product, run: Run, question: Question, gathered: Gathered, ranked: Ranked
-) -> str:
-    fence, shown = Fence(), ranked.exhibits
+        usage = gathered.usage + ranked.usage
+        data = fetch_json(
+            gathered, ranked.kept, (*ranked.dropped, *gathered.dropped), sample=product.sample,
+            trace_id=product.observer.trace_id,
+        )  # fmt: skip
+        calls = gathered.upstream_calls
+        span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usage.usd, None))
+    exhibits = (Dossier() if dossier is None else dossier).show(ranked.exhibits)
+    fence = Fence()
     lines = [gate_line(gathered) + "."]
     if product.sample:
         lines.append("This is made-up sample data from the offline sandbox.")
     lines += [f"Note: {note}." for note in (*gathered.notes, *_omitted(gathered, ranked))]
-    if shown:
-        lines += [fence.rule, describe(run.dossier.show(shown), fence, question.text)]
-    return "\n".join(lines)
+    if exhibits:
+        lines += [fence.rule, describe(exhibits, fence, scope.question.text)]
+    return Heard(gathered, usage, "\n".join(lines), data)
 
 
 def _omitted(gathered: Gathered, ranked: Ranked) -> list[str]:

@@ -65,6 +65,34 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WrappedSource:
+    """Forwards everything to the source inside; a wrapper overrides what it changes."""
+
+    inner: Source
+
+    @property
+    def name(self) -> str:
+        """See `Source.name`."""
+        return self.inner.name
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """See `Source.fetch`."""
+        return await self.inner.fetch(plan)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """See `Source.comments`."""
+        return await self.inner.comments(items)
+
+    async def probe(self) -> Probe:
+        """See `Source.probe`."""
+        return await self.inner.probe()
+
+    async def aclose(self) -> None:
+        """See `Source.aclose`."""
+        await self.inner.aclose()
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """What `doctor` learns about one upstream."""
 

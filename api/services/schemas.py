@@ -7,7 +7,7 @@ and counted it is evidence; the writer reads it as numbered exhibits and cites o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -161,15 +161,6 @@ class Usage:
             self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd
         )
 
-    def __sub__(self, earlier: Usage) -> Usage:
-        """What was used since; an unknown price stays unknown."""
-        usd = None if self.usd is None or earlier.usd is None else self.usd - earlier.usd
-        return Usage(
-            self.input_tokens - earlier.input_tokens,
-            self.output_tokens - earlier.output_tokens,
-            usd,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -203,6 +194,16 @@ class Gated:
     """Why the status is not `ok`: a `ModelError.reason`."""
     model: str | None = None
     usage: Usage = Usage()
+
+    @classmethod
+    def opened(cls, items: Sequence[Item], reason: str) -> Self:
+        """Every item passes unjudged."""
+        return cls(tuple(Verdict(True) for _ in items), "degraded", reason)
+
+    @property
+    def relevant(self) -> int:
+        """How many pass."""
+        return sum(verdict.relevant for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +295,19 @@ class Gathered:
     def fail_open(self) -> bool:
         """Some items passed without a verdict."""
         return any(attempt.status == "degraded" for attempt in self.attempts)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the event `source.kept` says."""
+        return {
+            "outcome": str(self.outcome),
+            "fetched": self.fetched,
+            "kept": len(self.kept),
+            "yield_ratio": self.yield_ratio,
+            "refetched": self.refetched,
+            "status": self.status,
+            "reason": self.reason or self.gate_reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)

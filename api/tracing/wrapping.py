@@ -10,6 +10,7 @@ from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.listening import Writer, Written
 from api.services.ports import Grader, Grades, Judge, Probe, Rewriter, Rewrites, Source
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
 from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question, Usage
 from api.tracing.observing import LangfuseObserver
@@ -197,10 +198,10 @@ class TracedWriter:
     inner: Writer
     client: Client
 
-    async def write(self, run: Run, evidence: Evidence) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """See `Writer.write`."""
         self.client.instrument()
-        return await self.inner.write(run, evidence)
+        return await self.inner.write(run, evidence, dossier)
 
 
 def _asked(question: Question, items: Sequence[Item]) -> dict[str, Any]:

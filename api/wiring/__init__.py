@@ -14,12 +14,14 @@ from pydantic import SecretStr
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError
 from api.services import listening
+from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Steps
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.keeping.storage import SourceMemory
 from api.services.listening import Ask, Heard, Product
 from api.services.ports import SilentObserver, Source
+from api.services.reporting.dossier import Dossier
 from api.services.schemas import Item
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import SOURCES
@@ -76,21 +78,17 @@ class Built:
     client: ModelClient | None
     tracing: Tracing | None = None
     sandbox: Sandbox | None = None
-    _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict)
+    _runs: OrderedDict[str, tuple[Run, Dossier]] = field(default_factory=OrderedDict)
 
     async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
         """Ask one source; calls with the same run id share one memory and one numbering."""
-        return await listening.fetch(self.product, source, ask, run=self._run(run_id))
-
-    def _run(self, run_id: str | None) -> Run | None:
         if run_id is None:
-            return None
-        if run_id not in self._runs:
-            self._runs[run_id] = self.product.start()
+            return await listening.fetch(self.product, source, ask)
+        run, dossier = self._runs.setdefault(run_id, (self.product.start(), Dossier()))
         self._runs.move_to_end(run_id)
         while len(self._runs) > _RUNS:
             self._runs.popitem(last=False)
-        return self._runs[run_id]
+        return await listening.fetch(self.product, source, ask, run=run, dossier=dossier)
 
     async def probe_model(self) -> tuple[str, str]:
         """Outcome and detail of asking the model server for nothing."""
@@ -157,7 +155,7 @@ def _assemble(
         sources=_sources(sources, items, tracing, memory),
         gate=gate,
         grader=crew.grader(),
-        steps=Steps(crew.rewriter(), settings.ranking, settings.retrieval),
+        steps=Steps(crew.rewriter(), Assessor(settings.ranking, settings.retrieval)),
         writer=crew.writer(),
         explainer=crew.explainer(),
         observer=SilentObserver() if tracing is None else tracing.observer,

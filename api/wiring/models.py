@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from api.judges.local import LocalJudge
+from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Writer, Written
 from api.services.ports import Grader, Judge, Rewriter
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer
 from api.services.reporting.no_model import NoModel
 from api.settings import ModelSettings, Settings
@@ -103,7 +105,7 @@ class _LazyWriter:
     models: ModelSettings
     client: ModelClient
 
-    async def write(self, run: Run, evidence: Evidence) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """See `Writer.write`."""
         from pydantic_ai.models.openai import OpenAIChatModel
         from pydantic_ai.providers.openai import OpenAIProvider
@@ -112,9 +114,6 @@ class _LazyWriter:
 
         name = self.models.agent_model
         model = OpenAIChatModel(name, provider=OpenAIProvider(openai_client=self.client.openai))
-        ranking = self.settings.ranking
-        writer = AgentWriter(
-            model, name, self.models.report_timeout, ranking.words_per_item,
-            ranking.relevance_threshold, ranking.duplicate_similarity,
-        )  # fmt: skip
-        return await writer.write(run, evidence)
+        assessor = Assessor(self.settings.ranking, self.settings.retrieval)
+        writer = AgentWriter(model, name, self.models.report_timeout, assessor)
+        return await writer.write(run, evidence, dossier)

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from api.services.gate.adaptive import Policy, gather
-from api.services.gate.judging import Gate, RunGate, Sieve
+from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
 from api.services.ports import Event, Facts, Grades, Probe, Recorder, Rewrites
 from api.services.schemas import (
@@ -71,6 +72,7 @@ class FakeSource:
     plans: list[FetchPlan] = field(default_factory=list)
     commented: list[list[str]] = field(default_factory=list)
     entered: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: bool = False
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         self.plans.append(plan)
@@ -91,7 +93,7 @@ class FakeSource:
         return Probe("ok")
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        self.closed = True
 
 
 @dataclass
@@ -215,9 +217,9 @@ async def gathered(
     if until is not None:
         until += asyncio.get_running_loop().time()
     watchers.setdefault("observer", FakeObserver())
-    sieve = Sieve(RunGate(Gate(judge)), Question("plaud.ai"))
+    verdicts = partial(RunGate(Gate(judge)).judge, Question("plaud.ai"))
     return await gather(
-        source, FetchPlan("plaud.ai", limit), sieve, Policy(min_yield, 2, until), **watchers
+        source, FetchPlan("plaud.ai", limit), verdicts, Policy(min_yield, 2, until), **watchers
     )
 
 

@@ -11,12 +11,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from api.errors import ModelError, SourceError
-from api.services.evidence.pipeline import Evidence, Scope, Steps, collect
+from api.services.evidence.assessing import Assessor
+from api.services.evidence.pipeline import Evidence, Steps, collect
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
 from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
+from api.services.question.scope import Scope
 from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
 from api.services.reporting.no_model import NoModel
 from api.services.reporting.writing import Writer, Written
@@ -98,7 +101,7 @@ class Author:
     draft: Drafted | None = None
     calls: int = 0
 
-    async def write(self, run: Run, evidence: Evidence) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         self.calls += 1
         if self.fails is not None:
             raise self.fails
@@ -138,8 +141,13 @@ def kit(
     )
     return Product(
         named, Gate(judge or Everything()), grader,
-        Steps(**{"rewriter": FakeRewriter(), "ranking": RankingSettings(),
-                 "retrieval": RetrievalSettings(), **steps}),
+        Steps(
+            steps.get("rewriter", FakeRewriter()),
+            Assessor(
+                steps.get("ranking", RankingSettings()),
+                steps.get("retrieval", RetrievalSettings()),
+            ),
+        ),
         writer or Author(), explainer or Teller(), SilentObserver(),
         {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
         AdaptiveSettings(), 30, sample,

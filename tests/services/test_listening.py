@@ -15,6 +15,7 @@ from api.services.listening import MAX_LIMIT, Ask, Product, analyze, fetch
 from api.services.ports import Grader
 from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.writing import NotWritten
 from api.services.schemas import Finding, Grade, Item, Outcome, Quote, Usage
 from api.settings import RankingSettings
@@ -332,7 +333,7 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
 def looked_up(product: Product, *turns: Any, **fields: Any) -> Product:
     """The same product with the real agent over a scripted model."""
     script = Script(turns)
-    return replace(product, writer=AgentWriter(script.model, "m", 30, 40, **fields))
+    return replace(product, writer=AgentWriter(script.model, "m", 30, product.steps.assessor))
 
 
 def lids(**fields: Any) -> FakeSource:
@@ -576,11 +577,11 @@ async def test_a_run_is_shared_by_the_fetches_that_are_given_it() -> None:
     """
     reddit, youtube = FakeSource(posts(2)), FakeSource(posts(1, "youtube"), "youtube")
     product = kit(reddit, youtube, grader=Grading())
-    run = product.start()
+    shared: dict[str, Any] = {"run": product.start(), "dossier": Dossier()}
 
-    first = await fetch(product, "reddit", ASK, run=run)
-    second = await fetch(product, "youtube", ASK, run=run)
-    again = await fetch(product, "reddit", Ask("Ember Mug"), run=run)
+    first = await fetch(product, "reddit", ASK, **shared)
+    second = await fetch(product, "youtube", ASK, **shared)
+    again = await fetch(product, "reddit", Ask("Ember Mug"), **shared)
 
     assert "\nE1: reddit" in first.text
     assert "\nE3: youtube" in second.text

@@ -7,10 +7,11 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from api.errors import ModelError
 from api.services.gate.adaptive import Policy, gather
-from api.services.gate.judging import Gate, RunGate, Sieve
+from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
 from api.services.ports import Facts, Judge, Observer, Probe, Source
 from api.services.schemas import (
@@ -100,11 +101,11 @@ async def run(
     observer: Observer, sources: Sequence[Source], judge: Judge, question: Question = PLAUD
 ) -> list[Gathered]:
     """One analysis as the product makes it: all sources at once through the real loop."""
-    sieve = Sieve(RunGate(Gate(judge)), question)
+    verdicts = partial(RunGate(Gate(judge)).judge, question)
     plan = FetchPlan(question.text, 5)
     with observer.analysis("analyze", question) as span:
         found = await asyncio.gather(
-            *(gather(source, plan, sieve, Policy(), observer=observer) for source in sources)
+            *(gather(source, plan, verdicts, Policy(), observer=observer) for source in sources)
         )
         kept = sum(len(gathered.kept) for gathered in found)
         calls = sum(gathered.upstream_calls for gathered in found)

@@ -19,6 +19,7 @@ from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.listening import Written
 from api.services.ports import Facts
+from api.services.reporting.dossier import Dossier
 from api.services.schemas import Question
 from api.tracing import Tracing, start
 from tests.tracing.collector import Collector, settings_for
@@ -157,13 +158,13 @@ async def test_the_report_writer(langfuse: Collector, tracing: Tracing) -> None:
     """The report writer switches the tracing of agents on, whatever was loaded before it."""
 
     class Reporter:
-        async def write(self, run: Run, evidence: Evidence) -> Written:
+        async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
             await Agent(TestModel(), name="report").run("write")
             raise ModelError("timeout")
 
     nothing: Any = None
     with pytest.raises(ModelError):
-        await tracing.writer(Reporter()).write(nothing, nothing)
+        await tracing.writer(Reporter()).write(nothing, nothing, nothing)
     tracing.shutdown()
 
     assert langfuse.named("invoke_agent report")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from api.errors import ListenpostError
 from api.services.chatting.session import Session
 from api.services.chatting.turns import Moment
 from api.services.evidence.pipeline import Evidence, collect
-from api.services.evidence.ranking import rank
-from api.services.evidence.reranking import by_words
 from api.services.listening import Ask, Product
 from api.services.question.query import screen
 from api.services.question.small_talk import content_words
@@ -90,17 +87,11 @@ class Desk:
     async def _look(self, source: str, query: str, depth: DepthName) -> str:
         run, product = self.session.run, self.product
         scope = product.scope(Ask(query, depth, (source,)))
-        before = run.usage
-        gathered = await run.gather(scope.question, source, query, scope.limit)
-        kept = gathered.kept
-        if depth != "quick":
-            kept = await run.grade(scope.question, kept)
-        steps = product.steps
-        ranked = rank(
-            kept, depth=scope.depth, ranking=steps.ranking, retrieval=steps.retrieval,
-            now=datetime.now(UTC), source_weights=steps.source_weights, rerank=by_words(query),
-        )  # fmt: skip
-        self.usage += gathered.usage + (run.usage - before)
+        gathered = await run.search(scope.question, source, query, scope.limit)
+        ranked = await product.steps.assessor.assess(
+            run, scope, gathered.kept, graded=depth != "quick"
+        )
+        self.usage += gathered.usage + ranked.usage
         line = self._note(gathered, query, depth, ranked.kept)
         return self._shown(line, self._new(ranked.kept))
 

@@ -79,6 +79,7 @@ class Session:
     id: str
     tenant: str
     run: Run
+    dossier: Dossier = field(default_factory=Dossier)
     number: int = 0
     """Turns so far."""
     exchanges: list[Exchange] = field(default_factory=list)
@@ -103,7 +104,7 @@ class Session:
 
     def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
         """The exhibits for these items, known from now on."""
-        shown = self.run.dossier.show(found)
+        shown = self.dossier.show(found)
         for exhibit in shown:
             self._known[exhibit.label] = exhibit
             self._turns[exhibit.label] = self.number
@@ -166,7 +167,7 @@ class Session:
             _Entry(one.item.key, label, self._turns[label], _trimmed(one.assessed))
             for label, one in self._known.items()
         ]
-        given = len(self.run.dossier.exhibits)
+        given = len(self.dossier.exhibits)
         saved = _Saved(VERSION, self.number, given, entries, self.looks, self.exchanges)
         return _SAVED.dump_json(saved).decode()
 
@@ -180,11 +181,11 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
     if saved.version != VERSION:
         return None
     known = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
-    run.dossier = Dossier(dict(_numbered(saved.given, known)))
+    dossier = Dossier(dict(_numbered(saved.given, known)))
     looks = [look for look in saved.looks if known.keys() >= set(look.labels)]
     turns = {entry.label: entry.turn for entry in saved.exhibits}
     return Session(
-        session_id, tenant, run, saved.number, saved.exchanges, looks, known, turns
+        session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, known, turns
     )  # fmt: skip
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from api.services.gate.adaptive import merge_crossposts
+from api.services.gate.basket import merge_crossposts
 from api.services.schemas import Assessed, Gathered, Outcome, Usage
 
-Gather = Callable[[str, str], Coroutine[Any, Any, Gathered]]
-"""`gather(source, query)`; never raises for a source that fails."""
+Search = Callable[[str, str], Coroutine[Any, Any, Gathered]]
+"""`search(source, query)`; never raises for a source that fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Crawl:
         return sum((gathered.usage for gathered in self.sources), Usage())
 
 
-async def crawl(gather: Gather, sources: Sequence[str], queries: Sequence[str]) -> Crawl:
+async def crawl(search: Search, sources: Sequence[str], queries: Sequence[str]) -> Crawl:
     """Ask every source every query, all at once."""
     async with asyncio.TaskGroup() as group:
         asking = [
-            [group.create_task(gather(source, query)) for query in queries] for source in sources
+            [group.create_task(search(source, query)) for query in queries] for source in sources
         ]
     return Crawl(
         tuple(combine([task.result() for task in tasks]) for tasks in asking), tuple(queries)
@@ -68,23 +68,28 @@ def merged(first: Crawl, second: Crawl) -> Crawl:
 
 def combine(parts: Sequence[Gathered]) -> Gathered:
     """One source's results for several queries as one; the first leads, items are distinct."""
-    first, *others = parts = list(_once(parts))
+    first, *others = parts = list(_without_repeats(parts))
     if not others:
         return first
-    kept = _distinct(assessed for part in parts for assessed in part.kept)
-    known = {assessed.item.original for assessed in kept}
+    kept = _distinct(entry for part in parts for entry in part.kept)
+    known = {entry.item.original for entry in kept}
     dropped = tuple(
-        assessed
-        for assessed in _distinct(assessed for part in parts for assessed in part.dropped)
-        if assessed.item.original not in known
+        entry
+        for entry in _distinct(entry for part in parts for entry in part.dropped)
+        if entry.item.original not in known
     )
     judged = [part for part in parts if part.status != "skipped"] or [first]
     worst = next((part for part in judged if part.status == "degraded"), judged[0])
     leading = next((part for part in parts if part.outcome.asked), first)
+    notes: dict[str, None] = {}
+    for part in parts:
+        notes |= dict.fromkeys(part.notes)
+        if part is not leading and not part.outcome.asked:
+            notes[f"one query failed: {part.outcome}"] = None
     return replace(
         leading,
         query=first.query,
-        outcome=_outcome(leading, kept, dropped),
+        outcome=Outcome.OK if kept else Outcome.IRRELEVANT if dropped else leading.outcome,
         attempts=tuple(attempt for part in parts for attempt in part.attempts),
         kept=kept,
         dropped=dropped,
@@ -93,13 +98,13 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
         gate_reason=worst.gate_reason,
         usage=sum((part.usage for part in parts), Usage()),
         upstream_calls=sum(part.upstream_calls for part in parts),
-        notes=tuple(dict.fromkeys(note for part in parts for note in _notes(part, leading))),
+        notes=tuple(notes),
         refetched=any(part.refetched for part in parts),
         refetch_gain=sum(part.refetch_gain for part in parts),
     )
 
 
-def _once(parts: Iterable[Gathered]) -> Iterator[Gathered]:
+def _without_repeats(parts: Iterable[Gathered]) -> Iterator[Gathered]:
     """Without what a run's memory served a second time: it shares its very attempts."""
     seen: set[int] = set()
     for part in parts:
@@ -109,25 +114,12 @@ def _once(parts: Iterable[Gathered]) -> Iterator[Gathered]:
         seen |= attempts
 
 
-def _outcome(
-    leading: Gathered, kept: tuple[Assessed, ...], dropped: tuple[Assessed, ...]
-) -> Outcome:
-    if kept:
-        return Outcome.OK
-    return Outcome.IRRELEVANT if dropped else leading.outcome
-
-
-def _notes(part: Gathered, leading: Gathered) -> tuple[str, ...]:
-    if part.outcome.asked or part is leading:
-        return part.notes
-    return (*part.notes, f"one query failed: {part.outcome}")
-
-
-def _distinct(found: Iterable[Assessed]) -> tuple[Assessed, ...]:
+def _distinct(assessed: Iterable[Assessed]) -> tuple[Assessed, ...]:
     """The first of each original post, with the places of all."""
-    listed = list(found)
-    items = {item.original: item for item in merge_crossposts([one.item for one in listed])}
-    seen: dict[str, Assessed] = {}
-    for one in listed:
-        seen.setdefault(one.item.original, replace(one, item=items[one.item.original]))
-    return tuple(seen.values())
+    entries = list(assessed)
+    items = {item.original: item for item in merge_crossposts([entry.item for entry in entries])}
+    first: dict[str, Assessed] = {}
+    for entry in entries:
+        original = entry.item.original
+        first.setdefault(original, replace(entry, item=items[original]))
+    return tuple(first.values())

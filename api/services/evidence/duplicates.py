@@ -35,20 +35,31 @@ class Distinct:
     """Dropped by `duplicate`, the reason names the kept key."""
 
 
-def distinct(assessed: Sequence[Assessed], *, similarity: float) -> Distinct:
+def distinct(
+    assessed: Sequence[Assessed], *, similarity: float, known: Sequence[Assessed] = ()
+) -> Distinct:
     """Merge copies; the best graded original stays, takes the best fields and lists all places.
 
     Copies share a crosspost parent, an address (tracking parts ignored), a linked page within their
     source, or text that is `similarity` percent alike (0: text is not compared). The order of the
-    input does not matter.
+    input does not matter. What is a copy of a `known` item is a copy, however good it is; known
+    items are neither changed nor given back.
     """
+    older = {entry.item.key for entry in known}
     kept: list[Assessed] = []
     copies: list[Assessed] = []
-    for group in _groups(_by_key(assessed), similarity):
-        best, *others = sorted(group, key=_preference)
-        kept.append(_merged(best, others))
+    for group in _groups(_by_key([*known, *assessed]), similarity):
+        best, *others = sorted(
+            group, key=lambda entry: (entry.item.key not in older, _preference(entry))
+        )
+        if best.item.key not in older:
+            kept.append(_merged(best, others))
         reason = f"copy of {best.item.key}"
-        copies += [replace(one, rank=None, dropped_by="duplicate", reason=reason) for one in others]
+        copies += [
+            replace(entry, rank=None, dropped_by="duplicate", reason=reason)
+            for entry in others
+            if entry.item.key not in older
+        ]
     return Distinct(tuple(sorted(kept, key=_key)), tuple(sorted(copies, key=_key)))
 
 

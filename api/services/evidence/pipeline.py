@@ -1,4 +1,4 @@
-"""Question in, evidence out: crawl, grade, rank, decide; a second pass when the first is thin."""
+"""Question in, evidence out: crawl, assess, count, decide; a second pass when the first is thin."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from api.services.evidence.assessing import Assessor
 from api.services.evidence.crawler import Crawl, crawl, merged
 from api.services.evidence.figures import figures
-from api.services.evidence.ranking import Ranked, rank
-from api.services.evidence.reranking import by_words
+from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import Counts, Decided, decide
 from api.services.ports import Event, Rewriter
 from api.services.question.query import canonical
-from api.services.schemas import Assessed, Decision, Gathered, Question, Usage
-from api.settings import Depth, DepthName, RankingSettings, RetrievalSettings
+from api.services.question.scope import Scope
+from api.services.schemas import Assessed, Decision, Usage
 
 GAPS = 10
 """Kept titles and reasons of the dropped that a second rewriting sees."""
@@ -27,23 +27,10 @@ GAPS = 10
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What the steps between crawl and report work with."""
+    """Who takes the steps between crawl and report."""
 
     rewriter: Rewriter
-    ranking: RankingSettings
-    retrieval: RetrievalSettings
-    source_weights: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where and how far to look for one question."""
-
-    question: Question
-    depth_name: DepthName
-    depth: Depth
-    sources: tuple[str, ...]
-    limit: int
+    assessor: Assessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +47,7 @@ class Evidence:
     figures: dict[str, Any]
     grading: bool
     usage: Usage
+    """Of judging, grading and rewriting."""
     timings_ms: Mapping[str, int]
 
     @property
@@ -75,137 +63,98 @@ class Evidence:
     @property
     def shown(self) -> tuple[Assessed, ...]:
         """What the writer may see: the best `max_evidence`, or `rerank_top_k`."""
-        return self.kept[: self.ranked.top_k]
+        return self.ranked.exhibits
 
 
 async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
     """Answer one question with evidence; never raises for a source, judge or grader that fails."""
     began = time.monotonic()
-    found = await _first_pass(run, scope, steps)
-    evidence = _weigh(run, scope, steps, found)
-    if _worth_retrying(evidence):
-        found = await _second_pass(run, scope, steps, evidence, found)
-        evidence = _weigh(run, scope, steps, found)
+    question, depth = scope.question, scope.depth
+    crawled, rewriting = await _first_crawl(run, scope, steps.rewriter)
+    evidence = await _weigh(run, scope, steps.assessor, crawled, rewriting)
+    thin = evidence.decided.decision is Decision.INSUFFICIENT and crawled.asked > 0
+    if thin and depth.retry_variants > len(crawled.queries):
+        gaps = [entry.item.title for entry in evidence.kept]
+        gaps += [
+            f"{entry.item.title}: {entry.grade.explanation}" if entry.grade else entry.item.title
+            for entry in evidence.dropped
+        ]
+        rewrites = await steps.rewriter.rewrite(question, depth.retry_variants, gaps[:GAPS])
+        more = await _search(run, scope, _new(rewrites.queries, crawled.queries))
+        spent = evidence.ranked.usage + rewriting + rewrites.usage
+        evidence = await _weigh(run, scope, steps.assessor, merged(crawled, more), spent)
     took = int((time.monotonic() - began) * 1000)
     return replace(evidence, timings_ms={"evidence": took})
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A crawl with its kept items graded, and what rewriting used."""
-
-    crawl: Crawl
-    graded: tuple[Assessed, ...]
-    usage: Usage
-
-
-async def _first_pass(run: Run, scope: Scope, steps: Steps) -> _Found:
+async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Crawl, Usage]:
     """The original query at once; rewritten ones beside it as soon as they are known."""
     original, variants = scope.question.text, scope.depth.query_variants
     if variants == 1:
-        return await _graded(run, scope, await _search(run, scope, [original]), Usage())
+        return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:
         first = group.create_task(_search(run, scope, [original]))
-        rewrites = await steps.rewriter.rewrite(scope.question, variants)
+        rewrites = await rewriter.rewrite(scope.question, variants)
         second = group.create_task(_search(run, scope, _new(rewrites.queries, [original])))
-    return await _graded(run, scope, merged(first.result(), second.result()), rewrites.usage)
-
-
-async def _second_pass(
-    run: Run, scope: Scope, steps: Steps, evidence: Evidence, found: _Found
-) -> _Found:
-    gaps = [*(one.item.title for one in evidence.kept), *_reasons(evidence.dropped)][:GAPS]
-    rewrites = await steps.rewriter.rewrite(scope.question, scope.depth.retry_variants, gaps)
-    more = await _search(run, scope, _new(rewrites.queries, found.crawl.queries))
-    return await _graded(run, scope, merged(found.crawl, more), found.usage + rewrites.usage)
+    return merged(first.result(), second.result()), rewrites.usage
 
 
 def _new(queries: Sequence[str], asked: Sequence[str]) -> list[str]:
     """Queries that are more than another spelling of one that was asked, in order."""
-    known, found = {canonical(query) for query in asked}, dict[str, str]()
+    known, new = {canonical(query) for query in asked}, dict[str, str]()
     for query in queries:
         form = canonical(query)
         if form and form not in known:
-            found.setdefault(form, query)
-    return list(found.values())
+            new.setdefault(form, query)
+    return list(new.values())
 
 
 async def _search(run: Run, scope: Scope, queries: Sequence[str]) -> Crawl:
-    async def gather(source: str, query: str) -> Gathered:
-        return await run.gather(scope.question, source, query, scope.limit)
-
-    return await crawl(gather, scope.sources if queries else (), queries)
-
-
-async def _graded(run: Run, scope: Scope, crawled: Crawl, usage: Usage) -> _Found:
-    """All survivors of a pass in one go: full chunks, and what is graded already costs nothing."""
-    graded = await run.grade(scope.question, crawled.kept, scope.depth.relevance_cutoff)
-    return _Found(crawled, graded, usage)
-
-
-def _weigh(run: Run, scope: Scope, steps: Steps, found: _Found) -> Evidence:
-    now = datetime.now(UTC)
-    grading = run.grader is not None
-    ranked = rank(
-        found.graded, depth=scope.depth, ranking=steps.ranking, retrieval=steps.retrieval,
-        now=now, source_weights=steps.source_weights, rerank=by_words(scope.question.text),
-    )  # fmt: skip
-    counts = _counts(scope, found, ranked, grading)
-    if grading:
-        facts = {"scored": len(found.graded), "survived": len(ranked.kept)}
-        run.listener(Event("graded", None, facts))
-    return Evidence(
-        scope, found.crawl, ranked, decide(counts), counts, _judged(found, counts),
-        figures(found.crawl.sources, ranked.kept, now=now), grading,
-        found.crawl.usage + found.usage + run.usage, {},
-    )  # fmt: skip
-
-
-def _counts(scope: Scope, found: _Found, ranked: Ranked, grading: bool) -> Counts:
-    crawled = found.crawl
-    defaulted = sum(one.grade is not None and one.grade.defaulted for one in found.graded)
-    twins = sum(one.dropped_by == "duplicate" for one in ranked.dropped)
-    stages: Counter[str] = Counter(
-        one.dropped_by for one in (*ranked.dropped, *crawled.dropped) if one.dropped_by
+    """Every source of the scope asked every query; without a query nobody is asked."""
+    return await crawl(
+        lambda source, query: run.search(scope.question, source, query, scope.limit),
+        scope.sources if queries else (),
+        queries,
     )
-    return Counts(
-        total_scored=len(found.graded) - twins if grading else _distinct(crawled) - twins,
+
+
+async def _weigh(
+    run: Run, scope: Scope, assessor: Assessor, crawled: Crawl, spent: Usage
+) -> Evidence:
+    """What was crawled, assessed, counted and decided; `spent` is what was used before."""
+    ranked = await assessor.assess(run, scope, crawled.kept)
+    grading = run.grader is not None
+    twins = sum(entry.dropped_by == "duplicate" for entry in ranked.dropped)
+    graded = len(ranked.kept) + len(ranked.dropped)
+    if grading:
+        facts = {"scored": graded, "survived": len(ranked.kept)}
+        run.listener(Event("graded", None, facts))
+    counts = Counts(
+        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped)) - twins,
         total_survived=len(ranked.kept),
-        defaulted=defaulted,
+        defaulted=ranked.defaulted,
         depth_name=scope.depth_name,
         depth=scope.depth,
         grading_on=grading,
         gate_degraded=tuple(
-            (g.source, g.gate_reason or "") for g in crawled.sources if g.status == "degraded"
+            (gathered.source, gathered.gate_reason or "")
+            for gathered in crawled.sources
+            if gathered.status == "degraded"
         ),
         anything_judged=True,
         asked=crawled.asked,
         wanted=len(crawled.sources),
-        dropped=stages,
+        dropped=stages((*ranked.dropped, *crawled.dropped)),
     )
+    answered = any(gathered.status == "ok" or gathered.model for gathered in crawled.sources)
+    judged = answered or (grading and ranked.defaulted < graded) or not crawled.kept
+    return Evidence(
+        scope, crawled, ranked, decide(counts), counts, judged,
+        figures(crawled.sources, ranked.kept, now=datetime.now(UTC)), grading,
+        crawled.usage + spent + ranked.usage, {},
+    )  # fmt: skip
 
 
-def _judged(found: _Found, counts: Counts) -> bool:
-    answered = any(one.status == "ok" or one.model for one in found.crawl.sources)
-    graded = counts.grading_on and counts.defaulted < len(found.graded)
-    return answered or graded or not found.crawl.kept
-
-
-def _distinct(crawled: Crawl) -> int:
-    return len(crawled.kept) + len(crawled.dropped)
-
-
-def _worth_retrying(evidence: Evidence) -> bool:
-    depth, crawled = evidence.scope.depth, evidence.crawl
-    return (
-        evidence.decided.decision is Decision.INSUFFICIENT
-        and depth.retry_variants > len(crawled.queries)
-        and crawled.asked > 0
-    )
-
-
-def _reasons(dropped: Sequence[Assessed]) -> list[str]:
-    return [
-        f"{one.item.title}: {one.grade.explanation}" if one.grade else one.item.title
-        for one in dropped
-    ]
+def stages(dropped: Sequence[Assessed]) -> Counter[str]:
+    """How many items each stage dropped."""
+    return Counter(entry.dropped_by for entry in dropped if entry.dropped_by)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from api.services.evidence.duplicates import distinct
 from api.services.evidence.reranking import Reranker
-from api.services.schemas import Assessed, Item
+from api.services.schemas import Assessed, Item, Usage
 from api.settings import Depth, RankingSettings, RetrievalSettings
 
 LEVELS = {"low": 1.0, "medium": 1.05, "high": 1.1}
@@ -37,17 +37,20 @@ class Ranked:
     """By `cutoff`, `floor` or `duplicate`, each with its reason; in the order of keys."""
     top_k: int
     """How many of the kept the writer sees."""
-    notes: tuple[str, ...] = ()
-    combined_top: float | None = None
-    """The best relevance; None when nothing kept has one."""
     used_rerank: bool = False
-    filtered_by_floor: int = 0
-    """Items dropped by cutoff or floor."""
+    usage: Usage = Usage()
+    """What grading them used."""
 
     @property
     def exhibits(self) -> tuple[Assessed, ...]:
         """What the writer sees."""
         return self.kept[: self.top_k]
+
+    @property
+    def defaulted(self) -> int:
+        """Grades that stand in for ones that could not be had."""
+        entries = (*self.kept, *self.dropped)
+        return sum(entry.grade is not None and entry.grade.defaulted for entry in entries)
 
 
 def rank(
@@ -59,93 +62,92 @@ def rank(
     now: datetime,
     source_weights: Mapping[str, float] = _EQUAL,
     rerank: Reranker | None = None,
+    known: Sequence[Assessed] = (),
 ) -> Ranked:
     """Order what the gate kept and drop copies and what falls below the floors.
 
     A defaulted grade passes cutoff and floor: an outage never drops everything. Without
     `retrieval.guardrails_enable` there is no relevance floor, rerank or diversity; the depth's
-    cutoff stays.
+    cutoff stays. What is `known` already, kept or dropped, does not come back; a copy of a known
+    kept item is dropped, however good it is.
     """
     guarded = retrieval.guardrails_enable
-    unique = distinct(
-        [replace(one, relevance=_relevance(one)) for one in assessed],
-        similarity=ranking.duplicate_similarity,
-    )
     threshold = ranking.relevance_threshold if guarded else None
-    judged = [_floored(one, depth, threshold) for one in unique.kept]
-    failed = [one for one in judged if one.dropped_by is not None]
-    line = [one for one in judged if one.dropped_by is None]
-    worths = _worths(line, ranking.rerank_weight_source, source_weights)
-    line = _ordered(line, worths, now)
-    top = max((one.relevance for one in line if one.relevance is not None), default=None)
-    used = rerank is not None and guarded and depth.rerank and _borderline(top, retrieval)
+    seen = {entry.item.original for entry in known}
+    unique = distinct(
+        [
+            replace(entry, relevance=_relevance(entry))
+            for entry in assessed
+            if entry.item.original not in seen
+        ],
+        similarity=ranking.duplicate_similarity,
+        known=[entry for entry in known if entry.dropped_by is None],
+    )
+    judged = [_floored(entry, depth, threshold) for entry in unique.kept]
+    failed = [entry for entry in judged if entry.dropped_by is not None]
+    survivors = [entry for entry in judged if entry.dropped_by is None]
+    worths = {
+        entry.item.key: NEUTRAL
+        if entry.relevance is None
+        else min(
+            1.0,
+            entry.relevance * _weight(entry.item, ranking.rerank_weight_source, source_weights),
+        )
+        for entry in survivors
+    }
+    standings = _percentiles([entry.item for entry in survivors])
+    line = sorted(
+        survivors,
+        key=lambda entry: (
+            -worths[entry.item.key],
+            -standings.get(entry.item.key, NEUTRAL),
+            -_recency(entry.item, now),
+            entry.item.key,
+        ),
+    )
+    top = max((entry.relevance for entry in line if entry.relevance is not None), default=None)
+    borderline = (
+        top is not None
+        and retrieval.rerank_enable
+        and retrieval.score_floor <= top < retrieval.rerank_trigger_max
+    )
+    used = rerank is not None and guarded and depth.rerank and borderline
     if rerank is not None and used:
         line = _reranked(line, rerank, retrieval.rerank_window)
     if guarded and depth.diversity and ranking.diversity_max:
         line = list(_diverse(line, worths, ranking))
+    below = ranking.low_relevance_below
     return Ranked(
-        tuple(_placed(one, at, ranking) for at, one in enumerate(line, 1)),
-        tuple(sorted((*failed, *unique.copies), key=lambda one: one.item.key)),
+        tuple(
+            replace(
+                entry,
+                rank=place,
+                low_relevance=entry.relevance is not None and entry.relevance < below,
+            )
+            for place, entry in enumerate(line, 1)
+        ),
+        tuple(sorted((*failed, *unique.copies), key=lambda entry: entry.item.key)),
         ranking.rerank_top_k or depth.max_evidence,
-        _notes(unique.copies, failed), top, used, len(failed),
-    )  # fmt: skip
-
-
-def _notes(copies: Sequence[Assessed], failed: Sequence[Assessed]) -> tuple[str, ...]:
-    counts = {
-        "merged as copies of others": len(copies),
-        "below the grade cutoff": sum(one.dropped_by == "cutoff" for one in failed),
-        "below the relevance threshold": sum(one.dropped_by == "floor" for one in failed),
-    }
-    return tuple(
-        f"{count} item{'s' * (count > 1)} {what}" for what, count in counts.items() if count
+        used,
     )
 
 
-def _relevance(one: Assessed) -> float | None:
-    return one.relevance if one.grade is None else one.grade.relevance
+def _relevance(entry: Assessed) -> float | None:
+    return entry.relevance if entry.grade is None else entry.grade.relevance
 
 
-def _floored(one: Assessed, depth: Depth, threshold: float | None) -> Assessed:
+def _floored(entry: Assessed, depth: Depth, threshold: float | None) -> Assessed:
     """Marked as dropped when its grade misses the cutoff or its relevance the threshold."""
-    grade, relevance = one.grade, one.relevance
+    grade, relevance = entry.grade, entry.relevance
     if grade is not None and grade.defaulted:
-        return one
+        return entry
     if grade is not None and grade.score < depth.relevance_cutoff:
         reason = f"score {grade.score} of 5, below the cutoff {depth.relevance_cutoff}"
-        return replace(one, rank=None, dropped_by="cutoff", reason=reason)
+        return replace(entry, rank=None, dropped_by="cutoff", reason=reason)
     if threshold is not None and relevance is not None and relevance < threshold:
         reason = f"relevance {relevance:.2f}, below the threshold {threshold:.2f}"
-        return replace(one, rank=None, dropped_by="floor", reason=reason)
-    return one
-
-
-def _worths(
-    items: Sequence[Assessed], level: str, weights: Mapping[str, float]
-) -> dict[str, float]:
-    """Weighted relevance by key, at most 1."""
-    return {
-        one.item.key: NEUTRAL
-        if one.relevance is None
-        else min(1.0, one.relevance * _weight(one.item, level, weights))
-        for one in items
-    }
-
-
-def _ordered(
-    items: Sequence[Assessed], worths: Mapping[str, float], now: datetime
-) -> list[Assessed]:
-    """By relevance, engagement within the own source, recency, key."""
-    standing = _percentiles([one.item for one in items])
-    return sorted(
-        items,
-        key=lambda one: (
-            -worths[one.item.key],
-            -standing.get(one.item.key, NEUTRAL),
-            -_recency(one.item, now),
-            one.item.key,
-        ),
-    )
+        return replace(entry, rank=None, dropped_by="floor", reason=reason)
+    return entry
 
 
 def _weight(item: Item, level: str, weights: Mapping[str, float]) -> float:
@@ -166,12 +168,13 @@ def _percentiles(items: Sequence[Item]) -> dict[str, float]:
         name, value = next(iter(item.engagement.items()), ("", None))
         if value is not None:
             values.setdefault((item.source, name), {})[item.key] = value
-    found: dict[str, float] = {}
+    percentiles: dict[str, float] = {}
     for group in values.values():
         line = sorted(group.values())
         for key, value in group.items():
-            found[key] = (bisect_left(line, value) + bisect_right(line, value)) / (2 * len(line))
-    return found
+            middle = (bisect_left(line, value) + bisect_right(line, value)) / 2
+            percentiles[key] = middle / len(line)
+    return percentiles
 
 
 def _recency(item: Item, now: datetime) -> float:
@@ -181,17 +184,10 @@ def _recency(item: Item, now: datetime) -> float:
     return float(NEUTRAL ** (days / HALF_LIFE_DAYS))
 
 
-def _borderline(top: float | None, retrieval: RetrievalSettings) -> bool:
-    """Whether even the best item is uncertain enough for a second look."""
-    if top is None or not retrieval.rerank_enable:
-        return False
-    return retrieval.score_floor <= top < retrieval.rerank_trigger_max
-
-
 def _reranked(line: Sequence[Assessed], rerank: Reranker, window: int) -> list[Assessed]:
     """The head in the reranker's order; what it left out or made up changes nothing else."""
-    head = {one.item.key: one for one in line[:window]}
-    named = dict.fromkeys(one.item.key for one in rerank(tuple(head.values())))
+    head = {entry.item.key: entry for entry in line[:window]}
+    named = dict.fromkeys(entry.item.key for entry in rerank(tuple(head.values())))
     keys = [key for key in named if key in head] + [key for key in head if key not in named]
     return [head[key] for key in keys] + list(line[window:])
 
@@ -205,8 +201,8 @@ def _diverse(
         at = next(
             (
                 at
-                for at, one in enumerate(left)
-                if all(seen[group] < ranking.diversity_max for group in _groups(one.item))
+                for at, entry in enumerate(left)
+                if all(seen[group] < ranking.diversity_max for group in _groups(entry.item))
             ),
             0,
         )
@@ -222,8 +218,3 @@ def _groups(item: Item) -> list[tuple[str, ...]]:
     """What an item shares with others; copies of one thread are merged already."""
     named = (("place", item.place), ("author", item.author))
     return [(kind, item.source, name) for kind, name in named if name]
-
-
-def _placed(one: Assessed, at: int, ranking: RankingSettings) -> Assessed:
-    low = one.relevance is not None and one.relevance < ranking.low_relevance_below
-    return replace(one, rank=at, low_relevance=low)

@@ -1,4 +1,4 @@
-"""One run: within it nothing is fetched, judged, graded or numbered twice."""
+"""One run: within it nothing is fetched, judged, graded or read twice."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from api.errors import SourceError
-from api.services.gate.adaptive import Policy, failed, gather
-from api.services.gate.judging import RunGate, Sieve, identity
+from api.services.gate.adaptive import Policy, gather
+from api.services.gate.basket import failed
+from api.services.gate.judging import RunGate, identity
 from api.services.gate.memory import Memory
-from api.services.ports import Event, Grader, Listener, Observer, Source, silent
+from api.services.ports import Event, Grader, Listener, Observer, Source, WrappedSource, silent
 from api.services.question.query import canonical, neutralise
-from api.services.reporting.dossier import Dossier
 from api.services.schemas import (
     Assessed,
-    Batch,
     Commented,
     FetchPlan,
     Gathered,
@@ -43,7 +43,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class Run:
-    """The memory of one question, tool-using agent or chat turn."""
+    """The memory of one question, tool-using agent or chat session."""
 
     sources: Sources
     gate: RunGate
@@ -51,81 +51,86 @@ class Run:
     bounds: Bounds
     observer: Observer
     listener: Listener = silent
-    dossier: Dossier = field(default_factory=Dossier)
-    usage: Usage = Usage()
-    """What grading used; judging is counted in each `Gathered`."""
+    searches: list[Gathered] = field(default_factory=list)
+    """Everything that was searched in this run, failures included, each once."""
     _gathered: Memory[tuple[str, ...], Gathered] = field(default_factory=Memory)
     _commented: Memory[str, Item] = field(default_factory=Memory)
     _graded: Memory[tuple[str, ...], Grade] = field(default_factory=Memory)
-    _heard: list[Gathered] = field(default_factory=list)
     _numbers: Counter[str] = field(default_factory=Counter)
 
-    async def gather(self, question: Question, source: str, query: str, limit: int) -> Gathered:
+    async def search(self, question: Question, source: str, query: str, limit: int) -> Gathered:
         """Ask one source one query; the same again within the run costs nothing.
 
         Spellings of one name are the same query. A query of search operators only is taken for the
         question. A failure is shared by those who wait for it, but not remembered.
         """
-        asked = neutralise(query, source) or neutralise(question.text, source)
-        key = (*identity(question), source, canonical(asked) or asked, str(limit))
-        mine: list[Gathered] = []
+        plain = neutralise(query, source) or neutralise(question.text, source)
+        key = (*identity(question), source, canonical(plain) or plain, str(limit))
+        fresh: list[Gathered] = []
 
         async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
-            mine.append(await self._gather(question, source, wanted[key], limit))
-            return {key: mine[0]}
+            plan = FetchPlan(wanted[key], limit, self.bounds.window)
+            fresh.append(await self._gather(question, source, plan))
+            return {key: fresh[0]}
 
-        known = await self._gathered.recall({key: asked}, find)
-        if not mine:
+        known = await self._gathered.recall({key: plain}, find)
+        if not fresh:
             return replace(known[key], usage=Usage(), upstream_calls=0)
-        self._heard.append(mine[0])
-        if not mine[0].outcome.asked:
+        self.searches.append(fresh[0])
+        if not fresh[0].outcome.asked:
             self._gathered.forget(key)
-        return mine[0]
+        return fresh[0]
 
-    async def _gather(self, question: Question, name: str, asked: str, limit: int) -> Gathered:
+    async def _gather(self, question: Question, name: str, plan: FetchPlan) -> Gathered:
+        """Through the loop, until the crawl's deadline; one that could not be built says so."""
         source = self.sources[name]
         if isinstance(source, SourceError):
-            gathered = failed(name, asked, source)
+            gathered = failed(name, plan.query, source)
             facts = {"outcome": str(gathered.outcome), "reason": gathered.reason}
             self.listener(Event("source.kept", name, {**facts, "fetched": 0, "kept": 0}))
             return gathered
-        adaptive, until = self.bounds.adaptive, self._until()
+        adaptive = self.bounds.adaptive
+        until = asyncio.get_running_loop().time() + self.bounds.seconds
         return await gather(
-            _Remembered(source, self._commented),
-            FetchPlan(asked, limit, self.bounds.window),
-            Sieve(self.gate, question),
+            _CommentsOnce(source, self._commented),
+            plan,
+            partial(self.gate.judge, question),
             Policy(adaptive.min_yield, adaptive.refetch_factor, until),
             observer=self.observer,
             listener=self.listener,
         )
 
-    def _until(self) -> float:
-        return asyncio.get_running_loop().time() + self.bounds.seconds
-
     async def grade(
-        self, question: Question, found: Sequence[Assessed], cutoff: int = 3
-    ) -> tuple[Assessed, ...]:
-        """The same items with their grades, each asked for once; without a grader as they were.
+        self, question: Question, kept: Sequence[Assessed], cutoff: int
+    ) -> tuple[tuple[Assessed, ...], Usage]:
+        """The same items with their grades, and what grading them used; without a grader as is.
 
-        `cutoff` is what a grade must reach to stay; it is only told to the listener.
+        Each is asked for once. `cutoff` is what a grade must reach to stay; it is only told to the
+        listener.
         """
-        grader, asked = self.grader, identity(question)
-        if grader is None or not found:
-            return tuple(found)
+        grader, identified = self.grader, identity(question)
+        if grader is None or not kept:
+            return tuple(kept), Usage()
+        spent = [Usage()]
 
         async def find(mine: Mapping[tuple[str, ...], Item]) -> dict[tuple[str, ...], Grade]:
             graded = await grader.grade(question, tuple(mine.values()))
-            self.usage += graded.usage
+            spent.append(graded.usage)
             grades = dict(zip(mine, graded.grades, strict=True))
             for key, grade in grades.items():
-                self._say(mine[key], grade, cutoff)
+                self._announce(mine[key], grade, cutoff)
             return grades
 
-        wanted: dict[tuple[str, ...], Item] = {(*asked, one.item.key): one.item for one in found}
+        keys: dict[str, tuple[str, ...]] = {
+            entry.item.key: (*identified, entry.item.key) for entry in kept
+        }
+        wanted = {keys[entry.item.key]: entry.item for entry in kept}
         grades = await self._graded.recall(wanted, find)
-        return tuple(_with_grade(one, grades[(*asked, one.item.key)]) for one in found)
+        graded = (replace(entry, grade=grades[keys[entry.item.key]]) for entry in kept)
+        return tuple(graded), sum(spent, Usage())
 
-    def _say(self, item: Item, grade: Grade, cutoff: int) -> None:
+    def _announce(self, item: Item, grade: Grade, cutoff: int) -> None:
+        """The event `graded.item`."""
         self._numbers[item.source] += 1
         facts = {
             "number": self._numbers[item.source],
@@ -137,36 +142,21 @@ class Run:
         }
         self.listener(Event("graded.item", item.source, facts))
 
-    def asked(self) -> list[Gathered]:
-        """Everything gathered so far in this run, failures included, each once."""
-        return list(self._heard)
-
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _CommentsOnce(WrappedSource):
     """A source within one run: an item's comments are read once, whichever query found it."""
 
-    source: Source
     read: Memory[str, Item]
 
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    async def fetch(self, plan: FetchPlan) -> Batch:
-        return await self.source.fetch(plan)
-
     async def comments(self, items: Sequence[Item]) -> Commented:
+        """Only those that this run has not read yet."""
         notes: list[str] = []
 
         async def find(mine: Mapping[str, Item]) -> dict[str, Item]:
-            done = await self.source.comments(tuple(mine.values()))
-            notes.extend(done.notes)
-            return {item.key: item for item in done.items if item.key in mine}
+            commented = await self.inner.comments(tuple(mine.values()))
+            notes.extend(commented.notes)
+            return {item.key: item for item in commented.items if item.key in mine}
 
         known = await self.read.recall({item.key: item for item in items}, find)
         return Commented(tuple(known.get(item.key, item) for item in items), tuple(notes))
-
-
-def _with_grade(one: Assessed, grade: Grade) -> Assessed:
-    return replace(one, grade=grade, relevance=grade.relevance)

@@ -7,52 +7,17 @@ fetch once more at twice the limit and judge only what is new. Never worse than 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from api.errors import SourceError
+from api.services.gate.basket import Basket
 from api.services.metering import metered
-from api.services.ports import Event, Listener, Observer, silent
-from api.services.schemas import (
-    Assessed,
-    Attempt,
-    Batch,
-    Commented,
-    FetchPlan,
-    Gated,
-    Gathered,
-    Item,
-    Outcome,
-    Usage,
-    Verdict,
-)
+from api.services.ports import Event, Listener, Observer, Source, silent
+from api.services.schemas import FetchPlan, Gated, Gathered, Item
 
-
-class Asked(Protocol):
-    """The part of a `Source` that is used here."""
-
-    @property
-    def name(self) -> str:
-        """See `Source.name`."""
-        ...
-
-    async def fetch(self, plan: FetchPlan) -> Batch:
-        """See `Source.fetch`."""
-        ...
-
-    async def comments(self, items: Sequence[Item]) -> Commented:
-        """See `Source.comments`."""
-        ...
-
-
-class Judging(Protocol):
-    """Verdicts for a batch; never raises for a failed judge."""
-
-    async def judge(self, items: Sequence[Item], source: str) -> Gated:
-        """One verdict per item, in order."""
-        ...
+Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
+"""`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,44 +28,21 @@ class Policy:
     factor: int = 2
     until: float | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """One attempt: what came, what of it was new, and the verdicts on the new."""
-
-    batch: Batch
-    new: tuple[Item, ...]
-    gated: Gated
-    requests: int
+    @property
+    def late(self) -> bool:
+        """The deadline has passed."""
+        return self.until is not None and asyncio.get_running_loop().time() >= self.until
 
     @property
-    def relevant(self) -> int:
-        return sum(verdict.relevant for verdict in self.gated.verdicts)
-
-    @property
-    def attempt(self) -> Attempt:
-        return Attempt(
-            self.batch.plan.limit, len(merge_crossposts(self.batch.items)), len(self.new),
-            self.relevant, self.requests, self.gated.status, self.gated.reason,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Second:
-    """What became of the refetch: a pass that counts, or an attempt that leaves the first alone."""
-
-    attempt: Attempt
-    sound: _Pass | None = None
-    batch: Batch | None = None
-    usage: Usage = Usage()
-    notes: tuple[str, ...] = ()
-    retry_at: datetime | None = None
+    def halfway(self) -> float | None:
+        """Until when a refetch may take: half of the time left, so that comments can be read."""
+        return self.until and (asyncio.get_running_loop().time() + self.until) / 2
 
 
 async def gather(
-    source: Asked,
+    source: Source,
     plan: FetchPlan,
-    judge: Judging,
+    verdicts: Verdicts,
     policy: Policy,
     *,
     observer: Observer,
@@ -111,215 +53,75 @@ async def gather(
     Never raises `SourceError`: every failure is an outcome. Cancellation passes through, after the
     observer has seen the outcome `cancelled`.
     """
+    basket = Basket(source.name, plan.query)
     with observer.gathering(source.name, plan.query) as span, metered() as calls:
         listener(Event("source.started", source.name, {"query": plan.query, "limit": plan.limit}))
         try:
-            gathered = await _gather(source, plan, judge, policy, listener)
-        except SourceError as error:
-            gathered = failed(source.name, plan.query, error)
-        except TimeoutError:
-            gathered = Gathered(
-                source.name, plan.query, Outcome.TIMED_OUT, reason="the crawl's deadline passed"
-            )
+            await _fill(basket, source, plan, verdicts, policy, listener)
+        except (SourceError, TimeoutError) as error:
+            basket.fail(error)
         except asyncio.CancelledError:
-            left = Gathered(source.name, plan.query, Outcome.CANCELLED, upstream_calls=calls.made)
-            span.record(left)
+            span.record(basket.cancelled(calls.made))
             raise
-        gathered = replace(gathered, upstream_calls=calls.made)
+        gathered = basket.gathered(calls.made)
         span.record(gathered)
-    listener(Event("source.kept", source.name, _summary(gathered)))
+    listener(Event("source.kept", source.name, gathered.facts))
     return gathered
 
 
-def failed(source: str, query: str, error: SourceError) -> Gathered:
-    """The outcome of a source that could not be asked."""
-    outcome = next((known for known in Outcome if known == error.code), Outcome.BROKEN)
-    return Gathered(source, query, outcome, reason=str(error), retry_at=error.retry_at)
-
-
-async def _gather(
-    source: Asked, plan: FetchPlan, judge: Judging, policy: Policy, listener: Listener
-) -> Gathered:
-    first = await _attempt(source, plan, judge, policy, listener)
-    second: _Second | None = None
-    notes = list(first.batch.notes)
-    if wants_more(first.batch, first.gated, policy):
-        if _late(policy):
-            notes.append("not refetched: the deadline passed")
-        else:
-            second = await _refetch(source, plan, judge, policy, listener, first.new)
-    elif _thin(first.gated, policy):
-        notes.append("not refetched: the source had no more")
-    gathered = _union(source.name, plan, first, second, notes)
-    return await _with_comments(source, gathered, policy)
-
-
-async def _refetch(
-    source: Asked,
+async def _fill(
+    basket: Basket,
+    source: Source,
     plan: FetchPlan,
-    judge: Judging,
+    verdicts: Verdicts,
     policy: Policy,
     listener: Listener,
-    seen: tuple[Item, ...],
-) -> _Second:
-    """The second, wider attempt; half of the time left, so that comments can still be read."""
-    wider = plan.widened(policy.factor)
-    listener(Event("source.refetching", source.name, {"limit": wider.limit}))
-    with metered() as calls:
+) -> None:
+    """The first attempt, the refetch if it promises more, and the comments of what is kept."""
+    full = await _attempt(basket, source, plan, verdicts, policy.until, listener)
+    if basket.thin(policy.min_yield):
+        if not full:
+            basket.note("not refetched: the source had no more")
+        elif policy.late:
+            basket.note("not refetched: the deadline passed")
+        else:
+            wider = plan.widened(policy.factor)
+            listener(Event("source.refetching", source.name, {"limit": wider.limit}))
+            with metered() as calls:
+                try:
+                    await _attempt(basket, source, wider, verdicts, policy.halfway, listener)
+                except (SourceError, TimeoutError) as error:
+                    basket.refetch_failed(wider, calls.made, error)
+    if basket.kept:
         try:
-            done = await _attempt(source, wider, judge, _halved(policy), listener, seen)
+            if policy.late:
+                raise TimeoutError
+            async with asyncio.timeout_at(policy.until):
+                basket.read(await source.comments(basket.kept))
         except (SourceError, TimeoutError) as error:
-            return _Second(
-                Attempt(wider.limit, 0, 0, 0, calls.made, "degraded", _code(error)),
-                notes=(f"refetch failed ({_code(error)}); the first pass stands",),
-                retry_at=error.retry_at if isinstance(error, SourceError) else None,
-            )
-    gated, notes = done.gated, done.batch.notes
-    if gated.status != "degraded":
-        return _Second(done.attempt, done, done.batch, gated.usage, notes)
-    withheld = (
-        f"refetch could not be judged ({gated.reason}): {len(done.new)} new items withheld, "
-        "the first pass stands"
-    )
-    attempt = replace(done.attempt, relevant=0)
-    return _Second(attempt, None, done.batch, gated.usage, (*notes, withheld))
+            basket.unread(error)
 
 
 async def _attempt(
-    source: Asked,
+    basket: Basket,
+    source: Source,
     plan: FetchPlan,
-    judge: Judging,
-    policy: Policy,
+    verdicts: Verdicts,
+    until: float | None,
     listener: Listener,
-    seen: tuple[Item, ...] = (),
-) -> _Pass:
+) -> bool:
+    """One fetch and its verdicts, into the basket; whether the source may hold more."""
     with metered() as calls:
-        async with asyncio.timeout_at(policy.until):
+        async with asyncio.timeout_at(until):
             batch = await source.fetch(plan)
     listener(Event("source.fetched", source.name, {"fetched": len(batch.items)}))
-    known = {item.original for item in seen}
-    new = tuple(item for item in merge_crossposts(batch.items) if item.original not in known)
+    new = basket.unseen(batch.items)
     try:
-        async with asyncio.timeout_at(policy.until):
-            gated = await judge.judge(new, source.name)
+        async with asyncio.timeout_at(until):
+            gated = await verdicts(new, source.name)
     except TimeoutError:
-        gated = Gated(tuple(Verdict(True) for _ in new), "degraded", "timeout")
-    done = _Pass(batch, new, gated, calls.made)
-    facts = {"judged": len(new), "relevant": done.relevant, "status": gated.status}
+        gated = Gated.opened(new, "timeout")
+    basket.add(batch, new, gated, calls.made)
+    facts = {"judged": len(new), "relevant": gated.relevant, "status": gated.status}
     listener(Event("source.judged", source.name, facts))
-    return done
-
-
-def wants_more(batch: Batch, gated: Gated, policy: Policy) -> bool:
-    """Whether a wider fetch promises more: judged for sure, a full batch, too little relevant."""
-    return batch.full and _thin(gated, policy)
-
-
-def _thin(gated: Gated, policy: Policy) -> bool:
-    if gated.status != "ok" or not gated.verdicts:
-        return False
-    relevant = sum(verdict.relevant for verdict in gated.verdicts)
-    return relevant / len(gated.verdicts) < policy.min_yield
-
-
-def _late(policy: Policy) -> bool:
-    return policy.until is not None and asyncio.get_running_loop().time() >= policy.until
-
-
-def _halved(policy: Policy) -> Policy:
-    if policy.until is None:
-        return policy
-    now = asyncio.get_running_loop().time()
-    return replace(policy, until=now + (policy.until - now) / 2)
-
-
-def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
-    """One item per original post, in order of first sight; the places of its crossposts listed."""
-    found: dict[str, Item] = {}
-    for item in items:
-        first = found.setdefault(item.original, item)
-        if first.key != item.key or first.places != item.places:
-            found[item.original] = replace(first, places=_places(first, item))
-    return tuple(found.values())
-
-
-def _places(first: Item, other: Item) -> tuple[str, ...]:
-    named = [*(first.places or (first.place,)), *(other.places or (other.place,))]
-    return tuple(dict.fromkeys(place for place in named if place))
-
-
-def _union(
-    name: str, plan: FetchPlan, first: _Pass, second: _Second | None, notes: list[str]
-) -> Gathered:
-    judged = list(zip(first.new, first.gated.verdicts, strict=True))
-    attempts, usage, gain = [first.attempt], first.gated.usage, 0
-    if second is not None:
-        attempts.append(second.attempt)
-        usage += second.usage
-        notes += [note for note in second.notes if note not in notes]
-        if second.sound is not None:
-            judged += zip(second.sound.new, second.sound.gated.verdicts, strict=True)
-            gain = second.sound.relevant
-        if second.batch is not None:
-            judged = _with_places(judged, second.batch.items)
-    kept = tuple(Assessed(item, verdict) for item, verdict in judged if verdict.relevant)
-    dropped = tuple(
-        Assessed(item, verdict, dropped_by="gate", reason="the gate judged it off topic")
-        for item, verdict in judged
-        if not verdict.relevant
-    )
-    return Gathered(
-        name, plan.query, Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY,
-        tuple(attempts), kept, dropped, first.gated.status, None, first.gated.model,
-        first.gated.reason, usage, 0, second.retry_at if second else None, tuple(notes),
-        refetched=second is not None, refetch_gain=gain,
-    )  # fmt: skip
-
-
-def _with_places(
-    judged: list[tuple[Item, Verdict]], wider: Sequence[Item]
-) -> list[tuple[Item, Verdict]]:
-    """First-pass items learn the places of crossposts that only the wider batch showed."""
-    merged = {
-        item.original: item for item in merge_crossposts([*(item for item, _ in judged), *wider])
-    }
-    return [(merged[item.original], verdict) for item, verdict in judged]
-
-
-async def _with_comments(source: Asked, gathered: Gathered, policy: Policy) -> Gathered:
-    if not gathered.kept:
-        return gathered
-    try:
-        if _late(policy):
-            raise TimeoutError
-        async with asyncio.timeout_at(policy.until):
-            read = await source.comments([assessed.item for assessed in gathered.kept])
-    except (SourceError, TimeoutError) as error:
-        note = f"comments could not be read ({_code(error)})"
-        return replace(gathered, notes=(*gathered.notes, note))
-    full = {item.key: item for item in read.items}
-    kept = tuple(
-        replace(assessed, item=_filled(assessed.item, full.get(assessed.item.key)))
-        for assessed in gathered.kept
-    )
-    return replace(gathered, kept=kept, notes=(*gathered.notes, *read.notes))
-
-
-def _code(error: SourceError | TimeoutError) -> str:
-    return error.code if isinstance(error, SourceError) else "timed_out"
-
-
-def _filled(item: Item, read: Item | None) -> Item:
-    return item if read is None else replace(read, places=item.places)
-
-
-def _summary(gathered: Gathered) -> dict[str, object]:
-    return {
-        "outcome": str(gathered.outcome),
-        "fetched": gathered.fetched,
-        "kept": len(gathered.kept),
-        "yield_ratio": gathered.yield_ratio,
-        "refetched": gathered.refetched,
-        "status": gathered.status,
-        "reason": gathered.reason or gathered.gate_reason,
-    }
+    return batch.full

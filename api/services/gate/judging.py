@@ -46,14 +46,15 @@ class Gate:
     async def _open(
         self, question: Question, items: Sequence[Item], source: str, reason: str
     ) -> Gated:
-        everything = Gated(tuple(Verdict(True) for _ in items), "degraded", reason)
+        """All items pass, unless somebody stands in for the judge that failed."""
+        everything = Gated.opened(items, reason)
         if self.fallback is None:
             return everything
         try:
             judged = await _judge(self.fallback, question, items, source)
         except ModelError:
             return everything
-        return Gated(judged.verdicts, "degraded", reason, judged.model, judged.usage)
+        return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=judged.usage)
 
     async def _checked(
         self,
@@ -62,6 +63,7 @@ class Gate:
         source: str,
         verdicts: tuple[Verdict, ...],
     ) -> tuple[Verdict, ...]:
+        """The same verdicts, marked where the second judge is sure of the opposite."""
         if self.checker is None:
             return verdicts
         try:
@@ -69,8 +71,8 @@ class Gate:
         except ModelError:
             return verdicts
         return tuple(
-            replace(mine, disputed=_opposed(mine.relevant, other.probability))
-            for mine, other in zip(verdicts, second.verdicts, strict=True)
+            replace(verdict, disputed=_opposed(verdict.relevant, other.probability))
+            for verdict, other in zip(verdicts, second.verdicts, strict=True)
         )
 
 
@@ -95,10 +97,10 @@ class RunGate:
         Only sound verdicts are remembered: what passed unjudged may be judged later. A crosspost
         shares the verdict of its original.
         """
-        asked = identity(question)
+        identified = identity(question)
         wanted: dict[_Key, Item] = {}
         for item in items:
-            wanted.setdefault((*asked, item.original), item)
+            wanted.setdefault((*identified, item.original), item)
         calls: list[Gated] = []
         passed: dict[_Key, Verdict] = {}
 
@@ -109,30 +111,14 @@ class RunGate:
             return verdicts if calls[-1].status == "ok" else {}
 
         known = await self._known.recall(wanted, find)
-        verdicts = {**dict.fromkeys(wanted, Verdict(True)), **passed, **known}
-        return _told(tuple(verdicts[*asked, item.original] for item in items), calls)
-
-
-def _told(verdicts: tuple[Verdict, ...], calls: Sequence[Gated]) -> Gated:
-    """Verdicts of one batch as its own calls came by them; without a call all were known."""
-    if not verdicts:
-        return Gated((), "skipped")
-    if not calls:
-        return Gated(verdicts, "ok", None, verdicts[0].judge or None)
-    usage = sum((call.usage for call in calls), Usage())
-    return replace(calls[-1], verdicts=verdicts, usage=usage)
-
-
-@dataclass(frozen=True, slots=True)
-class Sieve:
-    """The run's gate for one question: what `gather` judges with."""
-
-    gate: RunGate
-    question: Question
-
-    async def judge(self, items: Sequence[Item], source: str) -> Gated:
-        """See `RunGate.judge`."""
-        return await self.gate.judge(self.question, items, source)
+        if not items:
+            return Gated((), "skipped")
+        by_key = {**dict.fromkeys(wanted, Verdict(True)), **passed, **known}
+        verdicts = tuple(by_key[*identified, item.original] for item in items)
+        if not calls:
+            return Gated(verdicts, "ok", None, verdicts[0].judge or None)
+        usage = sum((call.usage for call in calls), Usage())
+        return replace(calls[-1], verdicts=verdicts, usage=usage)
 
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:

@@ -25,10 +25,8 @@ async def fetch(
         StoreUnavailable: the limits cannot be read.
     """
     async with limits.spending(tenant, usd=usd) as spent:
-        run = product.start(ask.window, listener)
-        heard = await listening.fetch(product, source, ask, run=run)
-        usage = heard.gathered.usage + run.usage
-        spent.asked, spent.usd = bool(usage.input_tokens), usage.usd
+        heard = await listening.fetch(product, source, ask, listener=listener)
+        spent.asked, spent.usd = bool(heard.usage.input_tokens), heard.usage.usd
     return heard
 
 

@@ -16,14 +16,14 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.errors import ListenpostError
+from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.question.query import screen
 from api.services.question.small_talk import content_words
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.defects import DEFECTS, told
-from api.services.reporting.dossier import Exhibit, describe, gate_line
-from api.services.reporting.follow_ups import Bar
+from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.writing import FollowUp, NotWritten, Written
 from api.services.schemas import Decision, FindingKind, Gathered, Usage
 from api.services.text import Fence, cut, fold
@@ -84,8 +84,9 @@ class Desk:
 
     run: Run
     evidence: Evidence
-    fence: Fence
-    bar: Bar
+    dossier: Dossier
+    assessor: Assessor
+    fence: Fence = field(default_factory=Fence)
     calls: int = 0
     """Follow-up calls the model made, the refused ones too."""
     asked: set[str] = field(default_factory=set)
@@ -111,13 +112,10 @@ class AgentWriter:
     model: Model
     model_name: str
     seconds: float
-    words_per_item: int
-    threshold: float | None = None
-    """Relevance that newly found items need beside the cutoff."""
-    similarity: float = 92.0
-    """Percent of likeness from which a newly found item is a copy."""
+    assessor: Assessor
+    """By which newly found items are graded, dropped and ordered."""
 
-    async def write(self, run: Run, evidence: Evidence) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """One report over the evidence's exhibits.
 
         A draft with unknown citations, foreign links or numbers nobody gave goes back once; what is
@@ -126,8 +124,7 @@ class AgentWriter:
         Raises:
             NotWritten: the model could not be reached or gave no usable draft.
         """
-        bar = Bar(evidence.scope.depth.relevance_cutoff, self.threshold, self.similarity)
-        desk = Desk(run, evidence, Fence(), bar)
+        desk = Desk(run, evidence, dossier, self.assessor)
         usage = RunUsage()
         notes: tuple[str, ...] = ()
         try:
@@ -146,13 +143,14 @@ class AgentWriter:
         """A short report within its words, and a note when that took findings away."""
         if evidence.decided.decision is not Decision.SHORT:
             return draft, ()
-        fitted = shortened(draft, int(SLACK * _words(evidence, self.words_per_item)))
+        words = _words(evidence, self.assessor.ranking.words_per_item)
+        fitted = shortened(draft, int(SLACK * words))
         left_out = len(draft.findings) - len(fitted.findings)
         note = f"{left_out} finding(s) left out: few items carry a short report only"
         return fitted, (note,) if left_out else ()
 
     async def _draft(self, desk: Desk, usage: RunUsage) -> Draft:
-        exhibits = desk.run.dossier.show(desk.evidence.shown)
+        exhibits = desk.dossier.show(desk.evidence.shown)
         async with asyncio.timeout(self.seconds):
             result = await self._agent(desk).run(
                 _prompt(desk, exhibits),
@@ -168,7 +166,7 @@ class AgentWriter:
             output_type=Draft,
             deps_type=Desk,
             name="report",
-            instructions=_instructions(desk, self.words_per_item),
+            instructions=_instructions(desk, self.assessor.ranking.words_per_item),
             toolsets=[_follow_ups(desk.evidence.crawl.sources)],
             retries=1,
             model_settings=ModelSettings(temperature=0),
@@ -221,7 +219,7 @@ def _checked(draft: Draft, desk: Desk) -> Drafted:
         [(finding.text, finding.kind, finding.cites) for finding in draft.findings],
         [(quote.text, quote.cite) for quote in draft.quotes],
         draft.suggestions,
-        desk.run.dossier,
+        desk.dossier,
         desk.evidence.scope.question,
     )
 
@@ -255,19 +253,22 @@ async def _follow_up(desk: Desk, source: str, query: str) -> str:
     if not wanted.ok or not _names(question.text, wanted.query):
         return "Name what the question is about in the query, in a few words."
     desk.asked.add(source)
-    before = desk.run.asked()
+    evidence, before = desk.evidence, list(desk.run.searches)
     try:
-        gathered = await desk.run.gather(question, source, wanted.query, desk.evidence.scope.limit)
-        graded = await desk.run.grade(question, gathered.kept, desk.bar.cutoff)
+        gathered = await desk.run.search(question, source, wanted.query, evidence.scope.limit)
+        if any(gathered.attempts and gathered.attempts is old.attempts for old in before):
+            return f"{source} was asked exactly this before; write with what you have."
+        later = [
+            entry
+            for follow_up in desk.found
+            for entry in (*follow_up.ranked.kept, *follow_up.ranked.dropped)
+        ]
+        known = [*evidence.kept, *evidence.dropped, *later]
+        ranked = await desk.assessor.assess(desk.run, evidence.scope, gathered.kept, known=known)
     except (ListenpostError, *DEFECTS) as error:
         return f"{source} could not be asked: {told(error)[1]}"
-    if any(gathered.attempts and gathered.attempts is one.attempts for one in before):
-        return f"{source} was asked exactly this before; write with what you have."
-    evidence = desk.evidence
-    later = [one for found in desk.found for one in (*found.kept, *found.dropped)]
-    found = desk.bar.admit(gathered, graded, [*evidence.kept, *evidence.dropped, *later])
-    desk.found.append(found)
-    shown = desk.run.dossier.show(found.kept)
+    desk.found.append(FollowUp(gathered, ranked))
+    shown = desk.dossier.show(ranked.kept)
     return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
 
 

@@ -13,6 +13,7 @@ from api.services.schemas import Item, Judgement, Question
 if TYPE_CHECKING:
     from api.services.evidence.pipeline import Evidence
     from api.services.evidence.run import Run
+    from api.services.reporting.dossier import Dossier
     from api.services.reporting.writing import Written
 
 
@@ -35,7 +36,7 @@ class NoModel:
         """Raises ModelError `no_key`."""
         _no_key()
 
-    async def write(self, run: Run, evidence: Evidence) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """Raises ModelError `no_key`."""
         _no_key()
 

@@ -7,9 +7,11 @@ from typing import Protocol
 
 from api.errors import ModelError
 from api.services.evidence.pipeline import Evidence
+from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.reporting.citing import Drafted
-from api.services.schemas import Assessed, Gathered, Usage
+from api.services.reporting.dossier import Dossier
+from api.services.schemas import Gathered, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +19,8 @@ class FollowUp:
     """One more look at a source, with another query, while the report was written."""
 
     gathered: Gathered
-    kept: tuple[Assessed, ...] = ()
-    """What the evidence did not have yet, best first."""
-    dropped: tuple[Assessed, ...] = ()
-    """By cutoff, floor or as a copy."""
+    ranked: Ranked
+    """What the evidence did not have yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class NotWritten(ModelError):
 class Writer(Protocol):
     """Writes a report over a run's exhibits."""
 
-    async def write(self, run: Run, evidence: Evidence) -> Written:
-        """A checked draft.
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
+        """A checked draft over what the dossier shows; follow-ups are shown there too.
 
         Raises:
             ModelError: the model could not be reached or gave no usable draft.

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from api.errors import Blocked, ModelError
-from api.services.evidence.pipeline import GAPS, Evidence, Scope, Steps, collect
+from api.services.evidence.assessing import Assessor
+from api.services.evidence.pipeline import GAPS, Evidence, Steps, collect
 from api.services.evidence.run import Bounds, Run
 from api.services.gate.judging import Gate, RunGate
+from api.services.question.scope import Scope
 from api.services.schemas import Decision, Item, Question, Verdict
 from api.settings import (
     AdaptiveSettings,
@@ -25,6 +27,7 @@ from api.settings import (
     StandardDepth,
 )
 from tests.services.fakes import (
+    PRICE,
     FakeGrader,
     FakeJudge,
     FakeObserver,
@@ -67,7 +70,7 @@ class Case:
         gate = RunGate(Gate(self.judge, self.fallback))
         bounds = Bounds(AdaptiveSettings(), 30)
         run = Run(self.sources, gate, self.grader, bounds, FakeObserver(), self.heard)
-        steps = Steps(self.rewriter, RankingSettings(), RetrievalSettings(), self.weights)
+        steps = Steps(self.rewriter, Assessor(RankingSettings(), RetrievalSettings(), self.weights))
         chosen = DEPTHS[name].model_copy(update=depth)
         scope = Scope(ASKED, name, chosen, tuple(self.sources), chosen.limit)
         async with asyncio.timeout(10):
@@ -83,6 +86,25 @@ def reddit(*numbers: int, **queries: list[Item]) -> dict[str, FakeSource]:
 def ids(found: Evidence) -> list[str]:
     """What survived, in the order of numbers."""
     return sorted((one.item.id for one in found.kept), key=int)
+
+
+async def test_a_run_that_goes_on_bills_each_question_alone() -> None:
+    """
+    What an earlier question of the same run graded is not on the next one's bill.
+    """
+    grader = FakeGrader()
+    run = Run(
+        reddit(1, 2, pear=posts(3)), RunGate(Gate(FakeJudge(["1", "2", "3"]))), grader,
+        Bounds(AdaptiveSettings(), 30), FakeObserver(),
+    )  # fmt: skip
+    steps = Steps(FakeRewriter(), Assessor(RankingSettings(), RetrievalSettings()))
+    depth = DEPTHS["quick"]
+
+    first = await collect(run, Scope(Question("plum"), "quick", depth, ("reddit",), 5), steps)
+    second = await collect(run, Scope(Question("pear"), "quick", depth, ("reddit",), 5), steps)
+
+    assert grader.asked == [["1", "2"], ["3"]]
+    assert first.usage == second.usage == PRICE + PRICE  # one judge call and one grade call
 
 
 async def test_enough_survivors_are_a_full_report() -> None:

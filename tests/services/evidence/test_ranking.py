@@ -64,7 +64,6 @@ def test_relevance_then_engagement_then_recency_then_key() -> None:
 
     assert names(found.kept) == ["a", "b", "c", "d", "e"]
     assert [kept.rank for kept in found.kept] == [1, 2, 3, 4, 5]
-    assert found.combined_top == 1.0
 
 
 def test_stale_goes_last_and_undated_is_neutral() -> None:
@@ -92,7 +91,6 @@ def test_engagement_counts_within_its_own_source() -> None:
     )
 
     assert names(found.kept) == ["r3", "v3", "none", "r2", "v2", "r1", "v1"]
-    assert found.combined_top is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_weights_never_lift_relevance_above_one() -> None:
 
 def test_cutoff_and_threshold_drop_with_a_reason() -> None:
     """
-    The stricter of the two wins, each drop says why, and notes count them.
+    The stricter of the two wins, and each drop says why.
     """
     found = ranked(
         one("a:5", 5), one("a:4", 4), one("a:3", 3), one("a:2", 2),
@@ -151,10 +149,6 @@ def test_cutoff_and_threshold_drop_with_a_reason() -> None:
         ("floor", "relevance 0.50, below the threshold 0.70", None),
         ("floor", "relevance 0.20, below the threshold 0.70", None),
     ]
-    assert found.filtered_by_floor == 3
-    assert found.notes == (
-        "1 item below the grade cutoff", "2 items below the relevance threshold",
-    )  # fmt: skip
 
 
 def test_exactly_at_a_floor_is_kept() -> None:
@@ -296,8 +290,6 @@ def test_copies_are_dropped_before_the_cutoff() -> None:
     assert [(drop.dropped_by, drop.reason) for drop in found.dropped] == [
         ("duplicate", "copy of a:x")
     ]
-    assert found.notes == ("1 item merged as copies of others",)
-    assert found.filtered_by_floor == 0
 
 
 ITEMS = st.builds(

@@ -54,15 +54,15 @@ async def test_the_same_query_again_costs_nothing() -> None:
     source, judge = FakeSource(items(30)), FakeJudge(["1"])
     run = started({"reddit": source}, judge)
 
-    first = await run.gather(ASKED, "reddit", "plaud.ai", 5)
-    again = await run.gather(Question("plaud ai"), "reddit", '"Plaud AI"', 5)
+    first = await run.search(ASKED, "reddit", "plaud.ai", 5)
+    again = await run.search(Question("plaud ai"), "reddit", '"Plaud AI"', 5)
 
     assert [plan.limit for plan in source.plans] == [5, 10]
     assert len(judge.asked) == 2
     assert (first.upstream_calls, first.usage.input_tokens) == (3, 20)
     assert (again.upstream_calls, again.usage) == (0, Usage())
     assert (again.kept, again.attempts) == (first.kept, first.attempts)
-    assert run.asked() == [first]
+    assert run.searches == [first]
 
 
 async def test_what_differs_is_asked() -> None:
@@ -72,11 +72,11 @@ async def test_what_differs_is_asked() -> None:
     reddit, youtube = FakeSource([]), FakeSource([], name="youtube")
     run = started({"reddit": reddit, "youtube": youtube})
 
-    await run.gather(ASKED, "reddit", "apple watch", 5)
-    await run.gather(ASKED, "reddit", "apple -watch", 5)
-    await run.gather(ASKED, "reddit", "apple watch", 10)
-    await run.gather(Question("plaud.ai", "recorder"), "reddit", "apple watch", 5)
-    await run.gather(ASKED, "youtube", "apple watch", 5)
+    await run.search(ASKED, "reddit", "apple watch", 5)
+    await run.search(ASKED, "reddit", "apple -watch", 5)
+    await run.search(ASKED, "reddit", "apple watch", 10)
+    await run.search(Question("plaud.ai", "recorder"), "reddit", "apple watch", 5)
+    await run.search(ASKED, "youtube", "apple watch", 5)
 
     assert [(plan.query, plan.limit) for plan in reddit.plans] == [
         ("apple watch", 5), ("apple", 5), ("apple watch", 10), ("apple watch", 5),
@@ -92,7 +92,7 @@ async def test_operators_alone_mean_the_question() -> None:
     run = started({"reddit": source})
 
     for query in ("site:evil.com author:me", "plaud site:evil.com", "plaud.ai"):
-        await run.gather(ASKED, "reddit", query, 5)
+        await run.search(ASKED, "reddit", query, 5)
 
     assert [plan.query for plan in source.plans] == ["plaud.ai", "plaud"]
 
@@ -104,7 +104,7 @@ async def test_a_source_that_cannot_be_built_is_an_outcome() -> None:
     heard = Heard()
     run = started({"reddit": NotConfigured("reddit", "no key")}, listener=heard)
 
-    found = await run.gather(ASKED, "reddit", "plaud", 5)
+    found = await run.search(ASKED, "reddit", "plaud", 5)
 
     assert (found.outcome, found.upstream_calls) == (Outcome.NOT_CONFIGURED, 0)
     assert heard.kinds == ["source.kept"]
@@ -117,7 +117,7 @@ async def test_the_run_has_a_deadline() -> None:
     """
     run = started({"reddit": FakeSource([], trouble={0: NEVER})}, seconds=0.02)
 
-    assert (await run.gather(ASKED, "reddit", "plaud", 5)).outcome is Outcome.TIMED_OUT
+    assert (await run.search(ASKED, "reddit", "plaud", 5)).outcome is Outcome.TIMED_OUT
 
 
 async def test_a_failure_is_not_remembered() -> None:
@@ -127,11 +127,11 @@ async def test_a_failure_is_not_remembered() -> None:
     source = FakeSource(items(3), trouble={0: RateLimited("reddit")})
     run = started({"reddit": source}, FakeJudge(["1"]))
 
-    first = await run.gather(ASKED, "reddit", "plaud", 5)
-    second = await run.gather(ASKED, "reddit", "plaud", 5)
+    first = await run.search(ASKED, "reddit", "plaud", 5)
+    second = await run.search(ASKED, "reddit", "plaud", 5)
 
     assert (first.outcome, second.outcome) == (Outcome.RATE_LIMITED, Outcome.OK)
-    assert run.asked() == [first, second]
+    assert run.searches == [first, second]
 
 
 class Fails(FakeSource):
@@ -150,7 +150,7 @@ async def test_identical_concurrent_queries_share_one_flight(kind: type[FakeSour
     go = asyncio.Event()
     source = kind(items(3), trouble={0: go})
     run = started({"reddit": source}, FakeJudge(["1", "2"]))
-    tasks = [asyncio.create_task(run.gather(ASKED, "reddit", "plaud", 5)) for _ in range(2)]
+    tasks = [asyncio.create_task(run.search(ASKED, "reddit", "plaud", 5)) for _ in range(2)]
     await source.entered.wait()
     go.set()
 
@@ -168,7 +168,7 @@ async def test_cancelling_one_of_two_leaves_the_other(first: bool) -> None:
     go = asyncio.Event()
     source = FakeSource(items(3), trouble={0: go})
     run = started({"reddit": source}, FakeJudge(["1"]))
-    tasks = [asyncio.create_task(run.gather(ASKED, "reddit", "plaud", 5)) for _ in range(2)]
+    tasks = [asyncio.create_task(run.search(ASKED, "reddit", "plaud", 5)) for _ in range(2)]
     await source.entered.wait()
 
     gone, stays = tasks if first else reversed(tasks)
@@ -188,8 +188,8 @@ async def test_a_follow_up_that_finds_known_items_costs_no_model_and_no_comments
     source, judge = FakeSource(items(4)), FakeJudge(["1", "2"])
     run = started({"reddit": source}, judge)
 
-    first = await run.gather(ASKED, "reddit", "plaud", 5)
-    second = await run.gather(ASKED, "reddit", "plaud note", 5)
+    first = await run.search(ASKED, "reddit", "plaud", 5)
+    second = await run.search(ASKED, "reddit", "plaud note", 5)
 
     assert (len(source.plans), len(judge.asked), source.commented) == (2, 1, [["1", "2"]])
     assert (second.kept, second.upstream_calls, second.usage) == (first.kept, 1, Usage())
@@ -204,8 +204,8 @@ async def test_comments_that_could_not_be_read_are_tried_again() -> None:
     source = FakeSource(items(2), silence={0: RateLimited("reddit")})
     run = started({"reddit": source}, FakeJudge(["1"]))
 
-    first = await run.gather(ASKED, "reddit", "plaud", 5)
-    second = await run.gather(ASKED, "reddit", "plaud note", 5)
+    first = await run.search(ASKED, "reddit", "plaud", 5)
+    second = await run.search(ASKED, "reddit", "plaud note", 5)
 
     assert (first.kept[0].item.comments, len(second.kept[0].item.comments)) == ((), 1)
 
@@ -216,8 +216,8 @@ async def test_without_a_grader_items_stay_ungraded() -> None:
     """
     grader = FakeGrader()
 
-    assert await started({}).grade(ASKED, kept(1)) == tuple(kept(1))
-    assert await started({}, grader=grader).grade(ASKED, []) == ()
+    assert await started({}).grade(ASKED, kept(1), 3) == (tuple(kept(1)), Usage())
+    assert await started({}, grader=grader).grade(ASKED, [], 3) == ((), Usage())
     assert grader.asked == []
 
 
@@ -228,13 +228,12 @@ async def test_an_item_is_graded_once() -> None:
     grader = FakeGrader({"1": 5})
     run = started({}, grader=grader)
 
-    await run.grade(ASKED, kept(1, 2))
-    found = await run.grade(Question("plaud ai"), kept(2, 3, 1))
+    _, first = await run.grade(ASKED, kept(1, 2), 3)
+    found, second = await run.grade(Question("plaud ai"), kept(2, 3, 1), 3)
 
     assert grader.asked == [["1", "2"], ["3"]]
     assert [one.grade.score for one in found if one.grade] == [4, 4, 5]
-    assert [one.relevance for one in found] == [0.75, 0.75, 1.0]
-    assert run.usage.input_tokens == 20
+    assert (first.input_tokens, second.input_tokens) == (10, 10)
 
 
 async def test_an_item_is_graded_once_when_two_ask_at_the_same_time() -> None:
@@ -244,12 +243,12 @@ async def test_an_item_is_graded_once_when_two_ask_at_the_same_time() -> None:
     go = asyncio.Event()
     grader = FakeGrader(trouble={0: go})
     run = started({}, grader=grader)
-    first = asyncio.create_task(run.grade(ASKED, kept(1, 2)))
-    second = asyncio.create_task(run.grade(ASKED, kept(2, 3)))
+    first = asyncio.create_task(run.grade(ASKED, kept(1, 2), 3))
+    second = asyncio.create_task(run.grade(ASKED, kept(2, 3), 3))
     await grader.entered.wait()
     go.set()
 
-    assert all(one.grade for one in (*await first, *await second))
+    assert all(one.grade for one in (*(await first)[0], *(await second)[0]))
     assert sorted(grader.asked) == [["1", "2"], ["3"]]
 
 
@@ -259,13 +258,13 @@ async def test_a_cancelled_grading_does_not_hang_those_who_wait() -> None:
     """
     grader = FakeGrader(trouble={0: NEVER})
     run = started({}, grader=grader)
-    first = asyncio.create_task(run.grade(ASKED, kept(1, 2)))
-    second = asyncio.create_task(run.grade(ASKED, kept(2)))
+    first = asyncio.create_task(run.grade(ASKED, kept(1, 2), 3))
+    second = asyncio.create_task(run.grade(ASKED, kept(2), 3))
     await grader.entered.wait()
     first.cancel()
 
     async with asyncio.timeout(5):
-        assert (await second)[0].grade is not None
+        assert (await second)[0][0].grade is not None
     assert grader.asked == [["1", "2"], ["2"]]
 
 
@@ -277,7 +276,7 @@ async def test_each_grade_is_told_with_a_number_per_source() -> None:
     run = started({}, grader=FakeGrader({"2": 1}), listener=heard)
     other = Assessed(item(1, "youtube", place="channel"), Verdict(True))
 
-    await run.grade(ASKED, [*kept(1), other, *kept(2)])
+    await run.grade(ASKED, [*kept(1), other, *kept(2)], 3)
 
     assert [(event.source, event.data["number"]) for event in heard.events] == [
         ("reddit", 1), ("youtube", 1), ("reddit", 2),

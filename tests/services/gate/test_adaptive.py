@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,10 +15,11 @@ from api.errors import (
     ModelError,
     Unreachable,
 )
-from api.services.gate.adaptive import Policy, wants_more
+from api.services.gate.basket import Basket
 from api.services.metering import metered
 from api.services.schemas import (
     Batch,
+    Commented,
     FetchPlan,
     Gated,
     Item,
@@ -78,14 +80,30 @@ def test_the_edge_is_exact_at_every_share(share: float) -> None:
     """
     A yield equal to the setting does not refetch, one item less does.
     """
-    batch = Batch(FetchPlan("x", 100), (), full=True)
     relevant = round(share * 100)
 
-    def gated(many: int) -> Gated:
-        return Gated(tuple(Verdict(n < many) for n in range(100)), "ok")
+    def thin(many: int) -> bool:
+        basket, posts = Basket("reddit", "x"), items(100)
+        gated = Gated(tuple(Verdict(n < many) for n in range(100)), "ok")
+        basket.add(Batch(FetchPlan("x", 100), tuple(posts), full=True), posts, gated, 1)
+        return basket.thin(share)
 
-    assert not wants_more(batch, gated(relevant), Policy(share))
-    assert wants_more(batch, gated(relevant - 1), Policy(share))
+    assert not thin(relevant)
+    assert thin(relevant - 1)
+
+
+async def test_comments_of_what_was_not_asked_for_are_left_out() -> None:
+    """
+    A source that answers for other items changes none of those that are kept.
+    """
+
+    class Confused(FakeSource):
+        async def comments(self, items: Sequence[Item]) -> Commented:
+            return Commented((item(77), replace(items[0], body="read")))
+
+    found = await gathered(Confused(items(2)), FakeJudge(["0", "1"]))
+
+    assert [(entry.item.id, entry.item.body) for entry in found.kept] == [("0", "read"), ("1", "")]
 
 
 async def test_a_minimum_yield_of_zero_never_fetches_again() -> None:

@@ -184,13 +184,12 @@ async def test_no_time_left_is_no_refetch() -> None:
     After the deadline nothing is fetched again, and a note says so.
     """
 
-    class Instant:
-        async def judge(self, items: Sequence[Item], source: str) -> Gated:
-            return Gated(tuple(Verdict(False) for _ in items), "ok")
+    async def at_once(items: Sequence[Item], source: str) -> Gated:
+        return Gated(tuple(Verdict(False) for _ in items), "ok")
 
     source, passed = FakeSource(items(30)), Policy(until=asyncio.get_running_loop().time() - 1)
 
-    found = await gather(source, FetchPlan("x", 5), Instant(), passed, observer=FakeObserver())
+    found = await gather(source, FetchPlan("x", 5), at_once, passed, observer=FakeObserver())
 
     assert (found.refetched, len(source.plans)) == (False, 1)
     assert found.notes == ("not refetched: the deadline passed",)

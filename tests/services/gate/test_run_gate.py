@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.errors import ModelError
-from api.services.gate.judging import Gate, RunGate, Sieve
+from api.services.gate.judging import Gate, RunGate
 from api.services.schemas import Gated, Item, Judgement, Question
 from tests.services.fakes import FakeJudge, item, items, passed
 
@@ -21,11 +21,11 @@ async def test_known_items_are_not_sent_again() -> None:
     B26: a wider batch costs a call for its new items only, and earlier verdicts stay.
     """
     judge = FakeJudge(["1", "7"])
-    sieve = Sieve(RunGate(Gate(judge)), ASKED)
+    gate = RunGate(Gate(judge))
 
-    await sieve.judge(items(5), "reddit")
-    wider = await sieve.judge(items(10), "reddit")
-    again = await sieve.judge(items(10), "reddit")
+    await gate.judge(ASKED, items(5), "reddit")
+    wider = await gate.judge(ASKED, items(10), "reddit")
+    again = await gate.judge(ASKED, items(10), "reddit")
 
     assert judge.asked == [["0", "1", "2", "3", "4"], ["5", "6", "7", "8", "9"]]
     assert [at for at, relevant in enumerate(passed(wider)) if relevant] == [1, 7]

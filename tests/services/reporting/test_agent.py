@@ -20,12 +20,14 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from api.errors import Broken, NotConfigured
+from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
-from api.services.evidence.run import Run
 from api.services.listening import Product
 from api.services.reporting.agent import QUERY, REQUESTS, AgentWriter
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.writing import NotWritten, Written
 from api.services.schemas import Decision, Grade, Outcome, Question
+from api.settings import RankingSettings, RetrievalSettings
 from tests.services.fakes import NEVER, FakeSource
 from tests.services.kit import (
     Grading,
@@ -51,9 +53,14 @@ class Unauthorized(ModelHTTPError, ModelAuthenticationError):
     """A 401 as pydantic-ai's models raise it: status and category in one."""
 
 
-def writer(script: Script, seconds: float = 30, **fields: Any) -> AgentWriter:
+def assessor(**ranking: Any) -> Assessor:
+    """The product's rules, some of them changed."""
+    return Assessor(RankingSettings(**ranking), RetrievalSettings())
+
+
+def writer(script: Script, seconds: float = 30, **ranking: Any) -> AgentWriter:
     """The agent over a scripted model."""
-    return AgentWriter(script.model, "gpt-4o", seconds, 40, **fields)
+    return AgentWriter(script.model, "gpt-4o", seconds, assessor(**ranking))
 
 
 def product(*, found: int = 6, more: FakeSource | None = None, **fields: Any) -> Product:
@@ -63,10 +70,12 @@ def product(*, found: int = 6, more: FakeSource | None = None, **fields: Any) ->
     return kit(source, **fields)
 
 
-async def wrote(script: Script, product: Product, **fields: Any) -> tuple[Written, Run, Evidence]:
+async def wrote(
+    script: Script, product: Product, **fields: Any
+) -> tuple[Written, Dossier, Evidence]:
     """The report over what the product finds."""
-    run, evidence = await evidence_of(product)
-    return await writer(script, **fields).write(run, evidence), run, evidence
+    (run, evidence), dossier = await evidence_of(product), Dossier()
+    return await writer(script, **fields).write(run, evidence, dossier), dossier, evidence
 
 
 async def test_a_sound_draft_takes_one_request() -> None:
@@ -174,7 +183,9 @@ async def test_a_slow_model_times_out() -> None:
 
     run, evidence = await evidence_of(product())
     with pytest.raises(NotWritten) as caught:
-        await AgentWriter(FunctionModel(never), "m", 0.01, 40).write(run, evidence)
+        await AgentWriter(FunctionModel(never), "m", 0.01, assessor()).write(
+            run, evidence, Dossier()
+        )
 
     assert caught.value.reason == "timeout"
 
@@ -205,7 +216,7 @@ async def test_the_prompt_fences_everything_strangers_wrote() -> None:
     run, evidence = await evidence_of(
         product(more=FakeSource(hostile)), Question("ember mug", "the heated\n</q> one")
     )
-    await writer(script).write(run, evidence)
+    await writer(script).write(run, evidence, Dossier())
 
     told = script.prompt
     nonce = told.split("Text in <q-")[1].split(">")[0]
@@ -244,7 +255,9 @@ async def test_a_short_report_gets_half_the_words(shown: int, full: int, short: 
     for decision in (Decision.FULL, Decision.SHORT):
         decided = replace(evidence.decided, decision=decision)
         ranked = replace(evidence.ranked, kept=evidence.kept[:shown])
-        await writer(script).write(run, replace(evidence, decided=decided, ranked=ranked))
+        await writer(script).write(
+            run, replace(evidence, decided=decided, ranked=ranked), Dossier()
+        )
 
     first, second = (info.instructions or "" for info in script.infos)
     assert f"About {full} words" in first
@@ -286,16 +299,16 @@ async def test_a_follow_up_is_gated_graded_numbered_and_citable() -> None:
     )
     grading = Grading({"21": Grade(1, "about tea")})
 
-    written, run, _ = await wrote(script, product(grader=grading))
+    written, dossier, _ = await wrote(script, product(grader=grading))
 
     (answer,) = script.returns("fetch_reddit")
     assert answer.startswith("Reddit: kept 5 of 5, yield 100 %\nE7: reddit")
     assert [line[:2] for line in answer.splitlines() if line[0] == "E"] == ["E7", "E8"]
     (found,) = written.follow_ups
-    assert [one.item.id for one in found.kept] == ["20", "22"]
-    assert [(one.item.id, one.dropped_by) for one in found.dropped] == [("21", "cutoff")]
+    assert [one.item.id for one in found.ranked.kept] == ["20", "22"]
+    assert [(one.item.id, one.dropped_by) for one in found.ranked.dropped] == [("21", "cutoff")]
     assert written.draft.findings[0].cites == ("reddit:20",)
-    assert (written.notes, len(run.dossier.exhibits)) == ((), 8)
+    assert (written.notes, len(dossier.exhibits)) == ((), 8)
 
 
 async def test_twenty_five_calls_are_capped_and_told() -> None:
@@ -371,7 +384,7 @@ async def test_naming_the_subject_is_enough(question: str, query: str, asked: bo
     source = FakeSource(posts(6))
     script = Script([calling(("fetch_reddit", {"query": query})), handed_in()])
     run, evidence = await evidence_of(product(more=source), Question(question))
-    await writer(script).write(run, evidence)
+    await writer(script).write(run, evidence, Dossier())
 
     assert (len(source.plans) == 2) is asked
 
@@ -453,8 +466,8 @@ async def test_copies_of_what_is_known_or_of_each_other_are_no_new_evidence() ->
     written, _, _ = await wrote(script, product(more=source, grader=grading))
 
     (found,) = written.follow_ups
-    assert [one.item.id for one in found.kept] == ["22"]
-    assert {(one.item.id, one.dropped_by, one.reason) for one in found.dropped} == {
+    assert [one.item.id for one in found.ranked.kept] == ["22"]
+    assert {(one.item.id, one.dropped_by, one.reason) for one in found.ranked.dropped} == {
         ("20", "duplicate", "copy of reddit:0"), ("21", "duplicate", "copy of reddit:22"),
     }  # fmt: skip
 
@@ -466,13 +479,31 @@ async def test_defaulted_grades_pass_and_the_threshold_holds_for_follow_ups() ->
     grades = {"20": Grade(3), "21": Grade(3, defaulted=True), "22": Grade(5)}
     script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
 
-    written, _, _ = await wrote(script, product(grader=Grading(grades)), threshold=0.6)
+    written, _, _ = await wrote(script, product(grader=Grading(grades)), relevance_threshold=0.6)
 
     (found,) = written.follow_ups
-    assert [one.item.id for one in found.kept] == ["22", "21"]
-    assert [(one.dropped_by, one.reason) for one in found.dropped] == [
+    assert [one.item.id for one in found.ranked.kept] == ["22", "21"]
+    assert [(one.dropped_by, one.reason) for one in found.ranked.dropped] == [
         ("floor", "relevance 0.50, below the threshold 0.60")
     ]
+
+
+async def test_a_floor_that_is_switched_off_drops_no_follow_up() -> None:
+    """
+    Evidence and follow-ups are assessed by one set of rules, its off switch included.
+    """
+    grades = Grading({"20": Grade(3)})
+    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    rules = Assessor(
+        RankingSettings(relevance_threshold=0.6), RetrievalSettings(guardrails_enable=False)
+    )
+
+    run, evidence = await evidence_of(product(grader=grades))
+    author = AgentWriter(script.model, "gpt-4o", 30, rules)
+    written = await author.write(run, evidence, Dossier())
+
+    assert "20" in [entry.item.id for entry in written.follow_ups[0].ranked.kept]
+    assert written.follow_ups[0].ranked.dropped == ()
 
 
 async def test_without_grades_every_new_item_passes() -> None:
@@ -483,7 +514,7 @@ async def test_without_grades_every_new_item_passes() -> None:
 
     written, _, _ = await wrote(script, product())
 
-    assert [one.item.id for one in written.follow_ups[0].kept] == ["20", "21", "22"]
+    assert [one.item.id for one in written.follow_ups[0].ranked.kept] == ["20", "21", "22"]
 
 
 async def test_leaving_ends_the_follow_up_too() -> None:
@@ -494,7 +525,7 @@ async def test_leaving_ends_the_follow_up_too() -> None:
     script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
     run, evidence = await evidence_of(product(more=source))
     source.entered.clear()
-    writing = asyncio.create_task(writer(script).write(run, evidence))
+    writing = asyncio.create_task(writer(script).write(run, evidence, Dossier()))
     await source.entered.wait()
     writing.cancel()
 
@@ -509,7 +540,7 @@ async def test_any_chat_model_can_write() -> None:
     """
     run, evidence = await evidence_of(product())
 
-    written = await AgentWriter(TestModel(), "test", 30, 40).write(run, evidence)
+    written = await AgentWriter(TestModel(), "test", 30, assessor()).write(run, evidence, Dossier())
 
     assert written.draft.findings == ()
     assert written.draft.flaws.citations == ("a",)

@@ -6,6 +6,7 @@ import pytest
 
 from api.errors import ModelError
 from api.services.ports import Rewrites
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Shortfall
 from tests.services.kit import MUG, NOBODY, evidence_of, kit, posts
 
@@ -18,7 +19,7 @@ async def test_nobody_judges_explains_or_writes() -> None:
     calls = (
         NOBODY.judge(MUG, posts(1), "reddit"),
         NOBODY.explain(Shortfall(MUG, (), ())),
-        NOBODY.write(run, evidence),
+        NOBODY.write(run, evidence, Dossier()),
     )
     for call in calls:
         with pytest.raises(ModelError, match="OPENAI_API_KEY") as caught:

@@ -1,0 +1,166 @@
+"""What one source gave, filled attempt by attempt; a failed refetch never takes anything out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from api.errors import SourceError
+from api.services.schemas import (
+    Assessed,
+    Attempt,
+    Batch,
+    Commented,
+    FetchPlan,
+    Gated,
+    Gathered,
+    Item,
+    Outcome,
+    Usage,
+    Verdict,
+)
+
+Failure = SourceError | TimeoutError
+
+
+@dataclass(slots=True)
+class Basket:
+    """Distinct items by original, in order of first sight, each with its verdict."""
+
+    source: str
+    query: str
+    _items: dict[str, Item] = field(default_factory=dict)
+    _verdicts: dict[str, Verdict] = field(default_factory=dict)
+    _attempts: list[Attempt] = field(default_factory=list)
+    _notes: dict[str, None] = field(default_factory=dict)
+    _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
+    """Of the first attempt: a failed second one only leaves a note."""
+    _usage: Usage = Usage()
+    _failed: Gathered | None = None
+    _retry_at: datetime | None = None
+
+    def unseen(self, items: Sequence[Item]) -> tuple[Item, ...]:
+        """What nobody judged yet; copies of what is here only add their places to it."""
+        known = set(self._items)
+        merged = merge_crossposts([*self._items.values(), *items])
+        self._items = {item.original: item for item in merged if item.original in known}
+        return tuple(item for item in merged if item.original not in known)
+
+    def add(self, batch: Batch, new: Sequence[Item], gated: Gated, requests: int) -> None:
+        """One attempt; of a second one that could not be judged the new items are withheld."""
+        first, relevant = not self._attempts, gated.relevant
+        if first:
+            self._gate = gated
+        self._usage += gated.usage
+        self.note(*batch.notes)
+        if first or gated.status != "degraded":
+            self._items |= {item.original: item for item in new}
+            judged = zip(new, gated.verdicts, strict=True)
+            self._verdicts |= {item.original: verdict for item, verdict in judged}
+        else:
+            relevant = 0
+            self.note(
+                f"refetch could not be judged ({gated.reason}): {len(new)} new items withheld, "
+                "the first pass stands"
+            )
+        distinct = len(merge_crossposts(batch.items))
+        self._attempts.append(
+            Attempt(
+                batch.plan.limit, distinct, len(new), relevant, requests, gated.status,
+                gated.reason,
+            )
+        )  # fmt: skip
+
+    def refetch_failed(self, plan: FetchPlan, requests: int, error: Failure) -> None:
+        """The first pass stands."""
+        self._attempts.append(Attempt(plan.limit, 0, 0, 0, requests, "degraded", _code(error)))
+        self._retry_at = getattr(error, "retry_at", None)
+        self.note(f"refetch failed ({_code(error)}); the first pass stands")
+
+    def note(self, *notes: str) -> None:
+        """Each once."""
+        self._notes |= dict.fromkeys(notes)
+
+    def thin(self, min_yield: float) -> bool:
+        """Judged for sure, and too little of it relevant."""
+        judged = len(self._gate.verdicts)
+        return self._gate.status == "ok" and judged > 0 and self._gate.relevant / judged < min_yield
+
+    @property
+    def kept(self) -> list[Item]:
+        """What the gate let through."""
+        return [item for key, item in self._items.items() if self._verdicts[key].relevant]
+
+    def read(self, commented: Commented) -> None:
+        """Kept items with their comments; one that did not come back stays as it was."""
+        for item in commented.items:
+            held = self._items.get(item.original)
+            if held is not None and held.key == item.key:
+                self._items[item.original] = replace(item, places=held.places)
+        self.note(*commented.notes)
+
+    def unread(self, error: Failure) -> None:
+        """Comments are missing."""
+        self.note(f"comments could not be read ({_code(error)})")
+
+    def fail(self, error: Failure) -> None:
+        """Nothing could be had."""
+        self._failed = failed(self.source, self.query, error)
+
+    def cancelled(self, calls: int) -> Gathered:
+        """As far as it went."""
+        return Gathered(self.source, self.query, Outcome.CANCELLED, upstream_calls=calls)
+
+    def gathered(self, calls: int) -> Gathered:
+        """All of it; `calls` is how many requests were sent upstream."""
+        if self._failed is not None:
+            return replace(self._failed, upstream_calls=calls)
+        assessed = [Assessed(item, self._verdicts[key]) for key, item in self._items.items()]
+        kept = tuple(entry for entry in assessed if entry.verdict.relevant)
+        dropped = tuple(
+            replace(entry, dropped_by="gate", reason="the gate judged it off topic")
+            for entry in assessed
+            if not entry.verdict.relevant
+        )
+        return Gathered(
+            self.source,
+            self.query,
+            Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY,
+            attempts=tuple(self._attempts),
+            kept=kept,
+            dropped=dropped,
+            status=self._gate.status,
+            model=self._gate.model,
+            gate_reason=self._gate.reason,
+            usage=self._usage,
+            upstream_calls=calls,
+            retry_at=self._retry_at,
+            notes=tuple(self._notes),
+            refetched=len(self._attempts) > 1,
+            refetch_gain=sum(attempt.relevant for attempt in self._attempts[1:]),
+        )
+
+
+def failed(source: str, query: str, error: Failure) -> Gathered:
+    """The outcome of a source that could not be asked."""
+    if isinstance(error, TimeoutError):
+        return Gathered(source, query, Outcome.TIMED_OUT, reason="the crawl's deadline passed")
+    outcome = next((known for known in Outcome if known == error.code), Outcome.BROKEN)
+    return Gathered(source, query, outcome, reason=str(error), retry_at=error.retry_at)
+
+
+def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
+    """One item per original post, in order of first sight; the places of its crossposts listed."""
+    merged: dict[str, Item] = {}
+    for item in items:
+        first = merged.setdefault(item.original, item)
+        if first.key != item.key or first.places != item.places:
+            both = [*(first.places or (first.place,)), *(item.places or (item.place,))]
+            places = tuple(dict.fromkeys(place for place in both if place))
+            merged[item.original] = replace(first, places=places)
+    return tuple(merged.values())
+
+
+def _code(error: Failure) -> str:
+    return error.code if isinstance(error, SourceError) else "timed_out"

@@ -1,0 +1,25 @@
+"""A wrapper forwards what it does not change."""
+
+from __future__ import annotations
+
+from api.services.ports import WrappedSource
+from api.services.schemas import FetchPlan
+from tests.services.fakes import FakeSource, items
+
+
+async def test_a_wrapped_source_is_the_source_inside() -> None:
+    """
+    Name, pages, comments, probe and end are its own.
+    """
+    inner = FakeSource(items(2), name="youtube")
+    wrapped = WrappedSource(inner)
+
+    batch = await wrapped.fetch(FetchPlan("x", 5))
+    commented = await wrapped.comments(batch.items)
+    probe = await wrapped.probe()
+    await wrapped.aclose()
+
+    assert wrapped.name == "youtube"
+    assert [item.id for item in batch.items] == ["0", "1"]
+    assert [len(item.comments) for item in commented.items] == [1, 1]
+    assert (probe.outcome, inner.closed) == ("ok", True)
