@@ -1,23 +1,30 @@
-"""Finding copies of one post: crossposts, the same address, nearly the same text."""
+"""Finding copies of one post: crossposts, link posts to one page, and the same text twice."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import regex
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Indel, Levenshtein
 
-from api.services.schemas import Assessed, Comment, Item, Measure
+from api.services.schemas import Assessed, Comment, Item
+from api.services.text import fold
 
 SHORTEST = 40
 """Characters of text below which only an identical text with a body is a copy."""
-COMPARED = 1200
+LONG = 160
+"""Characters from which texts may differ in words that change nothing."""
+COMPARED = 6000
 """Characters of text compared."""
-SAME_TITLE = 60.0
-"""Similarity (percent) the titles of copies have at least: boilerplate alone makes no copy."""
+FILLERS = frozenset(
+    "a an and at edit for hey hi i in is it just my of on please pls really so thank thanks that "
+    "the this to tldr update very with".split()
+)
+"""Words that may come or go between two copies of a long text; none of them turns its meaning."""
 
 _TRACKING = regex.compile(
     r"utm_.*|fbclid|gclid|dclid|msclkid|igshid|mc_[ce]id|ref|ref_|ref_src|ref_source|si|feature|pp",
@@ -40,10 +47,11 @@ def distinct(
 ) -> Distinct:
     """Merge copies; the best graded original stays, takes the best fields and lists all places.
 
-    Copies share a crosspost parent, an address (tracking parts ignored), a linked page within their
-    source, or text that is `similarity` percent alike (0: text is not compared). The order of the
-    input does not matter. What is a copy of a `known` item is a copy, however good it is; known
-    items are neither changed nor given back.
+    Copies share a crosspost parent, a linked page within their source (tracking parts ignored), or
+    their text: word for word, or, when it is long and `similarity` percent alike, but for words
+    that change nothing (0: text is not compared). The order of the input does not matter. What is
+    a copy of a `known` item is a copy, however good it is; known items are neither changed nor
+    given back.
     """
     older = {entry.item.key for entry in known}
     kept: list[Assessed] = []
@@ -129,86 +137,97 @@ def _same_handles(items: Sequence[Assessed]) -> Iterator[tuple[int, int]]:
 
 
 def _handles(item: Item) -> Iterator[tuple[str, ...]]:
+    """What only one post has; a page's address is one for those who post a link to it, per source.
+
+    An item's own `url` is none: a person's own reviews may all name their product's page.
+    """
     yield "post", item.key
     if item.crosspost_parent:
         yield "post", item.crosspost_parent
-    if address := canonical_url(item.url):
-        yield "url", address
     if linked := canonical_url(item.link):
         yield "link", item.source, linked
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What is compared of one item."""
+    """What is compared of one item: its words without case, width, accents and punctuation."""
 
-    title: str
+    words: tuple[str, ...]
     whole: str
-    numbers: Counter[str]
     bodied: bool
 
+    @classmethod
+    def of(cls, item: Item) -> _Text:
+        title, body = (
+            regex.findall(r"\w+", fold(part)) for part in (item.title, item.body[:COMPARED])
+        )
+        return cls((*title, *body), " ".join((*title, *body)), bool(body))
+
     def copies(self, other: _Text, similarity: float) -> bool:
-        """Alike in text and title, with the same numbers in the title (model 2 is not model 3)."""
-        if self.numbers != other.numbers:
+        """The same words, or a long text with words in it that change nothing."""
+        shortest = min(len(self.whole), len(other.whole))
+        if self.whole == other.whole:
+            return shortest >= SHORTEST or (shortest > 0 and self.bodied and other.bodied)
+        if shortest < LONG:
             return False
-        if min(len(self.whole), len(other.whole)) < SHORTEST:
-            return self.bodied and other.bodied and self.whole == other.whole
-        if fuzz.ratio(self.title, other.title, score_cutoff=SAME_TITLE) < SAME_TITLE:
+        if fuzz.ratio(self.whole, other.whole, score_cutoff=similarity) < similarity:
             return False
-        return fuzz.ratio(self.whole, other.whole, score_cutoff=similarity) >= similarity
+        edits = Indel.opcodes(self.words, other.words)
+        gone = [w for edit in edits if edit.tag == "delete"
+                for w in self.words[edit.src_start : edit.src_end]]  # fmt: skip
+        new = [w for edit in edits if edit.tag == "insert"
+               for w in other.words[edit.dest_start : edit.dest_end]]  # fmt: skip
+        gone = [word for word in gone if word not in FILLERS]
+        new = [word for word in new if word not in FILLERS]
+        return len(gone) == len(new) and all(map(_misspelt, gone, new))
+
+
+def _misspelt(word: str, other: str) -> bool:
+    """One letter off, in a word long enough that this is no other word: `recieve`, `receive`.
+
+    Numbers and names of versions differ by one sign too (`9a`, `8a`; `pro2`, `pro3`).
+    """
+    return (
+        word[0] == other[0]
+        and min(len(word), len(other)) > 5
+        and word.isalpha()
+        and other.isalpha()
+        and Levenshtein.distance(word, other) == 1
+    )
 
 
 def _alike(items: Sequence[Assessed], similarity: float) -> Iterator[tuple[int, int]]:
-    if not similarity:
-        return
-    texts = [_text(one.item) for one in items]
-    for first, mine in enumerate(texts):
-        for second in range(first + 1, len(texts)):
-            if mine.copies(texts[second], similarity):
+    if similarity:
+        texts = [_Text.of(entry.item) for entry in items]
+        for first, second in combinations(range(len(texts)), 2):
+            if texts[first].copies(texts[second], similarity):
                 yield first, second
 
 
-def _text(item: Item) -> _Text:
-    title = " ".join(regex.findall(r"\w+", item.title.casefold()))
-    body = " ".join(regex.findall(r"\w+", item.body[: 2 * COMPARED].casefold()))
-    numbers = Counter(regex.findall(r"\d+", title))
-    return _Text(title, f"{title} {body}".strip()[:COMPARED], numbers, bool(body))
-
-
 def _merged(best: Assessed, others: Sequence[Assessed]) -> Assessed:
+    """The best with what its copies add: places, comments and notes, never their dates or votes."""
     if not others:
         return best
-    items = [best.item, *sorted((one.item for one in others), key=lambda item: item.key)]
-    siblings = [item for item in items if item.source == best.item.source]
-    named = [place for item in items for place in (item.places or (item.place,)) if place]
+    items = [best.item, *sorted((entry.item for entry in others), key=lambda item: item.key)]
+    comments: dict[str, Comment] = {}
+    for item in items:
+        if item.source == best.item.source:
+            comments |= {
+                comment.id: comment for comment in item.comments if comment.id not in comments
+            }
     bodies = [item.body for item in items]
-    dated = [item.created_at for item in items if item.created_at is not None]
     item = replace(
         best.item,
         body=best.item.body or max(bodies, key=lambda body: (len(body), body)),
         url=best.item.url or next((item.url for item in items if item.url), ""),
-        created_at=min(dated, default=None),
-        engagement=_engagement(siblings),
-        comments=_comments(siblings),
-        places=tuple(dict.fromkeys(named)),
-        notes=tuple(dict.fromkeys(note for item in items for note in item.notes)),
+        comments=tuple(comments.values()),
+        places=_distinct(
+            place for item in items for place in (item.places or (item.place,)) if place
+        ),
+        notes=_distinct(note for item in items for note in item.notes),
     )
     return replace(best, item=item)
 
 
-def _engagement(items: Iterable[Item]) -> dict[str, Measure]:
-    """The highest known value of each measure; one source's copies are never summed."""
-    found: dict[str, Measure] = {}
-    for item in items:
-        for name, value in item.engagement.items():
-            known = found.get(name)
-            found[name] = value if known is None else max(known, value or known)
-    return found
-
-
-def _comments(items: Iterable[Item]) -> tuple[Comment, ...]:
-    found: dict[str, Comment] = {}
-    for item in items:
-        for comment in item.comments:
-            found.setdefault(comment.id, comment)
-    return tuple(found.values())
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))

@@ -133,7 +133,10 @@ def rank(
 
 
 def _relevance(entry: Assessed) -> float | None:
-    return entry.relevance if entry.grade is None else entry.grade.relevance
+    """By grade; of what nobody graded, by the judge's calibrated probability, where it has one."""
+    if entry.grade is not None:
+        return entry.grade.relevance
+    return entry.verdict.probability if entry.relevance is None else entry.relevance
 
 
 def _floored(entry: Assessed, depth: Depth, threshold: float | None) -> Assessed:

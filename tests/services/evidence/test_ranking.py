@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -91,6 +92,23 @@ def test_engagement_counts_within_its_own_source() -> None:
     )
 
     assert names(found.kept) == ["r3", "v3", "none", "r2", "v2", "r1", "v1"]
+
+
+def test_without_grades_the_judge_s_probability_orders() -> None:
+    """
+    The likelier first, whatever the alphabet says; an unlikely one is marked, a grade outweighs it.
+    """
+
+    def likely(key: str, probability: float | None, score: int | None = None) -> Assessed:
+        entry = one(key, score)
+        return replace(entry, verdict=Verdict(True, "local", probability))
+
+    found = ranked(
+        likely("r:a", 0.4), likely("r:b", 0.9), likely("r:c", None), likely("r:d", 0.1, 5)
+    )
+
+    assert names(found.kept) == ["d", "b", "c", "a"]
+    assert [entry.low_relevance for entry in found.kept] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ NOON = datetime(2026, 9, 27, 12, 0, tzinfo=timezone(timedelta(hours=2)))
 
 async def answers() -> tuple[dict[str, Any], dict[str, Any]]:
     """An analysis with every kind of entry, and a fetch at the same depth."""
-    found = [*posts(6), post(6, title=posts(1)[0].title, body="b " * 30, url=posts(1)[0].url)]
+    page = "https://www.example.org/mug"
+    found = [post(0, link=page), *posts(5, start=1), post(6, link=page)]
     weak = {"5": Grade(1, "about tea")}
     quotes = (
         Quote("warm", "reddit:1", "https://www.example.org/"),
