@@ -51,7 +51,7 @@ class OpenAIJudge:
         )
         return Request(
             name="relevance",
-            schema=_schema(count),
+            schema=boolean_schema("relevant", count),
             system=system("relevance", fence),
             user=user,
             max_tokens=_TOKENS + _TOKENS_PER_ITEM * count,
@@ -65,8 +65,9 @@ def _shown(item: Item) -> str:
     return " | ".join(part for part in parts if part)
 
 
-def _schema(count: int) -> dict[str, Any]:
-    verdicts = {
+def boolean_schema(field: str, count: int) -> dict[str, Any]:
+    """A strict schema of one object that holds exactly `count` booleans under `field`."""
+    booleans = {
         "type": "array",
         "items": {"type": "boolean"},
         "minItems": count,
@@ -75,6 +76,6 @@ def _schema(count: int) -> dict[str, Any]:
     return {
         "type": "object",
         "additionalProperties": False,
-        "required": ["relevant"],
-        "properties": {"relevant": verdicts},
+        "required": [field],
+        "properties": {field: booleans},
     }

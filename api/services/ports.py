@@ -138,6 +138,43 @@ class Grader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of a report, and the passage that is said to carry it."""
+
+    sentence: str
+    passage: str
+    """Verbatim; several are joined for a sentence of the summary."""
+    context: str
+    """The item's title, and the words around the passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Which claims their passages carry, in order, and what asking cost."""
+
+    supported: tuple[bool, ...]
+    model: str
+    usage: Usage = Usage()
+
+
+class SupportChecker(Protocol):
+    """Decides whether a passage, in its item, says what a sentence says."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, for example `gpt-4o-mini`."""
+        ...
+
+    async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+        """One boolean per claim, in order; one request for up to 50 claims.
+
+        Raises:
+            ModelError: no usable answer; the caller leaves the sentences unverified.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrites:
     """Queries to ask, the original first."""
 
