@@ -153,6 +153,20 @@ def test_places_that_pages_name_exist(root: Path) -> None:
     assert missing == []
 
 
+def test_a_question_walks_through_every_room_once(root: Path) -> None:
+    """Each folder and file of the house and of its services is named on the way, and only once."""
+    page = (root / "docs" / "architecture.md").read_text("utf-8")
+    walk = page.partition("## One question, room by room\n")[2].partition("\n## ")[0]
+    houses = (root / "api", root / "api" / "services")
+    children = {path for house in houses for path in house.iterdir() if path.stem[0] not in "_."}
+    rooms = sorted(
+        f"{path.relative_to(root).as_posix()}{'/' if path.is_dir() else ''}"
+        for path in children - set(houses)
+    )
+
+    assert sorted(re.findall(r"\*\*`(api/[^`]+)`\*\*", walk)) == rooms
+
+
 def test_the_readme_starts_with_its_two_commands(root: Path) -> None:
     """Both are on the first screen, and both exist."""
     first_screen = (root / "README.md").read_text("utf-8").splitlines()[:40]
