@@ -12,8 +12,11 @@ from typing import Any
 
 from api.errors import ModelError
 
+# a reasoning model's thoughts, `<think>...</think>`, or all that follows one that never ends
 _THOUGHTS = re.compile(r"<think(?:ing)?\b[^>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+# an end alone, where the server's template wrote the start: `The user wants ... </think> {...}`
 _THOUGHTS_END = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
+# both lines around a fenced block: "```json" and "```"
 _MARK = re.compile(r"```[\w-]*")
 
 
@@ -29,12 +32,12 @@ def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
         raise ModelError("malformed", f"`{key}` is not an array")
     if text.count("[") != 1 or text.count("]") != 1:
         raise ModelError("malformed", "not exactly one array")
-    found = _loaded(text[text.index("[") : text.index("]") + 1])
-    if not isinstance(found, list) or any(type(value) is not bool for value in found):
+    values = _loaded(text[text.index("[") : text.index("]") + 1])
+    if not isinstance(values, list) or any(type(value) is not bool for value in values):
         raise ModelError("malformed", "not an array of booleans")
-    if len(found) != count:
-        raise ModelError("count_mismatch", f"{len(found)} verdicts for {count} items")
-    return tuple(found)
+    if len(values) != count:
+        raise ModelError("count_mismatch", f"{len(values)} verdicts for {count} items")
+    return tuple(values)
 
 
 def entries(text: str, key: str) -> list[Any]:
@@ -44,10 +47,10 @@ def entries(text: str, key: str) -> list[Any]:
         ModelError: `malformed` when there is no such list.
     """
     value = _document(text)
-    found = value.get(key) if isinstance(value, dict) else value
-    if not isinstance(found, list):
+    values = value.get(key) if isinstance(value, dict) else value
+    if not isinstance(values, list):
         raise ModelError("malformed", f"no list of {key}")
-    return found
+    return values
 
 
 def record(text: str) -> dict[str, Any]:

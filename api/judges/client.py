@@ -24,7 +24,7 @@ import openai
 from openai import AsyncOpenAI
 
 from api.errors import ModelError
-from api.judges.completions import Answer, Tokens, read
+from api.judges.completions import Completion, Tokens, read
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
@@ -96,7 +96,7 @@ class ModelClient:
             api_key=key, base_url=url, timeout=timeout, max_retries=0, http_client=http
         )
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> Completion:
         """One completion at temperature 0; a server that rejects the schema is asked without it.
 
         Raises:

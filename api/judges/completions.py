@@ -13,7 +13,7 @@ from api.services.schemas import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """The text of a complete answer, what it cost and the model that gave it."""
 
     text: str
@@ -31,7 +31,7 @@ class _Choice(BaseModel):
     message: _Message
 
 
-class _Completion(BaseModel):
+class _Body(BaseModel):
     choices: list[_Choice]
     model: str | None = None
     usage: Any = None
@@ -59,14 +59,16 @@ Price = Callable[[Tokens, str], float | None]
 """USD for tokens of a model; None when its price is unknown."""
 
 
-def read(body: bytes, asked: str, price: Price) -> Answer:
-    """The answer in a response to model `asked`; how it ended comes before what it says.
+def read(body: bytes, requested: str, price: Price) -> Completion:
+    """The answer in a response to model `requested`; how it ended comes before what it says.
+
+    Without a sound count of tokens the cost is unknown.
 
     Raises:
         ModelError: `truncated`, `filtered`, `refused` or `malformed`.
     """
     try:
-        completion = _Completion.model_validate_json(body)
+        completion = _Body.model_validate_json(body)
     except ValidationError:
         raise ModelError("malformed", "not a chat completion; check `OPENAI_BASE_URL`") from None
     if not completion.choices:
@@ -80,14 +82,10 @@ def read(body: bytes, asked: str, price: Price) -> Answer:
         raise ModelError("refused", "the model declined to answer")
     if not (text := (choice.message.content or "").strip()):
         raise ModelError("malformed", "the answer is empty")
-    model = completion.model or asked
-    return Answer(text, _usage(completion.usage, model, price), model)
-
-
-def _usage(counted: Any, model: str, price: Price) -> Usage:
-    """Tokens as the server counted them; without a count the cost is unknown."""
+    model = completion.model or requested
     try:
-        tokens = Tokens.model_validate(counted)
+        tokens = Tokens.model_validate(completion.usage)
     except ValidationError:
-        return Usage(usd=None)
-    return Usage(tokens.prompt_tokens, tokens.completion_tokens, price(tokens, model))
+        return Completion(text, Usage(usd=None), model)
+    usage = Usage(tokens.prompt_tokens, tokens.completion_tokens, price(tokens, model))
+    return Completion(text, usage, model)

@@ -15,7 +15,7 @@ from typing import Any
 from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import asked, excerpt, system
+from api.judges.prompting import excerpt, quote_question, system
 from api.services.evidence.reranking import best_comments
 from api.services.ports import Grades
 from api.services.schemas import Grade, Item, Question, Usage
@@ -78,7 +78,7 @@ class OpenAIGrader:
             name="grades",
             schema=_schema(len(items)),
             system=system("grades", fence),
-            user="\n".join((asked(question, fence), *shown)),
+            user="\n".join((quote_question(question, fence), *shown)),
             max_tokens=_TOKENS + _TOKENS_PER_ITEM * len(items),
             model=self.model,
             seconds=self.seconds,

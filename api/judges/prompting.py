@@ -14,8 +14,8 @@ def system(name: str, fence: Fence) -> str:
     return f"{prompt.strip()}\n{fence.rule}"
 
 
-def asked(question: Question, fence: Fence) -> str:
-    """The question, and what it is about when the person said so."""
+def quote_question(question: Question, fence: Fence) -> str:
+    """The question, fenced, and on a second line what it is about when the person said so."""
     lines = [fence.quote(question.text, "question")]
     if question.about:
         lines.append(fence.quote(question.about, "about"))

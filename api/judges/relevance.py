@@ -8,7 +8,7 @@ from typing import Any
 
 from api.judges.answers import booleans
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import asked, excerpt, system
+from api.judges.prompting import excerpt, quote_question, system
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import Fence
 
@@ -46,7 +46,7 @@ class OpenAIJudge:
     def _request(self, question: Question, items: Sequence[Item], source: str) -> Request:
         fence, count = self.fence(), len(items)
         user = (
-            f"source: {' '.join(excerpt(source, 40).split())}\n{asked(question, fence)}\n"
+            f"source: {' '.join(excerpt(source, 40).split())}\n{quote_question(question, fence)}\n"
             f"{fence.quote_all(_shown(item) for item in items)}"
         )
         return Request(

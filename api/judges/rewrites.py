@@ -10,12 +10,13 @@ from typing import Any
 from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import asked, excerpt, system
+from api.judges.prompting import excerpt, quote_question, system
 from api.services.ports import Rewrites
-from api.services.schemas import Question
+from api.services.schemas import Question, Usage
 from api.services.text import Fence, clean, one_line
 
 _QUERY, _GAP, _GAPS = 120, 200, 20
+"""Characters of a query and of a gap, and gaps, that are taken."""
 _TOKENS, _TOKENS_PER_QUERY = 512, 40
 _log = logging.getLogger(__name__)
 
@@ -35,36 +36,38 @@ class OpenAIRewriter:
         """At most `variants` queries, the original first; no call for one, see `Rewriter`."""
         if variants <= 1:
             return Rewrites((question.text,))
-        try:
-            answer = await self.client.ask(self._request(question, variants, gaps))
-        except ModelError as error:
-            _log.warning("only the original query is asked: %s", error)
-            return Rewrites((question.text,))
-        try:
-            found = entries(answer.text, "queries")
-        except ModelError as error:
-            _log.warning("only the original query is asked: %s", error)
-            return Rewrites((question.text,), answer.usage)
-        return Rewrites(_distinct(question.text, found)[:variants], answer.usage)
-
-    def _request(self, question: Question, variants: int, gaps: Sequence[str]) -> Request:
         fence, wanted = self.fence(), variants - 1
         seen = [fence.quote(excerpt(gap, _GAP), "seen") for gap in gaps[:_GAPS]]
-        return Request(
+        queries = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": wanted}
+        request = Request(
             name="rewrites",
-            schema=_schema(wanted),
+            schema={
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["queries"],
+                "properties": {"queries": queries},
+            },
             system=system("rewrites", fence),
-            user="\n".join((f"queries wanted: {wanted}", asked(question, fence), *seen)),
+            user="\n".join((f"queries wanted: {wanted}", quote_question(question, fence), *seen)),
             max_tokens=_TOKENS + _TOKENS_PER_QUERY * wanted,
             model=self.model,
             seconds=self.seconds,
         )
+        usage = Usage()
+        try:
+            answer = await self.client.ask(request)
+            usage = answer.usage
+            rewritten = entries(answer.text, "queries")
+        except ModelError as error:
+            _log.warning("only the original query is asked: %s", error)
+            return Rewrites((question.text,), usage)
+        return Rewrites(_distinct(question.text, rewritten)[:variants], usage)
 
 
-def _distinct(original: str, found: Iterable[Any]) -> tuple[str, ...]:
+def _distinct(original: str, rewritten: Iterable[Any]) -> tuple[str, ...]:
     """The original as it is, then what differs from it in more than case and blanks."""
     queries = {_folded(original): original}
-    for value in found:
+    for value in rewritten:
         query = one_line(clean(value)) if isinstance(value, str) else ""
         if query and len(query) <= _QUERY:
             queries.setdefault(_folded(query), query)
@@ -73,13 +76,3 @@ def _distinct(original: str, found: Iterable[Any]) -> tuple[str, ...]:
 
 def _folded(query: str) -> str:
     return "".join(query.casefold().split())
-
-
-def _schema(wanted: int) -> dict[str, Any]:
-    queries = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": wanted}
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["queries"],
-        "properties": {"queries": queries},
-    }

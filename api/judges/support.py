@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from api.judges.answers import booleans
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import asked, excerpt, system
+from api.judges.prompting import excerpt, quote_question, system
 from api.judges.relevance import boolean_schema
 from api.services.ports import Claim, Support
 from api.services.schemas import Question
@@ -55,7 +55,7 @@ class OpenAISupport:
                 name="support",
                 schema=boolean_schema("supported", count),
                 system=system("support", fence),
-                user="\n".join((asked(question, fence), *pairs)),
+                user="\n".join((quote_question(question, fence), *pairs)),
                 max_tokens=_TOKENS + _TOKENS_PER_PAIR * count,
                 model=self.model,
                 seconds=self.seconds,
