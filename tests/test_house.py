@@ -40,6 +40,14 @@ BAD: dict[str, tuple[str, dict[str, str]]] = {
         "except",
         {"api/faces/cli/a.py": 2 * BROAD.format("Exception")},
     ),
+    "two where everything is contained": (
+        "except",
+        {"api/services/containment.py": 2 * BROAD.format("Exception")},
+    ),
+    "one elsewhere in the product": (
+        "except",
+        {"api/services/tools.py": BROAD.format("Exception")},
+    ),
     "a cycle": (
         "cycle",
         {"api/a.py": "from api.b import x\n", "api/b.py": "def f():\n    from api import a\n"},
@@ -70,6 +78,9 @@ def test_a_broken_rule_is_found_once(tmp_path: Path, rule: str, files: dict[str,
 GOOD: dict[str, dict[str, str]] = {
     "exactly as long as allowed": {"api/a.py": "\n" * 310 + function(40)},
     "sizes outside the package": {"tests/test_a.py": "\n" * 400 + function(60)},
+    "one broad except where everything is contained": {
+        "api/services/containment.py": BROAD.format("Exception"),
+    },
     "one broad except per door": {
         "api/faces/cli/main.py": BROAD.format("Exception"),
         "api/faces/web/app.py": BROAD.format("Exception"),

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import regex
-
 from api.services.reporting.dossier import TITLES
-from api.services.text import clean, one_line, web_url
+from api.services.reporting.escaping import link, md
 
-_SPECIAL = regex.compile(r"([\\`*_\[\]<>#|~!{}()$&])")
-_LEAD = regex.compile(r"^(\d*)([-+=.])")
-_SELF_LINKING = regex.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\b(www)(?=\.)|(?<=\S)(?=@\S)")
-_IN_ADDRESS = {"(": "%28", ")": "%29", "`": "%60", "[": "%5B", "]": "%5D"}
 KINDS = (
     ("praise", "What people praise"),
     ("complaint", "What people complain about"),
@@ -21,23 +15,6 @@ KINDS = (
     ("difference", "Where platforms and people differ"),
     ("other", "What else is said"),
 )
-
-
-def md(text: object) -> str:
-    """Any text as one line that markdown shows as it is."""
-    line = unlinked(_SPECIAL.sub(r"\\\1", one_line(clean(text))))
-    return str(_LEAD.sub(r"\1\\\2", line))
-
-
-def unlinked(line: str) -> str:
-    """The text with an invisible break in whatever would become a link by itself."""
-    return str(_SELF_LINKING.sub(lambda found: f"{found[0]}\u200b", line))
-
-
-def link(label: str, url: object) -> str:
-    """A link, or the label alone when the URL is not http."""
-    target = "".join(_IN_ADDRESS.get(sign, sign) for sign in web_url(url))
-    return f"[{label}](<{target}>)" if target else label
 
 
 def report_markdown(answer: Mapping[str, Any], dropped: bool) -> str:

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 from api import wiring
 from api.errors import ListenpostError
 from api.faces.web.schemas import MOST_ITEMS, Fetched, Relevance, Report
-from api.services.chatting.apart import apart
+from api.services.chatting.streaming import streamed
 from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.ports import Event, Listener
@@ -156,8 +156,8 @@ async def _followed(
     """What `work` gives; the client hears of its events as progress."""
     number, result = 0, None
     try:
-        async with aclosing(apart(work)) as told:
-            async for result in told:
+        async with aclosing(streamed(work)) as events:
+            async for result in events:
                 if isinstance(result, Event) and (words := _said(result)):
                     number += 1
                     await ctx.report_progress(number, message=words)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from api.errors import ModelError
 from api.judges.answers import record
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, system
+from api.services.reporting.clearing import Clearing
 from api.services.reporting.explaining import MOST_DROPPED, Explanation, Shortfall, fitted, words
+from api.services.reporting.grounds import Ground, ground_of
 from api.services.text import Fence, clean, one_line
 
 _FEWEST_WORDS = 60
 _TOKENS = 1200
 _LINE, _SUGGESTION = 200, 120
 """Characters of a quoted line and of a suggestion."""
-# an address with or without its scheme: `https://example.org/x`, `www.example.org`
-_URL = re.compile(r"(?:https?://|www\.)\S+", re.I)
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -41,7 +41,7 @@ class OpenAIExplainer:
     fence: Callable[[], Fence] = Fence
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
-        """One call; links the model made up are removed, see `Explainer.explain`."""
+        """One call; links, names and numbers the model made up go, see `Explainer.explain`."""
         fence = self.fence()
         lines = [quote_question(shortfall.question, fence)]
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
@@ -61,14 +61,29 @@ class OpenAIExplainer:
             )
         )
         explained = record(answer.text)
-        text = _URL.sub("", clean(explained.get("explanation_text")))
+        ground = _ground(shortfall)
+        text = _cleared(clean(explained.get("explanation_text")), ground).strip()
         if words(text) < _FEWEST_WORDS:
             raise ModelError("malformed", "the explanation is too short")
-        return Explanation(fitted(text), _questions(explained.get("suggestions")), answer.usage)
+        questions = _questions(explained.get("suggestions"), ground)
+        return Explanation(fitted(text), questions, answer.usage)
 
 
-def _questions(suggestions: Any) -> tuple[str, ...]:
+def _questions(suggestions: Any, ground: Ground) -> tuple[str, ...]:
     """At most three distinct ones; what is too long, or no text, is left out."""
     values = suggestions if isinstance(suggestions, list) else []
-    lines = [one_line(clean(value)) for value in values if isinstance(value, str)]
+    lines = [one_line(_cleared(value, ground)) for value in values if isinstance(value, str)]
     return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION))[:3]
+
+
+def _ground(shortfall: Shortfall) -> Ground:
+    """What the explanation may rest on: what the model is shown, and how many that is."""
+    dropped = shortfall.dropped[:MOST_DROPPED]
+    given = [*shortfall.queries, *shortfall.coverage, *chain.from_iterable(dropped)]
+    counts = map(len, (shortfall.queries, shortfall.coverage, dropped))
+    question = shortfall.question
+    return ground_of({}, (question.text, question.about), [*given, *map(str, counts)])
+
+
+def _cleared(text: str, ground: Ground) -> str:
+    return Clearing(lambda: ground, markdown=False).whole(text)

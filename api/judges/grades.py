@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, system
 from api.services.evidence.reranking import best_comments
 from api.services.ports import Grades
+from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Grade, Item, Question, Usage
 from api.services.text import Fence, clean, cut, one_line
 
@@ -111,13 +110,13 @@ def _grade(entry: Any, item: Item) -> Grade:
     score = entry.get("score") if isinstance(entry, dict) else None
     if type(score) is not int or not 1 <= score <= 5:
         return UNGRADED
-    sentiment = entry.get("sentiment")
+    sentiment, quote = entry.get("sentiment"), verbatim(entry.get("quote"), item)
     return Grade(
         score,
         cut(one_line(clean(entry.get("explanation"))), _EXPLANATION),
         sentiment=sentiment if type(sentiment) is int and sentiment in {-1, 0, 1} else None,
         aspects=_aspects(entry.get("aspects")),
-        quote=_verbatim(entry.get("quote"), item),
+        quote=quote.text if quote is not None else "",
     )
 
 
@@ -126,18 +125,6 @@ def _aspects(value: Any) -> tuple[str, ...]:
     words = value if isinstance(value, list) else []
     named = [one_line(clean(word)).lower() for word in words if isinstance(word, str)]
     return tuple(dict.fromkeys(word for word in named if 0 < len(word) <= _ASPECT))[:5]
-
-
-def _verbatim(value: Any, item: Item) -> str:
-    """The quote as it stands in the item or a comment, or nothing; white space may differ."""
-    quote = clean(value)
-    texts = (item.title, item.body, *(comment.body for comment in item.comments))
-    for words in (quote.split(), html.unescape(quote).split()):
-        pattern = re.compile(r"\s+".join(re.escape(word) for word in words))
-        for text in texts:
-            if words and isinstance(text, str) and (found := pattern.search(text)):
-                return found[0]
-    return ""
 
 
 def _schema(count: int) -> dict[str, Any]:

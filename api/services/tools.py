@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.toolsets import FunctionToolset
 
-from api.errors import ListenpostError
+from api.services.containment import Failure, contained
 from api.services.gate.judging import Gate
 from api.services.listening import Ask
 from api.services.ports import Judge, provided
-from api.services.reporting.defects import DEFECTS, told
 from api.services.schemas import Gated, Item, Question, Status, Verdict
 from api.services.text import clean
 from api.settings import DepthName
@@ -145,10 +144,13 @@ async def _listen(ctx: RunContext[object], source: str, query: str, depth: Depth
 
     A failure is an answer too: nothing raised here may end the agent's run.
     """
-    try:
+
+    async def listened() -> ToolReturn:
         heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id)
-    except (ListenpostError, *DEFECTS) as error:
-        code, message = told(error)
-        failure = {"source": source, "error": {"code": code, "message": message}}
-        return ToolReturn(f"{source} could not be asked: {message}", metadata=failure)
-    return ToolReturn(heard.text, metadata=heard.data)
+        return ToolReturn(heard.text, metadata=heard.data)
+
+    answer = await contained(listened(), f"the tool for {source}")
+    if not isinstance(answer, Failure):
+        return answer
+    failure = {"source": source, "error": {"code": answer.code, "message": answer.message}}
+    return ToolReturn(f"{source} could not be asked: {answer.message}", metadata=failure)

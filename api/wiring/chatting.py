@@ -7,9 +7,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from api.services.chatting.apart import apart
 from api.services.chatting.chat import Chat
 from api.services.chatting.chats import Chats
+from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
 from api.settings import Settings
@@ -66,11 +66,11 @@ class HouseChats:
         Raises:
             LimitReached: the day's USD do not suffice.
         """
-        return apart(partial(self._charged, tenant, message, session_id, known))
+        return streamed(partial(self._charged, tenant, message, session_id, known))
 
     async def _charged(
         self, tenant: Tenant, message: str, session_id: str | None, known: bool,
-        tell: Callable[[Moment], None],
+        emit: Callable[[Moment], None],
     ) -> Moment:  # fmt: skip
         async with self.house.limits.spending(tenant, usd=self.usd) as spent:
             moments = self.chats.stream(tenant.id, message, session_id, known=known)
@@ -80,5 +80,5 @@ class HouseChats:
                         spent.asked = bool(moment.usage.input_tokens)
                         spent.usd = moment.usage.usd
                         return moment
-                    tell(moment)
+                    emit(moment)
         raise AssertionError("a turn ends with a `Turn`")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from api.services.chatting.apart import apart
+from api.services.chatting.streaming import streamed
 from api.services.schemas import Question
 from api.tracing import start
 from tests.cases.conftest import World
@@ -56,7 +56,7 @@ async def test_a_span_is_as_long_as_its_stream(world: World) -> None:
                 await world.fetch("reddit")
                 return time.monotonic_ns() - began
 
-        stream = apart(work)
+        stream = streamed(work)
 
         async def read() -> int:
             return await anext(stream)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.services.listening import Ask, analyze, fetch
-from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
 from api.services.schemas import Finding, FindingKind, Grade, Item, Quote
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Author, Grading, kit, post

@@ -10,8 +10,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from api.errors import Blocked
-from api.faces.markdown import fetch_markdown, link, md, report_markdown
+from api.faces.markdown import fetch_markdown, report_markdown
 from api.services.listening import Ask, analyze, fetch
+from api.services.reporting.escaping import link, md
 from tests.faces.answers import TRICKS, hostile_fetch, hostile_report, plain_report
 from tests.services.fakes import FakeSource
 from tests.services.kit import kit

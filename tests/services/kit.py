@@ -18,7 +18,8 @@ from api.services.gate.judging import Gate
 from api.services.listening import Product
 from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
 from api.services.question.scope import Scope
-from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
 from api.services.reporting.no_model import NoModel

@@ -14,7 +14,8 @@ from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.services.listening import MAX_LIMIT, Ask, Product, analyze, fetch
 from api.services.ports import Grader
 from api.services.reporting.agent import AgentWriter
-from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.writing import NotWritten
 from api.services.schemas import Finding, Grade, Item, Outcome, Quote, Usage

@@ -24,7 +24,7 @@ from api.errors import ListenpostError, StoreUnavailable
 from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chats import Chats, Forgetful
-from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
+from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.keeping.keys import LOCAL
 from api.services.keeping.storage import Sessions, Store
 from api.services.text import clean, one_line, web_url
@@ -158,11 +158,11 @@ class _Screen:
     def show(self, moment: Moment) -> None:
         """Show one moment."""
         match moment:
-            case Said(text):
+            case AnswerPiece(text):
                 self._say(text)
-            case Looking(_, tool, arguments):
+            case LookupStarted(_, tool, arguments):
                 _tell(f"{tool}: {arguments.get('query', '')} …")
-            case Looked(_, _, line):
+            case LookupEnded(_, _, line):
                 _tell(line)
             case Turn():
                 self._end(moment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import regex
 from rich.cells import cell_len
 
-from api.faces.markdown import unlinked
+from api.services.reporting.escaping import unlinked
 from api.services.text import clean, one_line
 
 _PIECE = regex.compile(

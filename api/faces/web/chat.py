@@ -21,12 +21,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
+from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1", tags=["chat"])
-SessionId = Annotated[str, Field(min_length=1, max_length=128)]
+SessionId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
 class ChatRequest(BaseModel):

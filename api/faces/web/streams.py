@@ -32,7 +32,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
 from api.faces.web.events import unless_gone
-from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
+from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 
 _log = logging.getLogger(__name__)
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
@@ -100,31 +100,31 @@ async def _native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]
     """Our moments as the events of an agent's run."""
     said, index = "", 0
     async for moment in moments:
-        if isinstance(moment, Said):
+        if isinstance(moment, AnswerPiece):
             if said:
                 yield PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=moment.text))
             else:
                 yield PartStartEvent(index=index, part=TextPart(moment.text))
             said += moment.text
             continue
-        if said and isinstance(moment, Looking | Turn):
+        if said and isinstance(moment, LookupStarted | Turn):
             yield PartEndEvent(index=index, part=TextPart(said))
             said, index = "", index + 1
         for event in _told(moment, index):
             yield event
-        index += isinstance(moment, Looking)
+        index += isinstance(moment, LookupStarted)
 
 
-def _told(moment: Looking | Looked | Turn, index: int) -> list[NativeEvent]:
+def _told(moment: LookupStarted | LookupEnded | Turn, index: int) -> list[NativeEvent]:
     match moment:
-        case Looking(call, tool, arguments):
+        case LookupStarted(call, tool, arguments):
             part = ToolCallPart(tool, dict(arguments), call)
             return [
                 PartStartEvent(index=index, part=part),
                 PartEndEvent(index=index, part=part),
                 FunctionToolCallEvent(part, args_valid=True),
             ]
-        case Looked(call, tool, line):
+        case LookupEnded(call, tool, line):
             return [FunctionToolResultEvent(ToolReturnPart(tool, line, call))]
         case Turn():
             return [TurnEvent(turn=moment.json())]

@@ -29,15 +29,15 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from api.services.chatting.answering import SAMPLE, Answer
-from api.services.chatting.apart import apart
-from api.services.chatting.looking import SHOWN, Desk
+from api.services.chatting.answering import SAMPLE, AnswerDraft
+from api.services.chatting.keyless import look_around
+from api.services.chatting.lookups import SHOWN, ChatDesk
 from api.services.chatting.session import Exchange, Session, restored
-from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
-from api.services.chatting.unaided import look_around
+from api.services.chatting.streaming import streamed
+from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
-from api.services.question.query import Screened, screen
+from api.services.question.query import screen
 from api.services.reporting.agent import reason_of, spent
 from api.services.reporting.dossier import describe
 from api.services.schemas import Question
@@ -72,7 +72,7 @@ class Chat:
         self, session: Session, message: str, depth: DepthName = "quick"
     ) -> AsyncGenerator[Moment]:
         """One turn as it happens, the `Turn` last. Closing the iterator ends all its work."""
-        return apart(partial(self._turn, session, message, depth))
+        return streamed(partial(self._turn, session, message, depth))
 
     async def answer(self, session: Session, message: str, depth: DepthName = "quick") -> Turn:
         """One turn, when it is over."""
@@ -81,26 +81,33 @@ class Chat:
         return last
 
     async def _turn(
-        self, session: Session, message: str, depth: DepthName, tell: Callable[[Moment], None]
+        self, session: Session, message: str, depth: DepthName, emit: Callable[[Moment], None]
     ) -> Turn:
         screened = screen(message)
         with self.product.observer.analysis("chat", Question(screened.query)) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:
-                turn = _guided(session, screened, self.product.sample)
-                tell(Said(turn.text))
+                notes = (SAMPLE,) if self.product.sample else ()
+                turn = Turn(session.id, screened.guidance, notes=notes, outcome="clarify")
+                emit(AnswerPiece(turn.text))
                 span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
                 return replace(turn, trace_id=trace_id)
-            desk = Desk(self.product, session, screened.query, self.bounds, tell)
+            desk = ChatDesk(self.product, session, screened.query, self.bounds, emit)
             turn = await self._answered(desk, depth)
-            calls = sum(one.upstream_calls for one in desk.gathered)
-            span.record(Facts(turn.outcome, len(desk.found), calls, turn.usage.usd, turn.text))
+            calls = sum(gathered.upstream_calls for gathered in desk.gathered)
+            span.record(Facts(turn.outcome, len(desk.exhibits), calls, turn.usage.usd, turn.text))
         cited = [citation.label for citation in turn.citations]
-        session.close(_exchange(desk.question, turn.text), cited)
+        # the words alone, since exhibits stand in each prompt
+        messages: list[ModelMessage] = [
+            ModelRequest([UserPromptPart(desk.question)]),
+            ModelResponse([TextPart(turn.text)]),
+        ]
+        kept = ModelMessagesTypeAdapter.dump_python(messages, mode="json")
+        session.close(Exchange(desk.question, turn.text, kept), cited)
         return replace(turn, trace_id=trace_id)
 
-    async def _answered(self, desk: Desk, depth: DepthName) -> Turn:
-        answer, usage = Answer(desk), RunUsage()
+    async def _answered(self, desk: ChatDesk, depth: DepthName) -> Turn:
+        answer, usage = AnswerDraft(desk), RunUsage()
         stopped = failed = None
         try:
             async with asyncio.timeout(self.bounds.seconds):
@@ -113,7 +120,7 @@ class Chat:
         return replace(turn, usage=spent(usage) + desk.usage)
 
     async def _written(
-        self, desk: Desk, depth: DepthName, answer: Answer, usage: RunUsage
+        self, desk: ChatDesk, depth: DepthName, answer: AnswerDraft, usage: RunUsage
     ) -> str | None:
         """Let the model answer; without one look around for it. Says why there was none."""
         failed: str | None = "no_key"
@@ -133,15 +140,23 @@ class Chat:
         return failed
 
     async def _asked(
-        self, model: Model, desk: Desk, depth: DepthName, answer: Answer, usage: RunUsage
+        self, model: Model, desk: ChatDesk, depth: DepthName, answer: AnswerDraft, usage: RunUsage
     ) -> None:
-        async def read(ctx: RunContext[Desk], events: AsyncIterable[AgentStreamEvent]) -> None:
+        async def read(ctx: RunContext[ChatDesk], events: AsyncIterable[AgentStreamEvent]) -> None:
             async for event in events:
-                _heard(event, answer)
+                match event:
+                    case PartStartEvent(part=TextPart(content=text)):
+                        answer.feed(text)
+                    case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                        answer.feed(text)
+                    case FunctionToolCallEvent():
+                        answer.pause()
+                    case _:
+                        pass
 
-        agent: Agent[Desk, str] = Agent(
+        agent: Agent[ChatDesk, str] = Agent(
             model,
-            deps_type=Desk,
+            deps_type=ChatDesk,
             name="chat",
             instructions=self._instructions(desk),
             toolsets=[_tools(tuple(self.product.sources), depth)],
@@ -159,7 +174,7 @@ class Chat:
             event_stream_handler=read,
         )
 
-    def _instructions(self, desk: Desk) -> str:
+    def _instructions(self, desk: ChatDesk) -> str:
         prompt = resources.files("api.services.chatting").joinpath("chat.md").read_text("utf-8")
         best = desk.session.best(desk.question, SHOWN)
         shown = describe(best, desk.fence, desk.question) or "none yet"
@@ -168,31 +183,14 @@ class Chat:
         )  # fmt: skip
 
 
-def _guided(session: Session, screened: Screened, sample: bool) -> Turn:
-    notes = (SAMPLE,) if sample else ()
-    return Turn(session.id, screened.guidance, notes=notes, outcome="clarify")
-
-
-def _heard(event: AgentStreamEvent, answer: Answer) -> None:
-    match event:
-        case PartStartEvent(part=TextPart(content=text)):
-            answer.feed(text)
-        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            answer.feed(text)
-        case FunctionToolCallEvent():
-            answer.pause()
-        case _:
-            pass
-
-
-def _tools(sources: tuple[str, ...], usual: DepthName) -> FunctionToolset[Desk]:
+def _tools(sources: tuple[str, ...], usual: DepthName) -> FunctionToolset[ChatDesk]:
     """One look-up per source, and one over all of them; they have no other way out than a query."""
-    toolset: FunctionToolset[Desk] = FunctionToolset(id="chat")
+    toolset: FunctionToolset[ChatDesk] = FunctionToolset(id="chat")
 
     def add(source: str) -> None:
-        async def fetch(ctx: RunContext[Desk], query: str, depth: DepthName = usual) -> str:
-            looking = ctx.deps.look(source, query, depth, ctx.usage.total_tokens)
-            return await _told(ctx, {"query": query, "depth": depth}, looking)
+        async def fetch(ctx: RunContext[ChatDesk], query: str, depth: DepthName = usual) -> str:
+            lookup = ctx.deps.look(source, query, depth, ctx.usage.total_tokens)
+            return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
         about = _SOURCES.get(source, f"Items of {source}.")
         toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}", description=about)
@@ -200,28 +198,21 @@ def _tools(sources: tuple[str, ...], usual: DepthName) -> FunctionToolset[Desk]:
     for source in sources:
         add(source)
 
-    async def analyze(ctx: RunContext[Desk], query: str, depth: DepthName = "standard") -> str:
-        looking = ctx.deps.analyze(query, depth, ctx.usage.total_tokens)
-        return await _told(ctx, {"query": query, "depth": depth}, looking)
+    async def analyze(ctx: RunContext[ChatDesk], query: str, depth: DepthName = "standard") -> str:
+        lookup = ctx.deps.analyze(query, depth, ctx.usage.total_tokens)
+        return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
     about = "An overview of one product: every source asked, graded and counted."
     toolset.add_function(analyze, takes_ctx=True, name="analyze_product", description=about)
     return toolset
 
 
-async def _told(ctx: RunContext[Desk], arguments: dict[str, str], looking: Awaitable[str]) -> str:
+async def _reported(
+    ctx: RunContext[ChatDesk], arguments: dict[str, str], lookup: Awaitable[str]
+) -> str:
     """What a look-up says to the model; a person is told that it began and how it ended."""
     call, tool = ctx.tool_call_id or "", ctx.tool_name or ""
-    ctx.deps.tell(Looking(call, tool, arguments))
-    text = await looking
-    ctx.deps.tell(Looked(call, tool, text.partition("\n")[0]))
+    ctx.deps.emit(LookupStarted(call, tool, arguments))
+    text = await lookup
+    ctx.deps.emit(LookupEnded(call, tool, text.partition("\n")[0]))
     return text
-
-
-def _exchange(question: str, text: str) -> Exchange:
-    """One turn as later ones read it: the words alone, since exhibits stand in each prompt."""
-    messages: list[ModelMessage] = [
-        ModelRequest([UserPromptPart(question)]),
-        ModelResponse([TextPart(text)]),
-    ]
-    return Exchange(question, text, ModelMessagesTypeAdapter.dump_python(messages, mode="json"))

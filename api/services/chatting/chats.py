@@ -19,7 +19,7 @@ from api.settings import DepthName
 LIVE = 64
 """Sessions whose runs stay in memory."""
 LONGEST_ID = 128
-"""Characters a session id may have."""
+"""Characters a session id may have, at every door."""
 _Key = tuple[str, str]
 
 

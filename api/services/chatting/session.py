@@ -38,7 +38,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Lookup:
     """One source that was asked one query, and answered."""
 
     source: str
@@ -52,7 +52,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _SavedExhibit:
     key: str
     label: str
     turn: int
@@ -60,16 +60,16 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Saved:
+class _SavedSession:
     version: int
     number: int
     given: int
-    exhibits: list[_Entry]
-    looks: list[Look]
+    exhibits: list[_SavedExhibit]
+    looks: list[Lookup]
     exchanges: list[Exchange]
 
 
-_SAVED = TypeAdapter(_Saved)
+_SAVED = TypeAdapter(_SavedSession)
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Session:
     number: int = 0
     """Turns so far."""
     exchanges: list[Exchange] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
+    looks: list[Lookup] = field(default_factory=list)
     _known: dict[str, Exhibit] = field(default_factory=dict)
     _turns: dict[str, int] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ class Session:
         return self._known
 
     @property
-    def said(self) -> str:
+    def questions_text(self) -> str:
         """Everything the person wrote that is remembered."""
         return "\n".join(exchange.question for exchange in self.exchanges)
 
@@ -102,38 +102,38 @@ class Session:
         """The model's messages of the remembered turns."""
         return [message for exchange in self.exchanges for message in exchange.messages]
 
-    def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
+    def show(self, items: Iterable[Assessed]) -> tuple[Exhibit, ...]:
         """The exhibits for these items, known from now on."""
-        shown = self.dossier.show(found)
+        shown = self.dossier.show(items)
         for exhibit in shown:
             self._known[exhibit.label] = exhibit
             self._turns[exhibit.label] = self.number
         return shown
 
-    def looked(self, source: str, query: str, depth: DepthName) -> Look | None:
+    def lookup(self, source: str, query: str, depth: DepthName) -> Lookup | None:
         """The look-up that makes this one needless: same source and name, no less deep."""
-        asked = canonical(query)
-        for look in reversed(self.looks):
-            same = look.source == source and look.query == asked
-            if same and _DEPTHS[look.depth] >= _DEPTHS[depth]:
-                return look
+        name = canonical(query)
+        for lookup in reversed(self.looks):
+            same = lookup.source == source and lookup.query == name
+            if same and _DEPTHS[lookup.depth] >= _DEPTHS[depth]:
+                return lookup
         return None
 
-    def remember(self, source: str, query: str, depth: DepthName, line: str) -> Look:
-        """Note a look-up; what it brings is added by `brought`."""
-        look = Look(source, canonical(query), depth, line, [])
-        self.looks = [*self.looks, look][-LOOKS:]
-        return look
+    def remember(self, source: str, query: str, depth: DepthName, line: str) -> Lookup:
+        """Note a look-up; the exhibits it brings are added to its labels."""
+        lookup = Lookup(source, canonical(query), depth, line, [])
+        self.looks = [*self.looks, lookup][-LOOKS:]
+        return lookup
 
     def best(self, question: str, limit: int) -> tuple[Exhibit, ...]:
         """The exhibits a prompt shows, in the order of their numbers.
 
         Those with the question's words and the most recently used go first.
         """
-        asked = wanted(question)
+        words = question_words(question)
 
         def order(exhibit: Exhibit) -> tuple[int, int]:
-            return (-len(asked & held(exhibit.item)), -self._turns[exhibit.label])
+            return (-len(words & item_words(exhibit.item)), -self._turns[exhibit.label])
 
         chosen = sorted(self._known.values(), key=order)[:limit]
         return tuple(sorted(chosen, key=lambda exhibit: int(exhibit.label[1:])))
@@ -150,7 +150,7 @@ class Session:
     def _forget(self, kept: set[str]) -> None:
         self._known = {at: exhibit for at, exhibit in self._known.items() if at in kept}
         self._turns = {at: turn for at, turn in self._turns.items() if at in kept}
-        self.looks = [look for look in self.looks if kept.issuperset(look.labels)]
+        self.looks = [lookup for lookup in self.looks if kept.issuperset(lookup.labels)]
 
     def save(self) -> str:
         """The session as JSON; when that is too long, what was used longest ago goes first."""
@@ -164,11 +164,11 @@ class Session:
 
     def _json(self) -> str:
         entries = [
-            _Entry(one.item.key, label, self._turns[label], _trimmed(one.assessed))
-            for label, one in self._known.items()
+            _SavedExhibit(exhibit.item.key, label, self._turns[label], _trimmed(exhibit.assessed))
+            for label, exhibit in self._known.items()
         ]
         given = len(self.dossier.exhibits)
-        saved = _Saved(VERSION, self.number, given, entries, self.looks, self.exchanges)
+        saved = _SavedSession(VERSION, self.number, given, entries, self.looks, self.exchanges)
         return _SAVED.dump_json(saved).decode()
 
 
@@ -182,7 +182,7 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         return None
     known = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
     dossier = Dossier(dict(_numbered(saved.given, known)))
-    looks = [look for look in saved.looks if known.keys() >= set(look.labels)]
+    looks = [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)]
     turns = {entry.label: entry.turn for entry in saved.exhibits}
     return Session(
         session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, known, turns
@@ -206,12 +206,12 @@ def _trimmed(assessed: Assessed) -> Assessed:
     return replace(assessed, item=replace(item, body=cut(item.body, _BODY), comments=comments))
 
 
-def wanted(question: str) -> frozenset[str]:
+def question_words(question: str) -> frozenset[str]:
     """The words of a question that carry meaning."""
     return frozenset(content_words(question))
 
 
-def held(item: Item) -> frozenset[str]:
+def item_words(item: Item) -> frozenset[str]:
     """The words of an item and its comments."""
-    said = " ".join(comment.body for comment in item.comments)
-    return frozenset(words(f"{item.title} {item.body} {said}"))
+    comments = " ".join(comment.body for comment in item.comments)
+    return frozenset(words(f"{item.title} {item.body} {comments}"))

@@ -26,7 +26,7 @@ class Turn:
 
     session_id: str
     text: str
-    """Markdown; exhibits are cited as `[E1]` or `[E1, E3]`."""
+    """Markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`."""
     citations: tuple[Citation, ...] = ()
     """What the text cites, in the order of first mention."""
     notes: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class Turn:
             "session_id": self.session_id,
             "text": self.text,
             "citations": [
-                {"label": one.label, "key": one.key, "title": one.title, "url": one.url}
-                for one in self.citations
+                {"label": cited.label, "key": cited.key, "title": cited.title, "url": cited.url}
+                for cited in self.citations
             ],
             "notes": list(self.notes),
             "partial": self.partial,
@@ -54,14 +54,14 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerPiece:
     """A piece of the answer that is already checked."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class LookupStarted:
     """A look-up begins."""
 
     id: str
@@ -70,7 +70,7 @@ class Looking:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class LookupEnded:
     """A look-up has ended; `line` says how, for a person."""
 
     id: str
@@ -78,5 +78,5 @@ class Looked:
     line: str
 
 
-Moment = Said | Looking | Looked | Turn
-"""What a running turn tells, in order; the last one is the `Turn`."""
+Moment = AnswerPiece | LookupStarted | LookupEnded | Turn
+"""What a running turn reports, in order; the last one is the `Turn`."""

@@ -15,23 +15,19 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from api.errors import ListenpostError
+from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
-from api.services.question.query import screen
-from api.services.question.small_talk import content_words
+from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
-from api.services.reporting.defects import DEFECTS, told
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.writing import FollowUp, NotWritten, Written
 from api.services.schemas import Decision, FindingKind, Gathered, Usage
-from api.services.text import Fence, cut, fold
+from api.services.text import Fence
 
 REQUESTS = 8
 """Model requests of one report at most."""
-QUERY = 100
-"""Characters of a follow-up query; nothing longer leaves."""
 FEWEST_WORDS = 60
 """Words a full report may always have."""
 SLACK = 1.25
@@ -79,7 +75,7 @@ class Draft(BaseModel):
 
 
 @dataclass(slots=True)
-class Desk:
+class ReportDesk:
     """What one report is written at."""
 
     run: Run
@@ -91,7 +87,7 @@ class Desk:
     """Follow-up calls the model made, the refused ones too."""
     asked: set[str] = field(default_factory=set)
     """Sources that it asked once more."""
-    found: list[FollowUp] = field(default_factory=list)
+    follow_ups: list[FollowUp] = field(default_factory=list)
     returned: list[Draft] = field(default_factory=list)
     """Drafts that went back."""
 
@@ -101,8 +97,8 @@ class Desk:
         refused = self.calls - len(self.asked)
         if not refused:
             return ()
-        one = "one per source and on the question"
-        return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {one}",)
+        rule = "one per source and on the question"
+        return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {rule}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,7 @@ class AgentWriter:
         Raises:
             NotWritten: the model could not be reached or gave no usable draft.
         """
-        desk = Desk(run, evidence, dossier, self.assessor)
+        desk = ReportDesk(run, evidence, dossier, self.assessor)
         usage = RunUsage()
         notes: tuple[str, ...] = ()
         try:
@@ -132,12 +128,12 @@ class AgentWriter:
         except (TimeoutError, AgentRunError, UserError) as error:
             reason = reason_of(error)
             if not desk.returned:
-                bill = (spent(usage), tuple(desk.found), desk.notes)
+                bill = (spent(usage), tuple(desk.follow_ups), desk.notes)
                 raise NotWritten(reason, _detail(error), *bill) from error
             draft = desk.returned[-1]
             notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
         checked, cut = self._fitted(_checked(draft, desk), evidence)
-        return Written(checked, spent(usage), tuple(desk.found), (*desk.notes, *notes, *cut))
+        return Written(checked, spent(usage), tuple(desk.follow_ups), (*desk.notes, *notes, *cut))
 
     def _fitted(self, draft: Drafted, evidence: Evidence) -> tuple[Drafted, tuple[str, ...]]:
         """A short report within its words, and a note when that took findings away."""
@@ -149,7 +145,7 @@ class AgentWriter:
         note = f"{left_out} finding(s) left out: few items carry a short report only"
         return fitted, (note,) if left_out else ()
 
-    async def _draft(self, desk: Desk, usage: RunUsage) -> Draft:
+    async def _draft(self, desk: ReportDesk, usage: RunUsage) -> Draft:
         exhibits = desk.dossier.show(desk.evidence.shown)
         async with asyncio.timeout(self.seconds):
             result = await self._agent(desk).run(
@@ -160,14 +156,14 @@ class AgentWriter:
             )
         return result.output
 
-    def _agent(self, desk: Desk) -> Agent[Desk, Draft]:
-        agent: Agent[Desk, Draft] = Agent(
+    def _agent(self, desk: ReportDesk) -> Agent[ReportDesk, Draft]:
+        agent: Agent[ReportDesk, Draft] = Agent(
             self.model,
             output_type=Draft,
-            deps_type=Desk,
+            deps_type=ReportDesk,
             name="report",
             instructions=_instructions(desk, self.assessor.ranking.words_per_item),
-            toolsets=[_follow_ups(desk.evidence.crawl.sources)],
+            toolsets=[_tools(desk.evidence.crawl.sources)],
             retries=1,
             model_settings=ModelSettings(temperature=0),
         )
@@ -187,7 +183,7 @@ def _words(evidence: Evidence, words_per_item: int) -> int:
     return max(FEWEST_WORDS, words_per_item * len(evidence.shown)) // (2 if short else 1)
 
 
-def _instructions(desk: Desk, words_per_item: int) -> str:
+def _instructions(desk: ReportDesk, words_per_item: int) -> str:
     short = desk.evidence.decided.decision is Decision.SHORT
     words = _words(desk.evidence, words_per_item)
     tone = "Few items were relevant: say that this is a starting point." if short else ""
@@ -195,7 +191,7 @@ def _instructions(desk: Desk, words_per_item: int) -> str:
     return prompt.format(rule=desk.fence.rule, words=words, tone=tone)
 
 
-def _prompt(desk: Desk, exhibits: Sequence[Exhibit]) -> str:
+def _prompt(desk: ReportDesk, exhibits: Sequence[Exhibit]) -> str:
     question, fence = desk.evidence.scope.question, desk.fence
     about = [fence.quote(question.about, "about")] if question.about else []
     gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
@@ -203,7 +199,7 @@ def _prompt(desk: Desk, exhibits: Sequence[Exhibit]) -> str:
     return "\n".join([fence.quote(question.text, "question"), *about, *gates, "", shown])
 
 
-async def _sound(ctx: RunContext[Desk], draft: Draft) -> Draft:
+async def _sound(ctx: RunContext[ReportDesk], draft: Draft) -> Draft:
     """Send a draft back once when it cites, links or counts what it was not shown."""
     flaws = _checked(draft, ctx.deps).flaws
     if flaws and ctx.retry == 0 and not ctx.deps.returned:
@@ -212,7 +208,7 @@ async def _sound(ctx: RunContext[Desk], draft: Draft) -> Draft:
     return draft
 
 
-def _checked(draft: Draft, desk: Desk) -> Drafted:
+def _checked(draft: Draft, desk: ReportDesk) -> Drafted:
     return check(
         draft.topic,
         draft.summary,
@@ -224,12 +220,12 @@ def _checked(draft: Draft, desk: Desk) -> Drafted:
     )
 
 
-def _follow_ups(sources: Sequence[Gathered]) -> FunctionToolset[Desk]:
+def _tools(sources: Sequence[Gathered]) -> FunctionToolset[ReportDesk]:
     """One more call per source that answers, through the run's own memory, gate and numbering."""
-    toolset: FunctionToolset[Desk] = FunctionToolset(id="follow-ups")
+    toolset: FunctionToolset[ReportDesk] = FunctionToolset(id="follow-ups")
 
     def add(source: str) -> None:
-        async def fetch(ctx: RunContext[Desk], query: str) -> str:
+        async def fetch(ctx: RunContext[ReportDesk], query: str) -> str:
             return await _follow_up(ctx.deps, source, query)
 
         toolset.add_function(
@@ -244,39 +240,36 @@ def _follow_ups(sources: Sequence[Gathered]) -> FunctionToolset[Desk]:
     return toolset
 
 
-async def _follow_up(desk: Desk, source: str, query: str) -> str:
+async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
     desk.calls += 1
     if source in desk.asked:
         return f"{source} was already asked once more; write with what you have."
-    question = desk.evidence.scope.question
-    wanted = screen(cut(query, QUERY))
-    if not wanted.ok or not _names(question.text, wanted.query):
+    evidence, run, question = desk.evidence, desk.run, desk.evidence.scope.question
+    sent = guarded(f"{question.text}\n{question.about}", query)
+    if sent is None:
         return "Name what the question is about in the query, in a few words."
     desk.asked.add(source)
-    evidence, before = desk.evidence, list(desk.run.searches)
-    try:
-        gathered = await desk.run.search(question, source, wanted.query, evidence.scope.limit)
+    before = list(run.searches)
+
+    async def looked_up() -> str:
+        gathered = await run.search(question, source, sent, evidence.scope.limit)
         if any(gathered.attempts and gathered.attempts is old.attempts for old in before):
             return f"{source} was asked exactly this before; write with what you have."
         later = [
             entry
-            for follow_up in desk.found
+            for follow_up in desk.follow_ups
             for entry in (*follow_up.ranked.kept, *follow_up.ranked.dropped)
         ]
         known = [*evidence.kept, *evidence.dropped, *later]
-        ranked = await desk.assessor.assess(desk.run, evidence.scope, gathered.kept, known=known)
-    except (ListenpostError, *DEFECTS) as error:
-        return f"{source} could not be asked: {told(error)[1]}"
-    desk.found.append(FollowUp(gathered, ranked))
-    shown = desk.dossier.show(ranked.kept)
-    return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
+        ranked = await desk.assessor.assess(run, evidence.scope, gathered.kept, known=known)
+        desk.follow_ups.append(FollowUp(gathered, ranked))
+        shown = desk.dossier.show(ranked.kept)
+        return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
 
-
-def _names(question: str, query: str) -> bool:
-    """Whether a query shares a word with the question: what strangers dictate does not leave."""
-    known = " ".join(content_words(fold(question))) or fold(question)
-    parts = {part for part in known.replace(".", " ").split() if len(part) > 2} or {known}
-    return any(part in fold(query) for part in parts)
+    answer = await contained(looked_up(), f"a follow-up on {source}")
+    if isinstance(answer, Failure):
+        return f"{source} could not be asked: {answer.message}"
+    return answer
 
 
 def reason_of(error: Exception) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import TITLES, Exhibit
 from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Finding, FindingKind, Question, Quote
@@ -32,13 +33,9 @@ def extract(question: Question, exhibits: Sequence[Exhibit]) -> Drafted:
 
 def quotes(exhibits: Sequence[Exhibit], limit: int = FINDINGS) -> tuple[Quote, ...]:
     """The passages the grader picked, verified word for word, best items first."""
-    found = []
-    for exhibit in exhibits:
-        grade = exhibit.assessed.grade
-        quote = verbatim(grade.quote, exhibit) if grade and grade.quote else None
-        if quote is not None and quote not in found:
-            found.append(quote)
-    return tuple(found[:limit])
+    graded = ((exhibit.item, exhibit.assessed.grade) for exhibit in exhibits)
+    passages = (verbatim(grade.quote, item) for item, grade in graded if grade)
+    return tuple(dict.fromkeys(quote for quote in passages if quote is not None))[:limit]
 
 
 def _sentence(exhibit: Exhibit) -> str:
@@ -46,8 +43,8 @@ def _sentence(exhibit: Exhibit) -> str:
     title = cut(one_line(item.title), TITLE)
     words = cut(one_line((grade.quote if grade else "") or item.body), WORDS)
     where = TITLES.get(item.source, item.source) + (f" ({item.place})" if item.place else "")
-    said = [f"“{title}”" if title else "", words if words != title else ""]
-    return f"{where}: {', '.join(part for part in said if part) or 'untitled'}"
+    parts = [f"“{title}”" if title else "", words if words != title else ""]
+    return f"{where}: {', '.join(part for part in parts if part) or 'untitled'}"
 
 
 def _kind(exhibit: Exhibit) -> FindingKind:

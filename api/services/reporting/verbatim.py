@@ -3,57 +3,76 @@
 from __future__ import annotations
 
 import html
+from unicodedata import normalize
 
 import regex
 
-from api.services.reporting.dossier import Exhibit
-from api.services.schemas import Quote
+from api.services.schemas import Item, Quote
 from api.services.text import clean
 
 LONGEST = 600
 """Characters of a quote; more is no quote."""
 
-_ALIKE = ("'’‘`´", '"“”„«»')
-_OUTER = "\"'“”‘’„«» "
-_SPELLED = r"[\p{Latin}\p{Cyrillic}\p{Greek}\d]"
+_ALIKE = str.maketrans(
+    dict.fromkeys("’‘‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑", "-")
+)
+_OUTER = "\"'「」『』 "
+_CHARACTER = regex.compile(r"\s+|\X")
+_INVISIBLE = regex.compile(r"\p{Cf}+")
+_SPACED = (
+    r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}"
+    r"\p{Myanmar}\p{Tibetan}]]"
+)
+"""A letter or digit of a script that sets words apart."""
+# Between two letters of one word: `batt|ery`, `can|'t`, `non|-stick`, `4.|5` of `4.5`.
+_WITHIN = regex.compile(
+    rf"(?<={_SPACED})(?=['-]?{_SPACED})|(?<={_SPACED}['-])(?={_SPACED})"
+    r"|(?<=\p{N})(?=[.,]\p{N})|(?<=\p{N}[.,])(?=\p{N})",
+    regex.V1,
+)
 
 
-def verbatim(words: str, exhibit: Exhibit | None) -> Quote | None:
-    """The quote with its link, if the exhibit's item or one of its comments holds it word for word.
+def verbatim(words: object, item: Item) -> Quote | None:
+    """The quote with its link, if the item or one of its comments holds it word for word.
 
-    White space, and straight for curly quotation marks, may differ; what comes back is theirs.
+    White space, invisible characters, Unicode form and width, the kind of quotation mark and HTML
+    entities may differ; what comes back is theirs. No word is cut (`attery las`, `I can` of
+    `I can't`), and something must be said in letters.
     """
-    said = clean(words)
-    if exhibit is None or len(said) > LONGEST:
+    quote = clean(words)
+    if len(quote) > LONGEST:
         return None
-    patterns = [pattern for text in (said, html.unescape(said)) if (pattern := _pattern(text))]
-    item = exhibit.item
-    for text in (item.title, item.body):
-        if found := _held(patterns, text):
-            return Quote(found, item.key, item.url)
-    for comment in item.comments:
-        if found := _held(patterns, comment.body):
-            return Quote(found, item.key, comment.url or item.url, comment.id)
+    spelled = (_Reading(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
+    needles = [letters for letters in dict.fromkeys(spelled) if regex.search(r"\p{L}", letters)]
+    for text in (item.title, item.body) if needles else ():
+        if passage := _Reading(text).passage(needles):
+            return Quote(passage, item.key, item.url)
+    for comment in item.comments if needles else ():
+        if passage := _Reading(comment.body).passage(needles):
+            return Quote(passage, item.key, comment.url or item.url, comment.id)
     return None
 
 
-def _pattern(said: str) -> regex.Pattern[str] | None:
-    """The words as they may stand; None when there is no letter in them."""
-    words = said.strip(_OUTER).split()
-    plain = " ".join(words)
-    if not regex.search(r"\p{L}", plain):
-        return None
-    before = rf"(?<!{_SPELLED})" if regex.match(_SPELLED, plain) else ""
-    after = rf"(?!{_SPELLED})" if regex.match(_SPELLED, plain[-1]) else ""
-    held = r"\s+".join("".join(map(_sign, word)) for word in words)
-    return regex.compile(f"{before}{held}{after}")
+class _Reading:
+    """A text as it is compared, and where each letter of that stands in the text itself."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._spans: list[tuple[int, int]] = []
+        letters = []
+        for match in _CHARACTER.finditer(text):
+            form = " " if match[0].isspace() else normalize("NFKC", match[0].translate(_ALIKE))
+            letters.append(_INVISIBLE.sub("", form))
+            self._spans += [match.span()] * len(letters[-1])
+        self.letters = "".join(letters)
 
-def _sign(character: str) -> str:
-    alike = next((signs for signs in _ALIKE if character in signs), None)
-    return regex.escape(character) if alike is None else f"[{alike}]"
-
-
-def _held(patterns: list[regex.Pattern[str]], text: str) -> str:
-    found = (match[0] for pattern in patterns if (match := pattern.search(text)))
-    return next(found, "")
+    def passage(self, needles: list[str]) -> str:
+        """The first needle that stands here in whole words, as it stands here."""
+        for needle in needles:
+            at = self.letters.find(needle)
+            while at >= 0:
+                end = at + len(needle)
+                if not (_WITHIN.match(self.letters, at) or _WITHIN.match(self.letters, end)):
+                    return self._text[self._spans[at][0] : self._spans[end - 1][1]]
+                at = self.letters.find(needle, at + 1)
+        return ""

@@ -14,7 +14,14 @@ from pydantic import TypeAdapter
 
 from api.errors import LimitReached
 from api.faces.web import streams
-from api.services.chatting.turns import Citation, Looked, Looking, Moment, Said, Turn
+from api.services.chatting.turns import (
+    AnswerPiece,
+    Citation,
+    LookupEnded,
+    LookupStarted,
+    Moment,
+    Turn,
+)
 from tests.faces.web.conftest import Opening, Served
 
 URL = "/v1/chat"
@@ -402,8 +409,8 @@ async def test_an_error_on_the_way_shows_no_exception(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A limit says what it is; a defect of ours says no more than that, and is logged."""
-    limit = await told(make(), Said("It"), fails=LimitReached("no more", 7))
-    defect = await told(make(), Said("It"), fails=RuntimeError("secret of ours"))
+    limit = await told(make(), AnswerPiece("It"), fails=LimitReached("no more", 7))
+    defect = await told(make(), AnswerPiece("It"), fails=RuntimeError("secret of ours"))
 
     assert "no more; try again in 7 s" in limit
     assert "internal error" in defect
@@ -417,8 +424,9 @@ async def test_parts_follow_each_other(served: Served) -> None:
         "s", "a b c", (Citation("E1", "k", "t", ""), Citation("E2", "k", "t", "https://x/"))
     )
     text = await told(
-        streams.vercel(), Said("a"), Said(" b"), Looking("1", "fetch_reddit", {"query": "q"}),
-        Looked("1", "fetch_reddit", "none"), Said(" c"), turn,
+        streams.vercel(), AnswerPiece("a"), AnswerPiece(" b"),
+        LookupStarted("1", "fetch_reddit", {"query": "q"}),
+        LookupEnded("1", "fetch_reddit", "none"), AnswerPiece(" c"), turn,
     )  # fmt: skip
     found = chunks(text)
 

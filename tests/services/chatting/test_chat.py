@@ -18,7 +18,7 @@ from api.errors import Blocked, NotConfigured
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chat import Chat
 from api.services.chatting.session import Session
-from api.services.chatting.turns import Looked, Looking, Moment, Said, Turn
+from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
 from api.services.schemas import Question
@@ -113,9 +113,11 @@ async def test_an_answer_cites_what_was_looked_up() -> None:
 
     turn = told[-1]
     assert isinstance(turn, Turn)
-    assert told[0] == Looking("call0", "fetch_reddit", {"query": "ember mug", "depth": "quick"})
-    assert told[1] == Looked("call0", "fetch_reddit", "Reddit: kept 3 of 3, yield 100 %.")
-    assert "".join(m.text for m in told if isinstance(m, Said)) == turn.text
+    assert told[0] == LookupStarted(
+        "call0", "fetch_reddit", {"query": "ember mug", "depth": "quick"}
+    )
+    assert told[1] == LookupEnded("call0", "fetch_reddit", "Reddit: kept 3 of 3, yield 100 %.")
+    assert "".join(m.text for m in told if isinstance(m, AnswerPiece)) == turn.text
     assert turn.text == "It stays warm [E1, E3]."
     assert [(c.label, c.key, c.url) for c in turn.citations] == [
         ("E1", "reddit:0", "https://www.example.org/reddit/x"),
@@ -191,7 +193,7 @@ async def test_an_overview_asks_every_source_and_weighs() -> None:
     assert "YouTube: kept 4 of 4" in read
     assert "full_report: " in read
     assert "Sentiment of 8 graded items: 8 positive, 0 neutral, 0 negative" in read
-    assert told[1] == Looked("call0", "analyze_product", "Reddit: kept 4 of 4, yield 100 %")
+    assert told[1] == LookupEnded("call0", "analyze_product", "Reddit: kept 4 of 4, yield 100 %")
     assert "looked up before" in script.returns()[-1]
     assert [len(source.plans) for source in sources] == [1, 1]
     assert turn.citations[0].label == "E5"
@@ -229,7 +231,7 @@ async def test_the_query_gate_asks_nobody(message: str) -> None:
 
     turn = told[-1]
     assert isinstance(turn, Turn)
-    assert told == [Said(turn.text), turn]
+    assert told == [AnswerPiece(turn.text), turn]
     assert "for example" in turn.text
     assert (turn.outcome, turn.citations, turn.notes) == ("clarify", (), (SAMPLE,))
     assert (source.plans, script.seen, session.exchanges) == ([], [], [])
@@ -246,7 +248,7 @@ async def test_without_evidence_the_answer_says_so() -> None:
     assert isinstance(turn, Turn)
     assert turn.text.startswith("I couldn't find relevant posts about “ember mug”. Reddit was ask")
     assert (turn.citations, turn.outcome) == ((), "insufficient_data")
-    assert [m.text for m in told if isinstance(m, Said)] == [turn.text]
+    assert [m.text for m in told if isinstance(m, AnswerPiece)] == [turn.text]
 
 
 async def test_an_empty_look_up_borrows_no_evidence_of_another_product() -> None:
@@ -471,7 +473,7 @@ async def test_words_before_a_look_up_stand_apart() -> None:
     told = await heard(one, one.begin(), MUG)
 
     kinds = [type(moment).__name__ for moment in told]
-    assert kinds.index("Said") > kinds.index("Looked")
+    assert kinds.index("AnswerPiece") > kinds.index("LookupEnded")
     assert isinstance(told[-1], Turn)
     assert told[-1].text == "Let me look.\n\nWarm [E1]."
 
@@ -545,7 +547,7 @@ async def test_an_overview_is_not_dictated_either() -> None:
 async def test_a_long_query_is_cut() -> None:
     """Nothing longer than a name and a few words leaves."""
     source = reddit()
-    script = Script([[fetch("ember mug " + "secret " * 50)], "Warm [E1]."])
+    script = Script([[fetch("ember mug " * 50)], "Warm [E1]."])
 
     await ask(chat(script, kit(source)))
 
@@ -577,7 +579,7 @@ async def test_leaving_a_turn_ends_its_work() -> None:
         await judge.entered.wait()
         await stream.aclose()
 
-    assert isinstance(first, Looking)
+    assert isinstance(first, LookupStarted)
     assert judge.cancelled == 1
     assert (await ask(one, session=session)).outcome in {"answered", "insufficient_data"}
 

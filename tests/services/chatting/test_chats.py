@@ -12,7 +12,7 @@ import pytest
 from api.errors import NotFound, UsageError
 from api.services.chatting.chats import LIVE, LONGEST_ID, Chats, Forgetful
 from api.services.chatting.session import Exchange, Session, restored
-from api.services.chatting.turns import Moment, Said, Turn
+from api.services.chatting.turns import AnswerPiece, Moment, Turn
 from api.settings import DepthName
 from tests.services.kit import kit
 
@@ -44,11 +44,11 @@ class Echo:
         self.depths.append(depth)
         if len(self.begun) == 2:
             self.two.set()
-        yield Said(message)
+        yield AnswerPiece(message)
         if self.gate is not None:
             await self.gate.wait()
         session.close(Exchange(message, message), ())
-        yield Turn(session.id, session.said)
+        yield Turn(session.id, session.questions_text)
 
 
 async def say(

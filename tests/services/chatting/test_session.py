@@ -51,8 +51,8 @@ def test_what_was_said_and_shown_survives_a_restart() -> None:
     back = again(one)
 
     assert dict(back.exhibits) == dict(one.exhibits)
-    assert (back.said, back.messages, back.number) == ("mug?", [{"kind": "request"}], 1)
-    known = back.looked("reddit", "ember-mug", "quick")
+    assert (back.questions_text, back.messages, back.number) == ("mug?", [{"kind": "request"}], 1)
+    known = back.lookup("reddit", "ember-mug", "quick")
     assert known is not None
     assert (known.line, known.labels) == ("kept 2", ["E1", "E2"])
     assert [x.label for x in back.show([assessed(post(2)), assessed(post(9))])] == ["E2", "E3"]
@@ -63,11 +63,11 @@ def test_a_look_up_is_known_by_source_name_and_depth() -> None:
     one = session()
     one.remember("reddit", "Plaud.ai", "standard", "kept 2")
 
-    assert one.looked("reddit", "plaud ai", "quick") is not None
-    assert one.looked("reddit", "plaud ai", "standard") is not None
-    assert one.looked("reddit", "plaud ai", "deep") is None
-    assert one.looked("youtube", "plaud ai", "quick") is None
-    assert one.looked("reddit", "plaud note", "quick") is None
+    assert one.lookup("reddit", "plaud ai", "quick") is not None
+    assert one.lookup("reddit", "plaud ai", "standard") is not None
+    assert one.lookup("reddit", "plaud ai", "deep") is None
+    assert one.lookup("youtube", "plaud ai", "quick") is None
+    assert one.lookup("reddit", "plaud note", "quick") is None
 
 
 def test_what_is_not_cited_lately_is_let_go_and_its_number_stays_taken() -> None:
@@ -81,7 +81,7 @@ def test_what_is_not_cited_lately_is_let_go_and_its_number_stays_taken() -> None
     back = again(one)
 
     assert list(back.exhibits) == ["E2"]
-    assert back.looked("reddit", "mug", "quick") is None
+    assert back.lookup("reddit", "mug", "quick") is None
     assert len(back.exchanges) == TURNS
     assert [x.label for x in back.show([assessed(post(1))])] == ["E3"]
     assert [x.label for x in one.show([assessed(post(1))])] == ["E1"]
@@ -97,7 +97,7 @@ def test_there_is_a_most_of_everything() -> None:
 
     assert len(one.exhibits) == EXHIBITS
     assert len(one.looks) == LOOKS
-    assert one.looked("reddit", "mug4", "quick") is None
+    assert one.lookup("reddit", "mug4", "quick") is None
 
 
 def test_a_saved_session_is_bounded() -> None:

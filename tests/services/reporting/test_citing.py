@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.services.reporting.citing import Drafted, Flaws, check, shortened
+from api.services.reporting.citing import Drafted, check, shortened
+from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.schemas import Finding, FindingKind, Item, Question
 from tests.services.kit import MUG, assessed, post, said
@@ -93,7 +94,7 @@ def test_exhibit_names_leave_the_text() -> None:
 
     assert draft.findings[0].text == "It is warm. As YouTube says. Fine."
     assert draft.findings[0].cites == ("reddit:0", "youtube:1")
-    assert draft.flaws == Flaws(citations=("E9", "E8"))
+    assert draft.flaws == Flaws(citations=("E8", "E9"))
 
 
 def test_words_of_the_exhibits_that_look_like_names_stay() -> None:
@@ -217,7 +218,7 @@ def test_sentences_without_spaces_are_sentences_too() -> None:
     """
     draft = checked("很好用。有88人喜欢。不错！")
 
-    assert draft.findings[0].text == "很好用。 不错！"
+    assert draft.findings[0].text == "很好用。不错！"
     assert draft.flaws.numbers == ("88",)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from api.services.listening import Ask, analyze, fetch
-from api.services.reporting.citing import Drafted, Flaws
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
 from api.services.reporting.report import (
     clarify_json,
     coverage,

@@ -1,0 +1,50 @@
+"""The one place where what nobody foresaw is contained: logged in full, answered in safe words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from api.errors import ListenpostError
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How some work failed, in words that are safe to show."""
+
+    code: str
+    """A `ListenpostError`'s own code, or `internal` for a defect."""
+    message: str
+
+
+async def contained(work: Awaitable[T], name: str) -> T | Failure:
+    """What `work` gives, or how it failed; `name` is what the log calls it.
+
+    An error of ours speaks for itself. Any other is a defect: the log has its traceback, and the
+    failure names its kind alone. Cancellation is no failure and passes through.
+    """
+    try:
+        return await work
+    except Exception as error:
+        first, *others = _leaves(error)
+        if all(isinstance(leaf, ListenpostError) for leaf in (first, *others)):
+            assert isinstance(first, ListenpostError)
+            return Failure(first.code, str(first))
+        _log.error("%s failed", name, exc_info=error)
+        defect = next(leaf for leaf in (first, *others) if not isinstance(leaf, ListenpostError))
+        kind = type(defect).__name__
+        return Failure("internal", f"an internal error ({kind}); the log has the details")
+
+
+def _leaves(error: Exception) -> Iterator[Exception]:
+    """What one task, or several tasks at once, failed with."""
+    if isinstance(error, ExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

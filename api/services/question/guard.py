@@ -1,0 +1,173 @@
+"""The one guard before a query that a model wants to send: on the subject, carrying nothing out.
+
+What strangers wrote may tell a model to search for its instructions, a key or an address, and a
+query leaves this machine. So a query must mention what the person asked about, and what it adds to
+the person's own words must be few words of a shop or a forum, none of them an address or a code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from functools import cache
+
+import regex
+import stopwordsiso
+
+from api.services.question.query import screen
+from api.services.question.small_talk import content_words
+from api.services.text import clean, cut, fold, one_line
+
+LONGEST_QUERY = 100
+"""Characters of a query; what is longer is cut."""
+FOREIGN_WORDS = 5
+"""Words a query may add, those without meaning (`how`, `the`) not counted."""
+LONGEST_CODE, LONGEST_WORD = 11, 24
+"""Signs of an added word with digits in it (`rtx4090`, `b0chx1w1xy`), or without."""
+NUMBERS, DIGITS = 3, 6
+"""Added words with digits in them, and digits of those that are nothing else."""
+
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_PER_WORD = 3
+"""Letters that count as a word where no blanks do."""
+# `小米`, `手环15` as `手环` and `15`, `r&d`, `c++`, `1000xm5`
+_WORD = regex.compile(
+    rf"(?P<unspaced>{_UNSPACED}[{_UNSPACED[1:-1]}\p{{M}}ー]*+)"
+    rf"|[[\p{{L}}\p{{M}}\p{{N}}]--{_UNSPACED}]++(?:&[[\p{{L}}\p{{M}}\p{{N}}]--{_UNSPACED}]++)*+[+#]*+",
+    regex.V1,
+)
+# `https://a`, `www.a`, `a.example/b`, `name@host`, `name at host dot com`
+_ADDRESS = regex.compile(
+    r"(?i)(?<![a-z0-9])[a-z][a-z0-9+.-]{1,30}+:/\S*+|(?<![\w.])www\.\S*+"
+    r"|(?<![\w.-])(?:[\w-]++\.)++[a-z]{2,}+/\S*+|(?<![\w.+-])[\w.+-]++@[\w.-]++"
+    r"|(?<!\w)(?:at|\(at\)|\[at\])\s++[\w-]++\s++(?:dot|\(dot\)|\[dot\])\s"
+)
+_ASKING = frozenset(
+    "app apps best better buy buyers compare complain complaints dislike good hate like love"
+    " opinion opinions owners people problem problems product products question questions review"
+    " reviews say says search think thoughts tell users versus vs want worth".split()
+)
+"""Words that ask about anything and name nothing."""
+
+_DIGIT = regex.compile(r"\d")
+
+Rule = Callable[[str, str], bool]
+"""Whether a query may leave, given what the person wrote."""
+
+
+def guarded(written: str, query: str) -> str | None:
+    """The query as it may leave, or None when it may not.
+
+    Args:
+        written: everything the person wrote about the subject.
+        query: what a model wants to look up.
+    """
+    screened = screen(cut(one_line(clean(query)), LONGEST_QUERY))
+    return screened.query if screened.ok and may_leave(written, screened.query) else None
+
+
+def mentions(written: str, query: str) -> bool:
+    """Whether a query names something the person wrote about, in whole words of any spelling.
+
+    `Plaud.ai` is named by `plaud note`, `iPhone 15` by `iphone15`; `Arc` is not by `search`, nor
+    `HP` by `php`. Where words are not set apart, two letters in a row are enough (`小米手环怎么样`
+    is named by `小米`).
+    """
+    pairs = _pairs(written)
+    return not _names(written).isdisjoint(_joined(_words(query))) or any(
+        pair in run for run in _runs(query) for pair in pairs
+    )
+
+
+def few_foreign_words(written: str, query: str) -> bool:
+    """Whether the query adds only a few words to the person's: no sentence of somebody else's."""
+    pairs = _pairs(written)
+    count = sum(1 for word in _foreign(written, query) if content_words(word))
+    for run in _runs(query):
+        for pair in pairs:
+            run = run.replace(pair, " ")
+        count += sum(-(-len(part) // _PER_WORD) for part in run.split())
+    return count <= FOREIGN_WORDS
+
+
+def no_address(written: str, query: str) -> bool:
+    """Whether the query adds no address of a page, a host or a mailbox."""
+    known = fold(written)
+    return all(match[0] in known for match in _ADDRESS.finditer(fold(query)))
+
+
+def no_code(written: str, query: str) -> bool:
+    """Whether no added word is as long as a key, a hash or words written together."""
+    known = _joined(_words(written))
+    for word in fold(query).split():
+        parts = [part for part in _words(word) if _stem(part) not in known]
+        code = "".join(parts)
+        if len(code) > LONGEST_CODE and _DIGIT.search(code):
+            return False
+        if any(len(part) > LONGEST_WORD for part in parts):
+            return False
+    return True
+
+
+def few_numbers(written: str, query: str) -> bool:
+    """Whether added numbers are too few and short for a card, an account or a telephone."""
+    added = [word for word in _foreign(written, query) if _DIGIT.search(word)]
+    return len(added) <= NUMBERS and sum(len(word) for word in added if word.isdigit()) <= DIGITS
+
+
+RULES: tuple[Rule, ...] = (mentions, few_foreign_words, no_address, no_code, few_numbers)
+
+
+def may_leave(written: str, query: str, rules: Sequence[Rule] = RULES) -> bool:
+    """Whether every rule lets the query leave."""
+    return all(rule(written, query) for rule in rules)
+
+
+def _words(text: str) -> list[str]:
+    """Words in one form, those of scripts without blanks left out."""
+    return [match[0] for match in _WORD.finditer(fold(text)) if not match["unspaced"]]
+
+
+def _runs(text: str) -> list[str]:
+    """What stands in scripts without blanks, without words that carry no meaning."""
+    runs = [match[0] for match in _WORD.finditer(fold(text)) if match["unspaced"]]
+    return [part for run in runs for part in _meaningless().sub(" ", run).split()] or runs
+
+
+def _stem(word: str) -> str:
+    """A plural as its singular."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def _joined(words: Sequence[str], telling: Set[str] | None = None) -> set[str]:
+    """Each word, and up to three in a row written together; only what holds a telling word."""
+    rows = (words[at : at + size] for at in range(len(words)) for size in (1, 2, 3))
+    return {
+        "".join(map(_stem, row)) for row in rows if telling is None or not telling.isdisjoint(row)
+    }
+
+
+def _names(written: str) -> set[str]:
+    """What a query can name: the person's telling words; short ones where there is nothing else."""
+    words = _words(written)
+    telling = {word for word in words if content_words(word) and word not in _ASKING}
+    long = {word for word in telling if len(word) > 1 and not word.isdigit()}
+    return _joined(words, long or telling) or {"".join(map(_stem, words))} - {""}
+
+
+def _pairs(written: str) -> set[str]:
+    """Two letters in a row of each run without blanks, or its only one."""
+    return {run[at : at + 2] for run in _runs(written) for at in range(max(1, len(run) - 1))}
+
+
+def _foreign(written: str, query: str) -> list[str]:
+    """The query's words that the person did not write, again for each time."""
+    known = _joined(_words(written))
+    return [word for word in _words(query) if _stem(word) not in known]
+
+
+@cache
+def _meaningless() -> regex.Pattern[str]:
+    """Words of Chinese, Japanese, Korean and Thai that carry no meaning, the longest first."""
+    words = {word for code in ("zh", "ja", "ko", "th") for word in stopwordsiso.stopwords(code)}
+    unspaced = {fold(word) for word in words if regex.fullmatch(f"{_UNSPACED}{{2,}}", word)}
+    return regex.compile("|".join(sorted(unspaced, key=lambda word: (-len(word), word))))

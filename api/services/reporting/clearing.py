@@ -1,0 +1,229 @@
+"""The one clearing of what a model wrote, in pieces or as a whole, sentence by sentence.
+
+Citations stand when their exhibit does; links become what we say they are (a citation, or words);
+a sentence with a number that nobody gave goes. Whatever is left is text: in markdown every sign
+that could begin a link, an image, code or HTML is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import regex
+
+from api.services.reporting.dossier import TITLES
+from api.services.reporting.escaping import formatted
+from api.services.reporting.grounds import ADDRESS, LABEL, NAME, Ground, bare, numbers
+from api.services.text import clean
+
+# Behind a line break, `It is warm.|` before a blank (`“Warm.”|` too), and `。|` before anything.
+_END = regex.compile(
+    r"(?<=\n)|(?<=[.!?…][\"'”’»)\]]?)(?=[ \t])|(?<=[。！？][」』”’）]?)(?=[^」』”’）])"
+)
+_LOOK_BACK = 3
+"""Characters before a new piece that may turn out to end a sentence."""
+_MARKER = regex.compile(r"^\s*\d{1,2}[.)](?=\s|$)")
+_JOINED = r"\s*+(?:[,;&、，；/–-]|and\b)\s*+"
+_TOKEN = regex.compile(
+    # `[words](target)`, the target with one pair of brackets within and perhaps a title
+    r"(?P<image>!?)\[(?P<words>[^\[\]]*+)\]\((?P<target>(?:[^()]|\([^()]*+\))*+)\)"
+    # `[E1]`, `(E1; E2)`, `【E1、E2】`
+    rf"|(?P<group>[\[(（【]\s*+{NAME}(?:{_JOINED}{NAME})*+\s*+[\])）】])"
+    rf"|(?P<address>{ADDRESS})"
+    rf"|(?P<label>{LABEL.pattern})"
+)
+_GONE = "\0"
+"""Where something was taken out: no text holds one, since `clean` lets no control character by."""
+_CITED = regex.compile("\x01([^\x02]*)\x02")
+# What is left around it: `](`, `( )`, `< >`, and the blank before a full stop or another blank.
+_AROUND = regex.compile(r"\]?(?:\(\s*+\0\s*+\)|\[\s*+\0\s*+\]|<\s*+\0\s*+>)")
+_BLANKS = regex.compile(r"(?<![ \t])[ \t]*+\0++(?=[\s.,;:!?…。，！？]|$)|\0++")
+_AFTER_CITED = regex.compile(r"^[(:{]")
+
+
+@dataclass(frozen=True, slots=True)
+class Flaws:
+    """What is wrong with written words, each thing once; falsy when nothing is."""
+
+    citations: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    uncited: int = 0
+    """Findings without a valid citation."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self.citations or self.links or self.numbers or self.uncited)
+
+    def __add__(self, other: Flaws) -> Flaws:
+        """Those of two texts."""
+        return Flaws(
+            tuple(dict.fromkeys((*self.citations, *other.citations))),
+            tuple(dict.fromkeys((*self.links, *other.links))),
+            tuple(dict.fromkeys((*self.numbers, *other.numbers))),
+            self.uncited + other.uncited,
+        )
+
+    @property
+    def advice(self) -> str:
+        """What the model is told when its draft comes back."""
+        parts = []
+        if self.citations:
+            parts.append(f"these are no exhibits: {', '.join(self.citations)}")
+        if self.links:
+            parts.append("links are not allowed")
+        if self.numbers:
+            parts.append(f"no exhibit says these numbers: {', '.join(self.numbers)}")
+        if self.uncited:
+            parts.append("every finding must cite at least one exhibit that exists")
+        return f"Correct the report: {'; '.join(parts)}."
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader is told was removed."""
+        counted = (
+            (len(self.citations), "unknown citation(s) removed"),
+            (len(self.links), "link(s) that no exhibit holds removed"),
+            (len(self.numbers), "number(s) that no exhibit holds, with their sentences, removed"),
+            (self.uncited, "finding(s) without a valid citation removed"),
+        )
+        return tuple(f"{count} {what}" for count, what in counted if count)
+
+
+class Clearing:
+    """Takes words in pieces and gives back what stands of them.
+
+    In `markdown` a citation is `[E1, E3]` and lists and emphasis stay. Without it the result is
+    plain text for a reader who knows no exhibit names: citations leave it, and a name within a
+    sentence becomes that of the place.
+    """
+
+    def __init__(self, ground: Callable[[], Ground], *, markdown: bool) -> None:
+        """`ground` is asked for every sentence, since look-ups add to it."""
+        self._ground, self._markdown = ground, markdown
+        self._rest = ""
+        self._cited: dict[str, None] = {}
+        self._after_cited = False
+        self.flaws = Flaws()
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Labels in the order of first mention."""
+        return tuple(self._cited)
+
+    def feed(self, piece: str) -> str:
+        """What is complete and stands."""
+        start, text = max(0, len(self._rest) - _LOOK_BACK), self._rest + piece
+        ends = [0, *(match.end() for match in _END.finditer(text, start))]
+        self._rest = text[ends[-1] :]
+        return "".join(self._clear(text[here:there]) for here, there in pairwise(ends))
+
+    def close(self) -> str:
+        """What is left over at the end."""
+        last, self._rest = self._rest, ""
+        return self._clear(last)
+
+    def whole(self, text: str) -> str:
+        """What stands of a whole text."""
+        return self.feed(text) + self.close()
+
+    def _clear(self, sentence: str) -> str:
+        text = clean(sentence)
+        before = sentence[: len(sentence) - len(sentence.lstrip())].replace("\r", "")
+        after = "\n" if sentence.endswith("\n") and text else ""
+        reading = _Reading(self._ground(), self._markdown)
+        marked = reading.marked(text)
+        given = _CITED.sub("", marked).replace(_GONE, "")
+        unsaid = [n for n in numbers(_MARKER.sub("", given)) if not reading.ground.holds(n)]
+        self.flaws += Flaws(tuple(reading.unknown), tuple(reading.links), tuple(unsaid))
+        if unsaid or reading.unfounded:
+            return after
+        self._cited |= dict.fromkeys(reading.cited)
+        tidied = _BLANKS.sub("", _AROUND.sub(_GONE, marked))
+        if not self._markdown:
+            return before + tidied + after
+        parts = [before]
+        for place, part in enumerate(_CITED.split(tidied)):
+            if place % 2:
+                parts.append(f"[{part}]")
+            elif part:
+                # `[E1](…)`, `[E1]: …` would make a link of our own citation
+                follows = self._after_cited if place == 0 and not before else place > 0
+                guard = "\\" if follows and _AFTER_CITED.match(part) else ""
+                parts.append(guard + formatted(part))
+        shown = "".join(parts) + after
+        self._after_cited = shown.endswith("]") if shown else self._after_cited
+        return shown
+
+
+class _Reading:
+    """One sentence against its ground: what it cites, and what of it is not there."""
+
+    def __init__(self, ground: Ground, markdown: bool) -> None:
+        self.ground, self._markdown = ground, markdown
+        self.cited: list[str] = []
+        self.unknown: list[str] = []
+        self.links: list[str] = []
+        self.unfounded = False
+        """The sentence speaks of an exhibit that does not exist."""
+
+    def marked(self, text: str) -> str:
+        """The text with citations between marks, and a mark where something was taken out."""
+        return str(_TOKEN.sub(self._replaced, text))
+
+    def _replaced(self, match: regex.Match[str]) -> str:
+        if match["words"] is not None:
+            return self._link(match["words"], match["target"], bool(match["image"]))
+        if match["group"] is not None:
+            labels = LABEL.findall(match["group"].upper())
+            theirs = self.ground.lookalikes.issuperset(labels)
+            return str(match[0]) if theirs and not self._known(labels) else self._citation(labels)
+        if match["address"] is not None:
+            return self._address(match["address"])
+        return self._name(match["label"])
+
+    def _link(self, words: str, target: str, image: bool) -> str:
+        """A link as its words, and as a citation where it leads to an exhibit; never as a link."""
+        labels = LABEL.findall(words.upper())
+        if labels and regex.fullmatch(rf"\s*{NAME}(?:{_JOINED}{NAME})*+\s*", words):
+            return self._citation(labels)
+        url = next(iter(target.split()), "").strip("<>")
+        if url and (image or url not in self.ground.addresses):
+            self.links.append(url)
+        shown = self.marked(words) or _GONE
+        label = "" if image else self.ground.addresses.get(url, "")
+        return f"{shown} {self._citation([label])}" if label and self._markdown else shown
+
+    def _address(self, found: str) -> str:
+        address = bare(found)
+        label = self.ground.addresses.get(address)
+        if label is None:
+            self.links.append(address)
+            return _GONE + found[len(address) :]
+        if label and self._markdown:
+            return self._citation([label]) + found[len(address) :]
+        return found
+
+    def _citation(self, labels: Iterable[str]) -> str:
+        """Those of the labels that exist, which plain text does not show."""
+        known = self._known(labels)
+        self.unknown += [label for label in labels if label not in known]
+        self.cited += known
+        return f"\x01{', '.join(known)}\x02" if known and self._markdown else _GONE
+
+    def _name(self, label: str) -> str:
+        """A name outside brackets: a citation too, unless it is a word of theirs."""
+        if label in self.ground.lookalikes:
+            return label
+        if label not in self.ground.exhibits:
+            self.unknown.append(label)
+            self.unfounded = True
+            return label
+        self.cited.append(label)
+        source = self.ground.exhibits[label].item.source
+        return label if self._markdown else TITLES.get(source, source)
+
+    def _known(self, labels: Iterable[str]) -> list[str]:
+        return [label for label in dict.fromkeys(labels) if label in self.ground.exhibits]
