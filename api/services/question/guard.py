@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence, Set
 from functools import cache
 
 import regex
-import stopwordsiso
 
 from api.services.question.query import screen
-from api.services.question.small_talk import content_words
+from api.services.question.small_talk import content_words, stop_words
 from api.services.text import clean, cut, fold, one_line
 
 LONGEST_QUERY = 100
@@ -155,8 +154,9 @@ def _names(written: str) -> set[str]:
 
 
 def _pairs(written: str) -> set[str]:
-    """Two letters in a row of each run without blanks, or its only one."""
-    return {run[at : at + 2] for run in _runs(written) for at in range(max(1, len(run) - 1))}
+    """Two letters in a row of each run without blanks; lone letters where there is nothing else."""
+    runs = _runs(written)
+    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)} or set(runs)
 
 
 def _foreign(written: str, query: str) -> list[str]:
@@ -168,6 +168,6 @@ def _foreign(written: str, query: str) -> list[str]:
 @cache
 def _meaningless() -> regex.Pattern[str]:
     """Words of Chinese, Japanese, Korean and Thai that carry no meaning, the longest first."""
-    words = {word for code in ("zh", "ja", "ko", "th") for word in stopwordsiso.stopwords(code)}
+    words = {word for code in ("zh", "ja", "ko", "th") for word in stop_words(code)}
     unspaced = {fold(word) for word in words if regex.fullmatch(f"{_UNSPACED}{{2,}}", word)}
     return regex.compile("|".join(sorted(unspaced, key=lambda word: (-len(word), word))))

@@ -57,7 +57,8 @@ _OUTER = regex.compile(r"^[^\w]+|[^\w]+$")
 
 
 @cache
-def _stop_words(language: str) -> frozenset[str]:
+def stop_words(language: str) -> frozenset[str]:
+    """The words of a language that carry no meaning; what people ask about is none of them."""
     return frozenset(stopwordsiso.stopwords(language)) - _NAMES
 
 
@@ -69,7 +70,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def content_words(text: str) -> tuple[str, ...]:
     """The words that carry meaning: no English stop words, in order, each once."""
-    return tuple(dict.fromkeys(word for word in words(text) if word not in _stop_words("en")))
+    return tuple(dict.fromkeys(word for word in words(text) if word not in stop_words("en")))
 
 
 def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
@@ -83,7 +84,7 @@ def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
     left = words(rest)
     if not greetings and (len(left) < alone or _names_something(plain)):
         return False
-    return any(_stop_words(language).issuperset(left) for language in sorted(stopwordsiso.langs()))
+    return any(stop_words(language).issuperset(left) for language in sorted(stopwordsiso.langs()))
 
 
 def _names_something(text: str) -> bool:

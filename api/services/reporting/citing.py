@@ -57,16 +57,14 @@ def check(
         flaws += Flaws(unknown)
         passages = (verbatim(words, exhibits[label].item) for label in known)
         quoted += [quote for quote in passages if quote is not None][:1]
-    title, _, faults = _cleared(topic, everything)
-    abstract, _, more = _cleared(summary, everything)
+    title, _, in_title = _cleared(topic, everything)
+    abstract, _, in_abstract = _cleared(summary, everything)
+    questions = (_cleared(text, everything)[0] for text in suggestions)
     return Drafted(
-        title or one_line(clean(question.text)),
-        abstract,
-        tuple(sound),
-        tuple(dict.fromkeys(quoted)),
-        tuple(kept for text in suggestions if (kept := _cleared(text, everything)[0])),
-        flaws + faults + more,
-    )
+        title or one_line(clean(question.text)), abstract, tuple(sound),
+        tuple(dict.fromkeys(quoted)), tuple(filter(None, questions)),
+        flaws + in_title + in_abstract,
+    )  # fmt: skip
 
 
 def shortened(drafted: Drafted, words: int) -> Drafted:

@@ -40,6 +40,7 @@ _CITED = regex.compile("\x01([^\x02]*)\x02")
 # What is left around it: `](`, `( )`, `< >`, and the blank before a full stop or another blank.
 _AROUND = regex.compile(r"\]?(?:\(\s*+\0\s*+\)|\[\s*+\0\s*+\]|<\s*+\0\s*+>)")
 _BLANKS = regex.compile(r"(?<![ \t])[ \t]*+\0++(?=[\s.,;:!?…。，！？]|$)|\0++")
+_ANGLED = regex.compile("<(\x01[^\x02]*\x02)>")
 _AFTER_CITED = regex.compile(r"^[(:{]")
 
 
@@ -141,7 +142,7 @@ class Clearing:
         if unsaid or reading.unfounded:
             return after
         self._cited |= dict.fromkeys(reading.cited)
-        tidied = _BLANKS.sub("", _AROUND.sub(_GONE, marked))
+        tidied = _ANGLED.sub(r"\1", _BLANKS.sub("", _AROUND.sub(_GONE, marked)))
         if not self._markdown:
             return before + tidied + after
         parts = [before]

@@ -44,12 +44,13 @@ def verbatim(words: object, item: Item) -> Quote | None:
         return None
     spelled = (_Reading(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
     needles = [letters for letters in dict.fromkeys(spelled) if regex.search(r"\p{L}", letters)]
-    for text in (item.title, item.body) if needles else ():
-        if passage := _Reading(text).passage(needles):
-            return Quote(passage, item.key, item.url)
-    for comment in item.comments if needles else ():
-        if passage := _Reading(comment.body).passage(needles):
-            return Quote(passage, item.key, comment.url or item.url, comment.id)
+    places: list[tuple[str, str, str | None]]
+    places = [(item.title, item.url, None), (item.body, item.url, None)]
+    places += [(comment.body, comment.url or item.url, comment.id) for comment in item.comments]
+    for text, url, comment_id in places:
+        # a caller's own items may hold anything
+        if isinstance(text, str) and (passage := _Reading(text).passage(needles)):
+            return Quote(passage, item.key, url, comment_id)
     return None
 
 
