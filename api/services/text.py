@@ -58,10 +58,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+# `http://host` and anything behind it that is no blank, quote, angle bracket or backslash
+_WEB = regex.compile(r"https?://[^\s/?#\"'<>\\]++[^\s\"'<>\\]*+", regex.I)
+
+
 def web_url(value: object) -> str:
     """The URL when it is http or https with a host, else nothing (`javascript:`, `data:`)."""
     text = clean(value)
-    return text if regex.match(r"https?://[^\s/?#\"'<>\\]+[^\s\"'<>\\]*$", text, regex.I) else ""
+    return text if _WEB.fullmatch(text) else ""
 
 
 _MARK = regex.compile(r"(?<=[\p{Latin}\p{Greek}\p{Arabic}\p{Hebrew}])\p{Mn}+")

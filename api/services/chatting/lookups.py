@@ -117,11 +117,10 @@ class ChatDesk:
         evidence = await collect(self.session.run, scope, self.product.steps)
         self.usage += evidence.usage
         kept = evidence.kept
-        lines = [
-            self._note(gathered, query, depth,
-                       [one for one in kept if one.item.source == gathered.source])
-            for gathered in evidence.crawl.sources
-        ]  # fmt: skip
+        lines = []
+        for gathered in evidence.crawl.sources:
+            items = [entry for entry in kept if entry.item.source == gathered.source]
+            lines.append(self._note(gathered, query, depth, items))
         decided = evidence.decided
         lines += [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
         feeling = evidence.figures.get("sentiment") or {}

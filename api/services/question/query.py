@@ -143,6 +143,8 @@ def _phrase(match: regex.Match[str]) -> str:
 
 
 _ENDINGS = "ai app co com dev io net org so".split()
+# What stands behind a name: `.ai` of `plaud.ai`, ` AI` of `Plaud AI`.
+_ENDING = regex.compile(rf"(?i)(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+ai)(?=\W*$)")
 _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
 
@@ -162,5 +164,5 @@ def same_name(one: str, other: str) -> bool:
 
 
 def _forms(name: str) -> set[str]:
-    bare = regex.sub(rf"(?i)(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+ai)(?=\W*$)", "", clean(name))
+    bare = _ENDING.sub("", clean(name))
     return {canonical(name), canonical(bare)} - {""}

@@ -34,6 +34,8 @@ _TOKEN = regex.compile(
     rf"|(?P<address>{ADDRESS})"
     rf"|(?P<label>{LABEL.pattern})"
 )
+# Nothing but names: `E1`, `E1, E2`.
+_NAMES = regex.compile(rf"{NAME}(?:{_JOINED}{NAME})*+")
 _GONE = "\0"
 """Where something was taken out: no text holds one, since `clean` lets no control character by."""
 _CITED = regex.compile("\x01([^\x02]*)\x02")
@@ -188,7 +190,7 @@ class _Reading:
     def _link(self, words: str, target: str, image: bool) -> str:
         """A link as its words, and as a citation where it leads to an exhibit; never as a link."""
         labels = LABEL.findall(words.upper())
-        if labels and regex.fullmatch(rf"\s*{NAME}(?:{_JOINED}{NAME})*+\s*", words):
+        if _NAMES.fullmatch(words.strip()):
             return self._citation(labels)
         url = next(iter(target.split()), "").strip("<>")
         if url and (image or url not in self.ground.addresses):

@@ -72,11 +72,11 @@ class Dossier:
 def text_of(item: Item, question: str = "") -> str:
     """Everything of an item that a model is shown, on one line; comments that fit it first."""
     best = best_comments(item, question)[:COMMENTS]
-    said = [text for comment in best if (text := cut(one_line(comment.body), COMMENT))]
+    comments = [text for comment in best if (text := cut(one_line(comment.body), COMMENT))]
     parts = [
         one_line(item.title),
         cut(one_line(item.body), BODY),
-        *(f'"{words}"' for words in said),
+        *(f'"{words}"' for words in comments),
     ]
     return " | ".join(part for part in parts if part)
 

@@ -96,11 +96,11 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
 
 def _unasked(shortfall: Shortfall) -> Explanation:
     """Nothing could be asked: why, what that does not mean, and how to mend it."""
-    asked = _leading(shortfall.question.text, 10)
-    told = f"“{asked}” was not searched for: no source could be asked."
+    name = _leading(shortfall.question.text, 10)
+    text = f"“{name}” was not searched for: no source could be asked."
     lines = _within(60, (_leading(line, 20, 200) for line in shortfall.coverage[:12]))
-    told += f" By source: {'; '.join(lines)}." if lines else ""
-    return Explanation(f"{told}\n\n{' '.join(_UNASKED)}", ())
+    text += f" By source: {'; '.join(lines)}." if lines else ""
+    return Explanation(f"{text}\n\n{' '.join(_UNASKED)}", ())
 
 
 def fitted(text: str) -> str:
