@@ -19,6 +19,7 @@ from api.services.schemas import (
     Grade,
     Item,
     Judgement,
+    Published,
     Question,
     Usage,
 )
@@ -247,7 +248,8 @@ class Facts:
     items_kept: int
     upstream_calls: int
     usd: float | None
-    output: Any = None
+    output: Published | str | None = None
+    """The answer itself."""
 
 
 class _Silent:

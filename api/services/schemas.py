@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from api.settings import Window
 
@@ -19,6 +22,27 @@ Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Stage = Literal["gate", "cutoff", "floor", "duplicate"]
+
+
+PUBLISHED_VALUE = ConfigDict(extra="ignore")
+"""Of a dataclass within a `Published`, which has no room for what it does not know."""
+
+
+class Published(BaseModel):
+    """A piece of what `analyze` and `fetch` answer; its fields are the keys of the JSON.
+
+    Fields that a newer version added are carried along, unread.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+def _undefaulted(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
+WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
+"""Of a `Published` field: where it is None its key is left out."""
 
 
 class Outcome(StrEnum):
@@ -210,6 +234,7 @@ class Gated:
 class Attempt:
     """One fetch and the judging of what was new in it."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     limit: int
     fetched: int
     new: int
@@ -314,6 +339,7 @@ class Gathered:
 class Finding:
     """One sentence of a report and the items it rests on."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
     kind: FindingKind
     cites: tuple[str, ...]
@@ -324,7 +350,8 @@ class Finding:
 class Quote:
     """Verbatim words, linked back."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
     key: str
     url: str
-    comment_id: str | None = None
+    comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None

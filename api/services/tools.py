@@ -151,4 +151,4 @@ async def _listen(ctx: RunContext[object], source: str, query: str, depth: Depth
         code, message = told(error)
         failure = {"source": source, "error": {"code": code, "message": message}}
         return ToolReturn(f"{source} could not be asked: {message}", metadata=failure)
-    return ToolReturn(heard.text, metadata=heard.data)
+    return ToolReturn(heard.text, metadata=heard.fetched.model_dump(mode="json"))

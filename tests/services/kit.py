@@ -30,6 +30,7 @@ from api.services.schemas import (
     Grade,
     Item,
     Judgement,
+    Published,
     Question,
     Usage,
     Verdict,
@@ -47,6 +48,11 @@ from tests.services.fakes import FakeRewriter, FakeSource, item
 
 MUG = Question("ember mug")
 Answer = Callable[[list[ModelMessage]], ModelResponse]
+
+
+def plain(answer: Published) -> dict[str, Any]:
+    """An answer as the JSON that a caller gets."""
+    return answer.model_dump(mode="json")
 
 
 def post(number: int, source: str = "reddit", **fields: Any) -> Item:

@@ -22,12 +22,14 @@ from api.services.schemas import (
     Gathered,
     Item,
     Judgement,
+    Published,
     Question,
     Usage,
     Verdict,
 )
 
 PLAUD = Question("plaud note")
+ANSWER = Published.model_validate({"summary": "fine", "items": [1]})
 
 
 @dataclass
@@ -109,5 +111,5 @@ async def run(
         )
         kept = sum(len(gathered.kept) for gathered in found)
         calls = sum(gathered.upstream_calls for gathered in found)
-        span.record(Facts("full_report", kept, calls, 0.0004, {"summary": "fine", "items": [1]}))
+        span.record(Facts("full_report", kept, calls, 0.0004, ANSWER))
     return found

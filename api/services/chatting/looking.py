@@ -188,10 +188,10 @@ def _leaves(error: Exception) -> Iterator[Exception]:
 def _weighed(evidence: Evidence) -> list[str]:
     decided = evidence.decided
     lines = [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
-    feeling = evidence.figures.get("sentiment") or {}
-    if feeling.get("n"):
-        parts = ", ".join(f"{feeling[name]} {name}" for name in ("positive", "neutral", "negative"))
-        lines.append(f"Sentiment of {feeling['n']} graded items: {parts}")
+    sentiment = evidence.figures.sentiment
+    if sentiment is not None and sentiment.n:
+        parts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in sentiment.feelings)
+        lines.append(f"Sentiment of {sentiment.n} graded items: {parts}")
     return [line.rstrip(".") for line in lines if line]
 
 
