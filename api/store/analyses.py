@@ -180,7 +180,7 @@ class AnalysesPart(RunningPart):
                 await self._document(connection, row.tenant, row.id) if older else row.summary
             )
             try:
-                summary = self._upgrades.summary(document or {})
+                summary = self._upgrades.summary(document if isinstance(document, Mapping) else {})
             except Unreadable as error:
                 _log.warning("the summary of %s cannot be read: %s", row.id, error)
         return Listed(row.id, row.tenant, row.state, row.created_at, row.query, summary, row.reason)

@@ -39,6 +39,12 @@ URLS = [
 ]
 
 
+CLOSED = {"key", "cites", "id", "created_at", "retry_at", "start", "unit", "kind", "decision"} | {
+    "depth", "grading", "outcome", "status", "dropped_by",
+}  # fmt: skip
+"""What is ours to say: a report that says anything else there is none."""
+
+
 class Tags(HTMLParser):
     """Every tag of a page with its attributes, and its text."""
 
@@ -69,7 +75,7 @@ def hostile(report: dict[str, Any]) -> dict[str, Any]:
             return [poisoned(one, name) for one in value]
         if isinstance(value, str) and name == "url":
             return URLS[len(value) % len(URLS)]
-        if isinstance(value, str) and name not in {"key", "cites", "created_at", "kind", "id"}:
+        if isinstance(value, str) and name not in CLOSED:
             return f"{value} {' '.join(EVIL)}"
         return value
 
