@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from api.services.published import Published
 from api.services.schemas import (
     Batch,
     Commented,
@@ -19,7 +20,6 @@ from api.services.schemas import (
     Grade,
     Item,
     Judgement,
-    Published,
     Question,
     Usage,
 )

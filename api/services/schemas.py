@@ -11,38 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from api.services.published import PUBLISHED_VALUE, WHERE_THERE
 from api.settings import Window
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Stage = Literal["gate", "cutoff", "floor", "duplicate"]
-
-
-PUBLISHED_VALUE = ConfigDict(extra="ignore")
-"""Of a dataclass within a `Published`, which has no room for what it does not know."""
-
-
-class Published(BaseModel):
-    """A piece of what `analyze` and `fetch` answer; its fields are the keys of the JSON.
-
-    Fields that a newer version added are carried along, unread.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-
-def _undefaulted(schema: dict[str, Any]) -> None:
-    del schema["default"]
-
-
-WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
-"""Of a `Published` field: where it is None its key is left out."""
 
 
 class Outcome(StrEnum):

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from api.services.published import Published
 from api.services.reporting.report import VERSION, Report, Summary
-from api.services.schemas import Published
 
 Step = Callable[[dict[str, Any]], dict[str, Any]]
 P = TypeVar("P", bound=Published)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
-from api.services.schemas import Gathered, Published, Question
+from api.services.published import Published
+from api.services.schemas import Gathered, Question
 
 if TYPE_CHECKING:
     from api.tracing.client import Client, Kind, Observation

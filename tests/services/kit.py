@@ -17,6 +17,7 @@ from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
 from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
+from api.services.published import Published
 from api.services.question.scope import Scope
 from api.services.reporting.citing import Drafted, Flaws
 from api.services.reporting.dossier import Dossier
@@ -30,7 +31,6 @@ from api.services.schemas import (
     Grade,
     Item,
     Judgement,
-    Published,
     Question,
     Usage,
     Verdict,

@@ -14,18 +14,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from api.services.evidence.figures import Figures
-from api.services.schemas import (
-    WHERE_THERE,
-    Attempt,
-    Decision,
-    Finding,
-    Measure,
-    Outcome,
-    Published,
-    Quote,
-    Stage,
-    Status,
-)
+from api.services.published import WHERE_THERE, Published
+from api.services.schemas import Attempt, Decision, Finding, Measure, Outcome, Quote, Stage, Status
 from api.settings import DepthName
 
 VERSION = 1
