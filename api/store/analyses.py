@@ -134,17 +134,17 @@ class AnalysesPart(RunningPart):
         names one.
         """
         named = frozenset(keys)
-        found: set[str] = set()
+        gone: set[str] = set()
         async with self._database.writing(alone=True) as connection:
             for some in chunks(named):
                 held = select(items.c.key).where(items.c.key.in_(some))
-                found.update(await connection.scalars(held))
+                gone.update(await connection.scalars(held))
                 await self._rewrite(connection, some, named)
                 await connection.execute(delete(items).where(items.c.key.in_(some)))
             for key in named:
                 await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
                 await _forget_in_sessions(connection, key, named)
-        return len(found)
+        return len(gone)
 
     async def _rewrite(
         self, connection: AsyncConnection, some: list[str], named: frozenset[str]
@@ -210,20 +210,20 @@ def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnEleme
 
 
 def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if filters.decision is not None:
-        found.append(analyses.c.decision == filters.decision)
+        conditions.append(analyses.c.decision == filters.decision)
     if filters.source is not None:
         mine = and_(
             analysis_sources.c.tenant == analyses.c.tenant,
             analysis_sources.c.analysis_id == analyses.c.id,
         )
-        found.append(exists().where(mine, analysis_sources.c.source == filters.source))
+        conditions.append(exists().where(mine, analysis_sources.c.source == filters.source))
     if filters.since is not None:
-        found.append(analyses.c.created_at >= filters.since)
+        conditions.append(analyses.c.created_at >= filters.since)
     if filters.until is not None:
-        found.append(analyses.c.created_at < filters.until)
-    return found
+        conditions.append(analyses.c.created_at < filters.until)
+    return conditions
 
 
 def _cursor(row: AnyRow) -> str:

@@ -33,7 +33,7 @@ def identity(text: str) -> str:
 def dumps(value: object) -> str:
     """JSON that any database can hold and `json.loads` reads back exactly."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class Moment(TypeDecorator[datetime]):

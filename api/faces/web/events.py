@@ -78,12 +78,12 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _frames(self, trace_id: str) -> AsyncIterator[bytes]:
-        told: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._flight.listen(told.put_nowait)
-        self._flight.when_over(lambda: told.put_nowait(None))
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._flight.listen(events.put_nowait)
+        self._flight.when_over(lambda: events.put_nowait(None))
         while True:
             try:
-                event = await asyncio.wait_for(told.get(), PING_SECONDS)
+                event = await asyncio.wait_for(events.get(), PING_SECONDS)
             except TimeoutError:
                 yield KEEPALIVE_COMMENT
                 continue

@@ -114,16 +114,16 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
             UsageError: it cannot be asked.
         """
-        found = await self.join(tenant, ask, key)
-        if isinstance(found, Kept):
-            if found.report is None:
-                raise Conflict(f"the analysis `{found.id}` runs in another process; ask for it")
-            return found.report
+        flight = await self.join(tenant, ask, key)
+        if isinstance(flight, Kept):
+            if flight.report is None:
+                raise Conflict(f"the analysis `{flight.id}` runs in another process; ask for it")
+            return flight.report
         try:
-            found.listen(listener)
-            return await found.report()
+            flight.listen(listener)
+            return await flight.report()
         finally:
-            self.leave(found)
+            self.leave(flight)
 
     async def join(self, tenant: Tenant, ask: Ask, key: str | None = None) -> Flight | Kept:
         """The flight for a request, begun or shared; call `leave` when done with it.
@@ -137,23 +137,23 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
         """
         if key is None:
-            found: Flight | Kept = self._same(tenant, ask) or self._launch(tenant, ask, _new_id())
+            flight: Flight | Kept = self._same(tenant, ask) or self._launch(tenant, ask, _new_id())
         else:
             async with self._claiming:
-                found = await self._claimed(tenant, ask, key)
-        if isinstance(found, Kept):
-            return found
-        found.waiting += 1
+                flight = await self._claimed(tenant, ask, key)
+        if isinstance(flight, Kept):
+            return flight
+        flight.waiting += 1
         boarded = False
         try:
-            await found._begun.wait()
-            if found._task.done():
-                found._task.result()
+            await flight._begun.wait()
+            if flight._task.done():
+                flight._task.result()
             boarded = True
         finally:
             if not boarded:
-                self.leave(found)
-        return found
+                self.leave(flight)
+        return flight
 
     def leave(self, flight: Flight) -> None:
         """Wait no longer; the last to leave a flight that is not detached cancels it."""
