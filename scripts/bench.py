@@ -79,7 +79,8 @@ async def analyses(runs: int, query: str) -> None:
             built = wiring.build(wiring.load_settings())
             product = built.product if graded else replace(built.product, grader=None)
             began = time.perf_counter()
-            answer = await listening.analyze(product, Ask(query, "quick"))
+            report = await listening.analyze(product, Ask(query, "quick"))
+            answer = report.model_dump(mode="json")
             answer["_took"] = time.perf_counter() - began
             await built.aclose()
             return answer

@@ -2,130 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from api.services.reporting.dossier import TITLES
+from api.faces import outline
+from api.services.evidence.figures import Figures
 from api.services.reporting.escaping import link, md
+from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 
-KINDS = (
-    ("praise", "What people praise"),
-    ("complaint", "What people complain about"),
-    ("request", "What people ask for"),
-    ("difference", "Where platforms and people differ"),
-    ("other", "What else is said"),
-)
+_ASPECTS = 10
+"""Rows of a table at most."""
+_SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 
-def report_markdown(answer: Mapping[str, Any], dropped: bool) -> str:
+def report_markdown(report: Report, dropped: bool) -> str:
     """The whole report."""
-    parts = [f"# {md(answer['topic'] or answer['query'])}", _banner(answer)]
-    if answer["summary"]:
-        parts.append(md(answer["summary"]))
-    if answer["explanation_text"]:
-        parts += [md(part) for part in str(answer["explanation_text"]).split("\n\n")]
-    cited = _cited(answer["items"])
-    parts += _findings(answer, cited)
-    parts += _quotes(answer, cited)
-    parts += _figures(answer)
-    parts += ["## Coverage", _sources(answer["sources"]), md(answer["coverage"])]
-    parts += _listed("Sources", answer["items"])
-    if dropped and answer["dropped"]:
-        parts += ["## Dropped", "\n".join(_dropped(one) for one in answer["dropped"])]
-    if answer["suggestions"]:
-        parts += ["## Next questions", "\n".join(f"- {md(q)}" for q in answer["suggestions"])]
+    cited = {
+        item.key: link(f"\\[{number}\\]", item.url) for number, item in enumerate(report.items, 1)
+    }
+    parts = [f"# {md(outline.heading(report))}"]
+    if report.sample:
+        parts.append(_SAMPLE)
+    parts += [f"> {md(note)}" for note in report.quality_notes]
+    if report.disclaimer:
+        parts.append(f"> {md(report.disclaimer)}")
+    parts.append(f"**{md(report.decision)}**: {md(report.decision_rationale)}")
+    parts += [md(paragraph) for paragraph in outline.paragraphs(report)]
+    for title, findings in outline.findings_by_kind(report):
+        lines = [f"- {md(finding.text)} {_cites(finding.cites, cited)}" for finding in findings]
+        parts += [f"## {title}", "\n".join(lines)]
+    if report.quotes:
+        lines = [
+            f"> “{md(quote.text)}” {link('link', quote.url)} {_cites([quote.key], cited)}"
+            for quote in report.quotes
+        ]
+        parts += ["## In their words", "\n>\n".join(lines)]
+    parts += _figures(report.figures)
+    parts += ["## Coverage", _sources(report.sources.values()), md(report.coverage)]
+    parts += _listed("Sources", report.items)
+    if dropped:
+        parts += _dropped(report.dropped)
+    if report.suggestions:
+        lines = [f"- {md(question)}" for question in report.suggestions]
+        parts += ["## Next questions", "\n".join(lines)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def fetch_markdown(answer: Mapping[str, Any], dropped: bool) -> str:
+def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     """One source's kept items."""
-    name = TITLES.get(answer["source"], answer["source"])
-    parts = [f"# {md(answer['query'])} on {md(name)}", _sample(answer)]
-    parts.append(_sources({answer["source"]: answer}))
-    if answer["reason"]:
-        parts.append(md(answer["reason"]))
-    parts += [f"> {md(note)}" for note in answer["notes"]]
-    parts += _listed("Items", answer["items"])
-    if dropped and answer["dropped"]:
-        parts += ["## Dropped", "\n".join(_dropped(one) for one in answer["dropped"])]
+    parts = [f"# {md(fetched.query)} on {md(outline.source_title(fetched.source))}"]
+    if fetched.sample:
+        parts.append(_SAMPLE)
+    parts.append(_sources([fetched]))
+    if fetched.reason:
+        parts.append(md(fetched.reason))
+    parts += [f"> {md(note)}" for note in fetched.notes]
+    parts += _listed("Items", fetched.items)
+    if dropped:
+        parts += _dropped(fetched.dropped)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _banner(answer: Mapping[str, Any]) -> str:
-    lines = [_sample(answer)] if answer["sample"] else []
-    lines += [f"> {md(note)}" for note in answer["quality_notes"]]
-    if answer["disclaimer"]:
-        lines.append(f"> {md(answer['disclaimer'])}")
-    lines.append(f"**{md(answer['decision'])}**: {md(answer['decision_rationale'])}")
-    return "\n\n".join(lines)
-
-
-def _sample(answer: Mapping[str, Any]) -> str:
-    return "> **Sample data**: made up, from the offline sandbox." if answer["sample"] else ""
-
-
-def _cited(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Item key -> its number, linked to where it stands."""
-    return {item["key"]: link(f"\\[{n}\\]", item["url"]) for n, item in enumerate(items, 1)}
-
-
-def _findings(answer: Mapping[str, Any], cited: Mapping[str, str]) -> list[str]:
-    parts = []
-    for kind, title in KINDS:
-        found = [one for one in answer["findings"] if one["kind"] == kind]
-        if found:
-            lines = [f"- {md(one['text'])} {_cites(one['cites'], cited)}" for one in found]
-            parts += [f"## {title}", "\n".join(lines)]
-    return parts
-
-
-def _cites(keys: Iterable[str], cited: Mapping[str, str]) -> str:
+def _cites(keys: Sequence[str], cited: Mapping[str, str]) -> str:
+    """Numbers that lead to where it was said."""
     return " ".join(cited[key] for key in keys if key in cited)
 
 
-def _quotes(answer: Mapping[str, Any], cited: Mapping[str, str]) -> list[str]:
-    if not answer["quotes"]:
-        return []
-    lines = [
-        f"> “{md(quote['text'])}” {link('link', quote['url'])} {_cites([quote['key']], cited)}"
-        for quote in answer["quotes"]
-    ]
-    return ["## In their words", "\n>\n".join(lines)]
-
-
-def _figures(answer: Mapping[str, Any]) -> list[str]:
-    figures = answer["figures"]
-    sentiment, timeline = figures.get("sentiment", {}), figures.get("timeline", {})
+def _figures(figures: Figures) -> list[str]:
     parts = []
-    if sentiment.get("n"):
+    if figures.sentiment is not None and (n := figures.sentiment.n):
         shares = "".join(
-            f'\n    "{name}" : {sentiment[name]}'
-            for name in ("positive", "neutral", "negative")
-            if sentiment[name]
+            f'\n    "{feeling.name}" : {feeling.count}'
+            for feeling in figures.sentiment.feelings
+            if feeling.count
         )
-        title = f"Sentiment, n = {sentiment['n']}"
-        parts.append(f"```mermaid\npie showData title {title}{shares}\n```")
-    if points := timeline.get("points"):
-        starts = ", ".join(f'"{point["start"]}"' for point in points)
-        counts = ", ".join(str(point["count"]) for point in points)
+        parts.append(f"```mermaid\npie showData title Sentiment, n = {n}{shares}\n```")
+    if figures.timeline is not None and (points := figures.timeline.points):
+        starts = ", ".join(f'"{period.start.isoformat()}"' for period in points)
+        counts = ", ".join(str(period.count) for period in points)
         chart = f"xychart-beta\n    x-axis [{starts}]\n    bar [{counts}]"
-        parts.append(f"Items per {timeline['unit']} (UTC):\n\n```mermaid\n{chart}\n```")
-    if aspects := figures.get("aspects"):
+        parts.append(f"Items per {figures.timeline.unit} (UTC):\n\n```mermaid\n{chart}\n```")
+    if figures.aspects:
         rows = [
-            f"| {md(one['aspect'])} | {one['count']} | {one['positive']} | {one['negative']} |"
-            for one in aspects[:10]
+            f"| {md(aspect.aspect)} | {aspect.count} | {aspect.positive} | {aspect.negative} |"
+            for aspect in figures.aspects[:_ASPECTS]
         ]
         head = "| aspect | items | positive | negative |\n| --- | ---: | ---: | ---: |"
         parts.append("\n".join([head, *rows]))
     return ["## Figures", *parts] if parts else []
 
 
-def _sources(sources: Mapping[str, Any]) -> str:
+def _sources(sources: Iterable[SourceReport]) -> str:
     rows = [
-        f"| {md(TITLES.get(name, name))} | {md(one['outcome'])} | {one['fetched']} | {one['kept']} "
-        f"| {_share(one)} | {'yes' if one['refetched'] else 'no'} "
-        f"| {md(one['gate']['status'])} | {one['upstream_calls']} |"
-        for name, one in sources.items()
+        f"| {md(row.name)} | {md(row.outcome)} | {row.fetched} | {row.kept} "
+        f"| {row.share} | {row.refetched} | {md(row.gate)} | {row.requests} |"
+        for row in outline.source_rows(sources)
     ]
     if not rows:
         return ""
@@ -133,23 +103,21 @@ def _sources(sources: Mapping[str, Any]) -> str:
     return "\n".join([head, "| --- | --- | ---: | ---: | ---: | --- | --- | ---: |", *rows])
 
 
-def _share(source: Mapping[str, Any]) -> str:
-    return f"{source['yield_ratio'] * 100:.0f} %" if source["fetched"] else "-"
-
-
-def _listed(title: str, items: Iterable[Mapping[str, Any]]) -> list[str]:
+def _listed(title: str, items: Iterable[KeptItem]) -> list[str]:
     lines = []
     for number, item in enumerate(items, 1):
-        place = f" ({md(item['place'])})" if item["place"] else ""
-        badge = " *low relevance*" if item["low_relevance"] else ""
-        badge += " *disputed*" if item["disputed"] else ""
-        dated = f", {item['created_at'][:10]}" if item["created_at"] else ""
-        label = link(md(item["title"]) or "untitled", item["url"])
-        name = md(TITLES.get(item["source"], item["source"]))
-        lines.append(f"{number}. {label}: {name}{place}{dated}{badge}")
+        caption = outline.caption(item)
+        place = f" ({md(caption.place)})" if caption.place else ""
+        dated = f", {caption.date}" if caption.date else ""
+        badges = "".join(f" *{badge}*" for badge in caption.badges)
+        label = link(md(item.title) or outline.UNTITLED, item.url)
+        lines.append(f"{number}. {label}: {md(caption.source)}{place}{dated}{badges}")
     return [f"## {title}", "\n".join(lines)] if lines else []
 
 
-def _dropped(one: Mapping[str, Any]) -> str:
-    why = f"{one['dropped_by']}: {one['reason']}"
-    return f"- {link(md(one['title']) or 'untitled', one['url'])}: {md(why)}"
+def _dropped(dropped: Iterable[DroppedItem]) -> list[str]:
+    lines = [
+        f"- {link(md(item.title) or outline.UNTITLED, item.url)}: {md(outline.why_dropped(item))}"
+        for item in dropped
+    ]
+    return ["## Dropped", "\n".join(lines)] if lines else []

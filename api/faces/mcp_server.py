@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -25,17 +25,20 @@ from starlette.types import ASGIApp
 
 from api import wiring
 from api.errors import ListenpostError
-from api.faces.web.schemas import MOST_ITEMS, Fetched, Relevance, Report
+from api.faces.filtering import filtered
+from api.faces.outline import source_title
+from api.faces.web.schemas import MOST_ITEMS, Relevance
 from api.services.chatting.streaming import streamed
 from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.ports import Event, Listener
-from api.services.reporting.dossier import TITLES
+from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Question
 from api.services.text import clean, one_line
 from api.settings import DepthName, Window
 from api.wiring.serving import House, open_house
 
+T = TypeVar("T")
 TENANT = "listenpost.tenant"
 """Where `/mcp` leaves in the request's scope who asks."""
 INSTRUCTIONS = (
@@ -70,32 +73,17 @@ class _Tools:
     async def fetch(self, ctx: Context[Any, Any], source: str, ask: Ask) -> Fetched:
         """Ask one source."""
         heard = await _followed(ctx, partial(self.house.fetch, _tenant(ctx), source, ask))
-        return Fetched.model_validate(heard.data)
+        return heard.fetched
 
     async def relevance_filter(
         self, ctx: Context[Any, Any], query: Query, source: str, items: Items
     ) -> Relevance:
         """Keep those of your own items that are about a query; if the judge fails, all of them."""
 
-        async def work(listener: Listener) -> dict[str, Any]:
-            await self.house.product()
-            from api.services.tools import Filtered, shown
+        async def work(listener: Listener) -> Relevance:
+            return await filtered(self.house, _tenant(ctx), Question(clean(query)), source, items)
 
-            seen = [shown(item, source, number) for number, item in enumerate(items)]
-            question = Question(clean(query))
-            gated = await self.house.judge(_tenant(ctx), question, seen, clean(source))
-            filtered = Filtered.of(items, gated)
-            relevant, share = filtered
-            pairs = zip(items, gated.verdicts, strict=True)
-            return {
-                "relevant": relevant,
-                "dropped": [item for item, verdict in pairs if not verdict.relevant],
-                "yield_ratio": share,
-                "status": gated.status,
-                "reason": gated.reason,
-            }
-
-        return Relevance.model_validate(await _followed(ctx, work))
+        return await _followed(ctx, work)
 
     async def analyze_product(
         self, ctx: Context[Any, Any], query: Query, depth: Depth = "standard",
@@ -103,8 +91,7 @@ class _Tools:
     ) -> Report:  # fmt: skip
         """Ask every source about a product, grade what is relevant, and report with citations."""
         ask = Ask(query, depth, tuple(sources or ()), since, None, about)
-        report = await _followed(ctx, partial(self.house.runner.run, _tenant(ctx), ask))
-        return Report.model_validate(report)
+        return await _followed(ctx, partial(self.house.runner.run, _tenant(ctx), ask))
 
 
 def server(house: House) -> MCPServer:
@@ -151,25 +138,27 @@ def _tenant(ctx: Context[Any, Any]) -> Tenant:
 
 
 async def _followed(
-    ctx: Context[Any, Any], work: Callable[[Listener], Coroutine[Any, Any, Any]]
-) -> Any:
+    ctx: Context[Any, Any], work: Callable[[Listener], Coroutine[Any, Any, T]]
+) -> T:
     """What `work` gives; the client hears of its events as progress."""
-    number, result = 0, None
+    number = 0
+    moment: Any = None
     try:
-        async with aclosing(streamed(work)) as events:
-            async for result in events:
-                if isinstance(result, Event) and (words := _said(result)):
+        async with aclosing(streamed(work)) as moments:
+            async for moment in moments:
+                if isinstance(moment, Event) and (words := _progress(moment)):
                     number += 1
                     await ctx.report_progress(number, message=words)
     except ListenpostError as error:
         inside = type(error) is ListenpostError
         raise ToolError(f"{error.code}: {'internal error' if inside else error}") from None
-    return result
+    answer: T = moment  # the last of them is what `work` gave
+    return answer
 
 
-def _said(event: Event) -> str:
+def _progress(event: Event) -> str:
     """An event in a few words; nothing for those that nobody waits for."""
-    data, name = event.data, TITLES.get(event.source or "", event.source or "")
+    data, name = event.data, source_title(event.source or "")
     match event.kind:
         case "source.started":
             return f"{name}: asking for {data['limit']}"

@@ -7,27 +7,26 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from api.errors import ModelError, UsageError
 from api.services.evidence.pipeline import Evidence, Steps, collect
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
-from api.services.evidence.sufficiency import Decided, decide
+from api.services.evidence.sufficiency import decide
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import Event, Facts, Grader, Listener, Observer, silent
 from api.services.question.query import screen
 from api.services.question.scope import Scope
-from api.services.reporting.citing import Drafted
+from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.reporting.extractive import extract, quotes
 from api.services.reporting.follow_ups import joined
-from api.services.reporting.report import Report, clarify_json, fetch_json, report_json
+from api.services.reporting.report import Fetched, Report, Timings
 from api.services.reporting.writing import FollowUp, NotWritten
 from api.services.reporting.writing import Writer as Writer
 from api.services.reporting.writing import Written as Written
-from api.services.schemas import Assessed, Decision, Gathered, Question, Usage
+from api.services.schemas import Decision, Gathered, Question, Usage
 from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
@@ -91,19 +90,19 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One source's answer: for a model `text`, for a program `data`."""
+    """One source's answer: for a model `text`, for a program `fetched`."""
 
     gathered: Gathered
     usage: Usage
     """Of judging and grading."""
     text: str
-    data: dict[str, Any] = field(repr=False)
+    fetched: Fetched = field(repr=False)
 
 
 async def analyze(
     product: Product, ask: Ask, listener: Listener = silent, report_id: str | None = None
-) -> dict[str, Any]:
-    """The `analyze` object for one question; every upstream failure is part of the answer.
+) -> Report:
+    """The report on one question; every upstream failure is part of it.
 
     Raises:
         UsageError: an unknown source or a limit out of range.
@@ -111,35 +110,25 @@ async def analyze(
     began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
     screened, scope = screen(ask.query), product.scope(ask)
     with product.observer.analysis("analyze", scope.question) as span:
-        trace_id = product.observer.trace_id
-        if not screened.ok:
-            answer = clarify_json(
-                report_id,
-                ask.query,
-                ask.about,
-                ask.depth,
-                screened.guidance,
-                product.sample,
-                trace_id,
-            )
-            span.record(Facts(answer["decision"], 0, 0, 0.0, answer))
-        else:
+        origin = Origin(report_id, product.sample, product.observer.trace_id)
+        if screened.ok:
             run = product.start(ask.window, listener)
-            told = await _tell(product, run, await collect(run, scope, product.steps))
-            took = int((time.monotonic() - began) * 1000)
-            spent = told.evidence.timings_ms.get("evidence", 0)
-            timings = {"evidence": spent, "report": took - spent, "total": took}
-            report = replace(
-                told, id=report_id, trace_id=trace_id, sample=product.sample, timings_ms=timings
-            )
-            answer = report_json(report)
-            kept, calls = len(report.evidence.kept), report.evidence.crawl.upstream_calls
-            span.record(Facts(str(report.decision), kept, calls, report.usage.usd, answer))
-    listener(Event("report", None, {"decision": answer["decision"], "id": report_id}))
-    return answer
+            conclusion = await _conclude(product, run, await collect(run, scope, product.steps))
+            total = int((time.monotonic() - began) * 1000)
+            spent = conclusion.evidence.timings_ms.get("evidence", 0)
+            timings = Timings(evidence=spent, report=total - spent, total=total)
+            report = report_of(conclusion, origin, timings)
+            usd = conclusion.evidence.usage.usd
+        else:
+            report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
+            usd = 0.0
+        calls = report.cost.upstream_calls
+        span.record(Facts(str(report.decision), len(report.items), calls, usd, report))
+    listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))
+    return report
 
 
-async def _tell(product: Product, run: Run, evidence: Evidence) -> Report:
+async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusion:
     """Words for the evidence: written, extracted, or an explanation why there are none."""
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(product, evidence)
@@ -161,7 +150,7 @@ async def _tell(product: Product, run: Run, evidence: Evidence) -> Report:
         return _extracted(evidence, exhibits, (note, *notes))
     if not draft.quotes:
         draft = replace(draft, quotes=quotes(exhibits))
-    return _report(evidence, evidence.decided, draft, notes)
+    return Conclusion(evidence, evidence.decided, draft, notes)
 
 
 def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
@@ -172,7 +161,7 @@ def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) ->
 
 def _unwritten(
     evidence: Evidence, exhibits: Sequence[Exhibit], error: ModelError, notes: tuple[str, ...]
-) -> Report:
+) -> Conclusion:
     if not evidence.judged:
         return _unjudged(evidence, error)
     why = str(error).removeprefix("model: ")
@@ -180,24 +169,28 @@ def _unwritten(
     return _extracted(evidence, exhibits, (note, *notes))
 
 
-def _extracted(evidence: Evidence, exhibits: Sequence[Exhibit], notes: tuple[str, ...]) -> Report:
+def _extracted(
+    evidence: Evidence, exhibits: Sequence[Exhibit], notes: tuple[str, ...]
+) -> Conclusion:
     draft = extract(evidence.scope.question, exhibits)
-    return _report(evidence, evidence.decided, draft, notes)
+    return Conclusion(evidence, evidence.decided, draft, notes)
 
 
-async def _explain(product: Product, evidence: Evidence) -> Report:
-    crawled = evidence.crawl
+async def _explain(product: Product, evidence: Evidence) -> Conclusion:
+    crawl = evidence.crawl
     shortfall = Shortfall(
         evidence.scope.question,
-        crawled.queries,
-        tuple(gate_line(gathered) for gathered in crawled.sources),
+        crawl.queries,
+        tuple(gate_line(gathered) for gathered in crawl.sources),
         tuple(
-            (one.item.title, _why(one)) for one in evidence.dropped if one.dropped_by != "duplicate"
+            (entry.item.title, entry.grade.explanation if entry.grade else "")
+            for entry in evidence.dropped
+            if entry.dropped_by != "duplicate"
         ),
-        bool(crawled.asked),
+        bool(crawl.asked),
     )
     notes: tuple[str, ...] = ()
-    if crawled.asked:
+    if crawl.asked:
         try:
             explanation = await product.explainer.explain(shortfall)
         except ModelError as error:
@@ -208,45 +201,16 @@ async def _explain(product: Product, evidence: Evidence) -> Report:
     else:
         explanation = plain_explanation(shortfall)
     spent = replace(evidence, usage=evidence.usage + explanation.usage)
-    return _report(spent, evidence.decided, None, notes, explanation)
+    return Conclusion(spent, evidence.decided, None, notes, explanation)
 
 
-def _why(one: Assessed) -> str:
-    return one.grade.explanation if one.grade else ""
-
-
-def _unjudged(evidence: Evidence, error: ModelError) -> Report:
+def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
     decided = decide(replace(evidence.counts, anything_judged=False))
     text = (
         f"No model answered ({error.reason}), neither to judge relevance nor to write. "
         "The items are listed as they were found; nothing is claimed about them."
     )
-    return _report(evidence, decided, None, (), Explanation(text, ()))
-
-
-def _report(
-    evidence: Evidence,
-    decided: Decided,
-    draft: Drafted | None,
-    notes: tuple[str, ...],
-    explanation: Explanation | None = None,
-) -> Report:
-    suggestions = explanation.suggestions if explanation else draft.suggestions if draft else ()
-    return Report(
-        id="",
-        evidence=evidence,
-        decision=decided.decision,
-        rationale=decided.rationale,
-        disclaimer=decided.disclaimer,
-        explanation=explanation.text if explanation else None,
-        drafted=draft,
-        suggestions=suggestions,
-        notes=(*decided.notes, *notes),
-        usage=evidence.usage,
-        timings_ms={},
-        sample=False,
-        trace_id=None,
-    )
+    return Conclusion(evidence, decided, explanation=Explanation(text, ()))
 
 
 async def fetch(
@@ -277,10 +241,8 @@ async def fetch(
             run, scope, gathered.kept, graded=scope.depth_name != "quick"
         )
         usage = gathered.usage + ranked.usage
-        data = fetch_json(
-            gathered, ranked.kept, (*ranked.dropped, *gathered.dropped), sample=product.sample,
-            trace_id=product.observer.trace_id,
-        )  # fmt: skip
+        origin = Origin("", product.sample, product.observer.trace_id)
+        answer = fetched(gathered, ranked.kept, (*ranked.dropped, *gathered.dropped), origin)
         calls = gathered.upstream_calls
         span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usage.usd, None))
     exhibits = (Dossier() if dossier is None else dossier).show(ranked.exhibits)
@@ -291,7 +253,7 @@ async def fetch(
     lines += [f"Note: {note}." for note in (*gathered.notes, *_omitted(gathered, ranked))]
     if exhibits:
         lines += [fence.rule, describe(exhibits, fence, scope.question.text)]
-    return Heard(gathered, usage, "\n".join(lines), data)
+    return Heard(gathered, usage, "\n".join(lines), answer)
 
 
 def _omitted(gathered: Gathered, ranked: Ranked) -> list[str]:

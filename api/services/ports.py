@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from api.services.published import Published
 from api.services.schemas import (
     Batch,
     Commented,
@@ -247,7 +248,8 @@ class Facts:
     items_kept: int
     upstream_calls: int
     usd: float | None
-    output: Any = None
+    output: Published | str | None = None
+    """The answer itself."""
 
 
 class _Silent:

@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
+from pydantic.json_schema import SkipJsonSchema
+
+from api.services.published import PUBLISHED_VALUE, WHERE_THERE
 from api.settings import Window
 
 Status = Literal["ok", "degraded", "skipped"]
@@ -210,6 +213,7 @@ class Gated:
 class Attempt:
     """One fetch and the judging of what was new in it."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     limit: int
     fetched: int
     new: int
@@ -314,6 +318,7 @@ class Gathered:
 class Finding:
     """One sentence of a report and the items it rests on."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
     kind: FindingKind
     cites: tuple[str, ...]
@@ -324,7 +329,8 @@ class Finding:
 class Quote:
     """Verbatim words, linked back."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
     key: str
     url: str
-    comment_id: str | None = None
+    comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None

@@ -147,7 +147,7 @@ async def _listen(ctx: RunContext[object], source: str, query: str, depth: Depth
 
     async def listened() -> ToolReturn:
         heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id)
-        return ToolReturn(heard.text, metadata=heard.data)
+        return ToolReturn(heard.text, metadata=heard.fetched.model_dump(mode="json"))
 
     answer = await contained(listened(), f"the tool for {source}")
     if not isinstance(answer, Failure):

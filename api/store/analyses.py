@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,15 +17,16 @@ from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
-from api.services.keeping.storage import Filters, Kept, Listing
+from api.services.keeping.storage import Filters, Kept, Listed, Listing
+from api.services.reporting.report import Report
 from api.store.columns import dumps
 from api.store.contents import chunks, clear, read, write
 from api.store.database import Database
 from api.store.forgetting import forgotten, mentioned, without
-from api.store.migrate_reports import TODAY, Upgrades
+from api.store.migrate_reports import TODAY, Unreadable, Upgrades, version_of
 from api.store.owners import BEAT
 from api.store.part import unbroken
-from api.store.reports import Divided, divided, summary, united
+from api.store.reports import Divided, divided, united
 from api.store.running import RunningPart
 from api.store.tables import (
     analyses,
@@ -34,6 +38,8 @@ from api.store.tables import (
     verdicts,
 )
 
+_log = logging.getLogger(__name__)
+UNREADABLE = "the stored report cannot be read by this version of listenpost"
 AnyRow = Row[*tuple[Any, ...]]
 _NEWEST = analyses.c.created_at.desc(), analyses.c.id.desc()
 _LISTED = (
@@ -51,16 +57,16 @@ class AnalysesPart(RunningPart):
         self._upgrades = upgrades
 
     @unbroken
-    async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
+    async def finish(self, tenant: str, report: Report) -> None:
         """Store a report under its id, in one transaction; begun or not."""
-        now, analysis_id = datetime.now(UTC), str(report["id"])
-        parts = divided(report)
+        now, document = datetime.now(UTC), report.model_dump(mode="json")
+        parts = divided(document)
         row = self._database.insert(analyses).values(
             tenant=tenant,
-            id=analysis_id,
-            created_at=_written(report.get("created_at")) or now,
-            query=str(report.get("query", "")),
-            **_columns(report, parts),
+            id=report.id,
+            created_at=report.created_at,
+            query=report.query,
+            **self._columns(document, parts),
         )
         upsert = row.on_conflict_do_update(
             index_elements=[analyses.c.tenant, analyses.c.id],
@@ -71,7 +77,7 @@ class AnalysesPart(RunningPart):
         )
         async with self._database.writing(alone=True) as connection:
             await connection.execute(upsert)
-            await write(self._database, connection, tenant, analysis_id, parts, now)
+            await write(self._database, connection, tenant, report.id, parts, now)
 
     @unbroken
     async def get(self, tenant: str, analysis_id: str) -> Kept | None:
@@ -81,14 +87,21 @@ class AnalysesPart(RunningPart):
             row = (await connection.execute(wanted)).one_or_none()
             if row is None:
                 return None
-            report = await self._report(connection, tenant, analysis_id)
-        return _kept(row, report if row.state == "done" else None)
+            kept = Kept(row.id, row.tenant, row.state, row.created_at, row.query, None, row.reason)
+            if row.state != "done":
+                return kept
+            document = await self._document(connection, tenant, analysis_id)
+        try:
+            return replace(kept, report=self._upgrades.report(document))
+        except Unreadable as error:
+            _log.warning("the report %s cannot be read: %s", analysis_id, error)
+            return replace(kept, state="failed", reason=f"{UNREADABLE} ({error})")
 
     @unbroken
     async def listing(
         self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
     ) -> Listing:
-        """Newest first, with summaries in the place of reports.
+        """Newest first, with summaries in the place of reports; a damaged one hides no other.
 
         Raises:
             UsageError: the cursor is none of ours.
@@ -100,8 +113,8 @@ class AnalysesPart(RunningPart):
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).all()
             shown = rows[: max(limit, 1)]
-            kept = tuple([_kept(row, await self._summary(connection, row)) for row in shown])
-        return Listing(kept, _cursor(shown[-1]) if len(rows) > len(shown) else None)
+            listed = tuple([await self._listed(connection, row) for row in shown])
+        return Listing(listed, _cursor(shown[-1]) if len(rows) > len(shown) else None)
 
     @unbroken
     async def delete(self, tenant: str, analysis_id: str) -> bool:
@@ -121,17 +134,17 @@ class AnalysesPart(RunningPart):
         names one.
         """
         named = frozenset(keys)
-        found: set[str] = set()
+        gone: set[str] = set()
         async with self._database.writing(alone=True) as connection:
             for some in chunks(named):
                 held = select(items.c.key).where(items.c.key.in_(some))
-                found.update(await connection.scalars(held))
+                gone.update(await connection.scalars(held))
                 await self._rewrite(connection, some, named)
                 await connection.execute(delete(items).where(items.c.key.in_(some)))
             for key in named:
                 await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
                 await _forget_in_sessions(connection, key, named)
-        return len(found)
+        return len(gone)
 
     async def _rewrite(
         self, connection: AsyncConnection, some: list[str], named: frozenset[str]
@@ -140,72 +153,77 @@ class AnalysesPart(RunningPart):
         touched = select(verdicts.c.tenant, verdicts.c.analysis_id)
         touched = touched.where(verdicts.c.key.in_(some)).distinct()
         for tenant, analysis_id in (await connection.execute(touched)).all():
-            report = await self._report(connection, tenant, analysis_id)
-            if report is not None:
-                left = forgotten(report, named)
-                parts = divided(left)
-                values = _columns(left, parts)
-                same = updating(analyses).where(*_is(tenant, analysis_id))
-                await connection.execute(same.values(**values))
-                now = datetime.now(UTC)
-                await write(self._database, connection, tenant, analysis_id, parts, now)
+            document = await self._document(connection, tenant, analysis_id)
+            with suppress(Unreadable):  # then it loses the items in the version it has
+                document = self._upgrades(document)
+            left = forgotten(document, named)
+            parts = divided(left)
+            same = updating(analyses).where(*_is(tenant, analysis_id))
+            await connection.execute(same.values(**self._columns(left, parts)))
+            now = datetime.now(UTC)
+            await write(self._database, connection, tenant, analysis_id, parts, now)
 
-    async def _report(
+    async def _document(
         self, connection: AsyncConnection, tenant: str, analysis_id: str
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, Any]:
+        """A report's JSON in the version it was stored in; empty when that is damaged."""
         body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
-        if body is None:
-            return None
-        return self._upgrades(united(body, await read(connection, tenant, analysis_id)))
+        entries = await read(connection, tenant, analysis_id)
+        return united(body, entries) if isinstance(body, Mapping) else {}
 
-    async def _summary(self, connection: AsyncConnection, row: AnyRow) -> dict[str, Any] | None:
-        """What was kept for listings; of an older version, made from the report."""
-        if row.report_version is not None and row.report_version < self._upgrades.to:
-            report = await self._report(connection, row.tenant, row.id)
-            return None if report is None else summary(report)
-        kept: dict[str, Any] | None = row.summary
-        return kept
+    async def _listed(self, connection: AsyncConnection, row: AnyRow) -> Listed:
+        """With what was kept for listings; of an older version, made from the report."""
+        summary = None
+        if row.state == "done":
+            older = row.report_version is not None and row.report_version < self._upgrades.to
+            document = (
+                await self._document(connection, row.tenant, row.id) if older else row.summary
+            )
+            try:
+                summary = self._upgrades.summary(document if isinstance(document, Mapping) else {})
+            except Unreadable as error:
+                _log.warning("the summary of %s cannot be read: %s", row.id, error)
+        return Listed(row.id, row.tenant, row.state, row.created_at, row.query, summary, row.reason)
+
+    def _columns(self, document: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
+        decision = document.get("decision")
+        try:
+            summary = self._upgrades.summary(document).model_dump(mode="json")
+        except Unreadable:
+            summary = None
+        return {
+            "state": "done",
+            "run_id": None,
+            "reason": None,
+            "decision": decision if isinstance(decision, str) else None,
+            "report_version": version_of(document),
+            "summary": summary,
+            "body": parts.body,
+        }
 
 
 _REPORTED = ("decision", "report_version", "summary", "body")
-
-
-def _columns(report: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
-    version = report.get("version")
-    return {
-        "state": "done",
-        "run_id": None,
-        "reason": None,
-        "decision": report.get("decision"),
-        "report_version": version if isinstance(version, int) else 1,
-        "summary": summary(report),
-        "body": parts.body,
-    }
 
 
 def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return analyses.c.tenant == tenant, analyses.c.id == analysis_id
 
 
-def _kept(row: AnyRow, report: Mapping[str, Any] | None) -> Kept:
-    return Kept(row.id, row.tenant, row.state, row.created_at, row.query, report, row.reason)
-
-
 def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if filters.decision is not None:
-        found.append(analyses.c.decision == filters.decision)
+        conditions.append(analyses.c.decision == filters.decision)
     if filters.source is not None:
         mine = and_(
             analysis_sources.c.tenant == analyses.c.tenant,
             analysis_sources.c.analysis_id == analyses.c.id,
         )
-        found.append(exists().where(mine, analysis_sources.c.source == filters.source))
+        conditions.append(exists().where(mine, analysis_sources.c.source == filters.source))
     if filters.since is not None:
-        found.append(analyses.c.created_at >= filters.since)
+        conditions.append(analyses.c.created_at >= filters.since)
     if filters.until is not None:
-        found.append(analyses.c.created_at < filters.until)
-    return found
+        conditions.append(analyses.c.created_at < filters.until)
+    return conditions
 
 
 def _cursor(row: AnyRow) -> str:
@@ -223,15 +241,6 @@ def _after(cursor: str) -> ColumnElement[bool]:
         raise UsageError("the cursor is none of ours; leave it out for the first page") from None
     same = analyses.c.created_at == moment
     return or_(analyses.c.created_at < moment, and_(same, analyses.c.id < last))
-
-
-def _written(value: object) -> datetime | None:
-    """The time a report says it was made."""
-    try:
-        found = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def _holds(column: Any, key: str) -> ColumnElement[bool]:

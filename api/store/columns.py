@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from sqlalchemy import DateTime, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
+_log = logging.getLogger(__name__)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 200
@@ -31,7 +33,7 @@ def identity(text: str) -> str:
 def dumps(value: object) -> str:
     """JSON that any database can hold and `json.loads` reads back exactly."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -87,5 +89,11 @@ class Document(TypeDecorator[Any]):
         return None if value is None else dumps(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        """Read it."""
-        return None if value is None else json.loads(value)
+        """Read it; a text that is damaged is nothing, so that it hides no other row."""
+        if value is None:
+            return None
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            _log.warning("a stored document is no JSON and is left out: %s", type(error).__name__)
+            return None

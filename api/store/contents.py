@@ -29,24 +29,24 @@ async def write(
     connection: AsyncConnection,
     tenant: str,
     analysis_id: str,
-    report: Divided,
+    parts: Divided,
     now: datetime,
 ) -> None:
     """Put a report in the place of what the analysis had; its own row is there already."""
     await clear(connection, tenant, analysis_id)
-    facts = await _item_rows(database, connection, tenant, report.entries, now)
+    facts = await _item_rows(database, connection, tenant, parts.entries, now)
     rows = [
         {
             "tenant": tenant, "analysis_id": analysis_id, "part": entry.part,
             "position": entry.position, "key": entry.key, **_split(entry, facts[entry.key]),
         }
-        for entry in report.entries
+        for entry in parts.entries
     ]  # fmt: skip
     if rows:
         await connection.execute(insert(verdicts), rows)
-    sources = report.body.get("sources")
+    sources = parts.body.get("sources")
     if isinstance(sources, Mapping) and sources:
-        named = [{"tenant": tenant, "analysis_id": analysis_id, "source": one} for one in sources]
+        named = [{"tenant": tenant, "analysis_id": analysis_id, "source": name} for name in sources]
         await connection.execute(insert(analysis_sources), named)
 
 
@@ -64,9 +64,9 @@ async def _item_rows(
     known = await _known(connection, tenant, seen)
     facts = {key: {**fresh, **known.get(identity(key), {})} for key, fresh in seen.items()}
     rows = [
-        {"tenant": tenant, "key": key, "facts": found, "seen_at": now}
-        for key, found in facts.items()
-        if found.keys() != known.get(identity(key), {}).keys()
+        {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
+        for key, stored in facts.items()
+        if stored.keys() != known.get(identity(key), {}).keys()
     ]
     if rows:
         row = database.insert(items)
@@ -84,7 +84,7 @@ async def _known(
     for some in chunks(keys):
         wanted = select(items.c.key, items.c.facts)
         wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
-        known.update({row.key: row.facts for row in await connection.execute(wanted)})
+        known.update({row.key: row.facts or {} for row in await connection.execute(wanted)})
     return known
 
 
@@ -96,7 +96,7 @@ def _split(entry: Entry, stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[Entry]:
-    """A report's entries, in their order within each part."""
+    """A report's entries, in their order within each part; without those that are damaged."""
     both = (verdicts.c.tenant == items.c.tenant) & (verdicts.c.key == items.c.key)
     wanted = (
         select(verdicts.c.part, verdicts.c.position, verdicts.c.shared, verdicts.c.own)
@@ -108,6 +108,7 @@ async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> li
     return [
         Entry(row.part, row.position, *_joined(row.shared, row.own, row.facts))
         for row in await connection.execute(wanted)
+        if None not in (row.shared, row.own, row.facts)
     ]
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
+from api.services.published import Published
 from api.services.schemas import Gathered, Question
 
 if TYPE_CHECKING:
     from api.tracing.client import Client, Kind, Observation
 
 Score = bool | float | str
-_BULKY = frozenset({"items", "dropped"})
+_BULKY = {"items", "dropped"}
 """Parts of an answer that stay out of the trace: the spans of the sources tell about them."""
 
 
@@ -194,7 +195,7 @@ def _told(gathered: Gathered) -> dict[str, Any]:
     }
 
 
-def _brief(output: Any) -> Any:
-    if isinstance(output, Mapping):
-        return {key: value for key, value in output.items() if key not in _BULKY}
+def _brief(output: Published | str | None) -> dict[str, Any] | str | None:
+    if isinstance(output, Published):
+        return output.model_dump(mode="json", exclude=_BULKY)
     return output

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
 
 from api.services import listening
 from api.services.gate.judging import Gate
@@ -17,6 +16,7 @@ from api.services.keeping.limits import Limits
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Product
 from api.services.ports import Listener, silent
+from api.services.reporting.report import Report
 from api.services.schemas import Gated, Item, Question
 from api.settings import Settings
 from api.sources import SOURCES
@@ -121,7 +121,7 @@ class House:
                 await loading.result().aclose()
         await self.store.aclose()
 
-    async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> dict[str, Any]:
+    async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
         product = (await self.product()).product
         return await listening.analyze(product, ask, listener, report_id)
 

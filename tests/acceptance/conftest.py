@@ -18,6 +18,7 @@ from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.services import listening
 from api.services.listening import Ask
+from tests.services.kit import plain
 
 COMMAND = str(Path(sys.executable).with_name("listenpost"))
 
@@ -64,4 +65,4 @@ async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 async def analyzed(built: wiring.Built, query: str, **wanted: Any) -> dict[str, Any]:
     """The `analyze` object."""
-    return await listening.analyze(built.product, Ask(query, **wanted))
+    return plain(await listening.analyze(built.product, Ask(query, **wanted)))

@@ -15,6 +15,7 @@ from api.services import listening
 from api.services.listening import Ask, Heard
 from api.services.ports import Judge
 from tests.judges.model_server import KEY, ModelServer, Reply, says, serving, verdicts
+from tests.services.kit import plain
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator
 
 GRADE = {"score": 4, "explanation": "says how it is", "sentiment": 1, "aspects": [], "quote": ""}
@@ -89,7 +90,7 @@ class World:
 
     async def analyze(self, query: str = "mug", **wanted: Any) -> dict[str, Any]:
         """A whole report."""
-        return await listening.analyze(self.built.product, Ask(query, **wanted))
+        return plain(await listening.analyze(self.built.product, Ask(query, **wanted)))
 
     @property
     def judge(self) -> Judge:

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 from api import wiring
-from api.faces.cli import terminal
+from api.faces.cli.terminal import report_text
 from api.faces.markdown import report_markdown
 from api.services import listening
 from api.services.listening import Ask
+from api.services.reporting.report import Report
 from api.sources.items import item_of
 from tests.cases.conftest import Mind, handing_in
 from tests.judges.model_server import KEY, Reply, says, serving, verdicts
+from tests.services.kit import plain
 
 FILE = Path(__file__).parents[1] / "data" / "hostile.jsonl"
 POSTS: list[dict[str, str]] = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
@@ -137,16 +139,16 @@ async def test_a_model_that_obeys_changes_no_structure(
     """Same fields, a decision that fits its counts, no foreign link, name, number or tool."""
     harmless = [{"title": f"Mug number {n}", "body": "It keeps warm."} for n in range(200)]
     async with product(Mind(), harmless, monkeypatch) as (built, _):
-        plain = await listening.analyze(built.product, Ask("the mug"))
+        harmless_report = plain(await listening.analyze(built.product, Ask("the mug")))
     async with product(Obeying(verdict), POSTS, monkeypatch) as (built, _):
-        report = await listening.analyze(built.product, Ask("the mug"))
+        report = plain(await listening.analyze(built.product, Ask("the mug")))
 
     keys = {item["key"] for item in report["items"]}
     said = json.dumps([report["summary"], report["findings"], report["quotes"]])
     degraded = report["sources"]["items"]["gate"]["status"] == "degraded"
-    assert report.keys() == plain.keys()
+    assert report.keys() == harmless_report.keys()
     assert degraded == (verdict != "all true")
-    assert report["decision"] == plain["decision"] == "full_report"
+    assert report["decision"] == harmless_report["decision"] == "full_report"
     assert report["total_survived"] == len(keys) >= 4
     assert all(keys >= set(finding["cites"]) for finding in report["findings"])
     assert "evil.example" not in said
@@ -159,9 +161,9 @@ async def test_a_model_that_obeys_changes_no_structure(
 async def test_a_reader_sees_text_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Markdown and terminal hold no escape, no HTML tag and no link but http links."""
     async with product(Obeying("all true"), POSTS, monkeypatch) as (built, _):
-        report = await listening.analyze(built.product, Ask("the mug"))
-    shown = report_markdown(report, True)
-    printed = terminal.report(report, True, 100)
+        report = plain(await listening.analyze(built.product, Ask("the mug")))
+    shown = report_markdown(Report.model_validate(report), True)
+    printed = report_text(Report.model_validate(report), True, 100)
 
     headings = [line for line in shown.splitlines() if line.startswith("#")]
     assert len(headings) < 20

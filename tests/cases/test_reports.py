@@ -16,9 +16,11 @@ from api.faces.web.export import cell, report_csv
 from api.faces.web.page import report_html
 from api.services import listening
 from api.services.listening import Ask
+from api.services.reporting.report import Report
 from tests.cases.conftest import DRAFT, GRADE, World, handing_in
 from tests.judges.model_server import fails
 from tests.loopback import Reply
+from tests.services.kit import plain
 from tests.sources.emulators import comment, listing, on, post
 
 FOREIGN = "https://evil.example/mug"
@@ -66,7 +68,7 @@ async def test_an_outage_of_the_grader_is_not_nothing(world: World) -> None:
     }
     kit = replace(world.built.product, depths=strict)
 
-    report = await listening.analyze(kit, Ask("mug", sources=("reddit",)))
+    report = plain(await listening.analyze(kit, Ask("mug", sources=("reddit",))))
 
     assert report["decision"] == "full_report"
     assert all(item["defaulted"] for item in report["items"])
@@ -91,7 +93,9 @@ async def test_a_gate_that_fails_is_seen_by_everyone(world: World) -> None:
     assert len(report["items"]) == 4
     assert "gate did not work (unauthorized)" in report["coverage"]
     assert "unauthorized" in report["quality_notes"][0]
-    assert "unauthorized" in report_markdown(report, False).split("**full")[0]
+    assert (
+        "unauthorized" in report_markdown(Report.model_validate(report), False).split("**full")[0]
+    )
 
 
 async def test_numbers_are_counted_not_written(world: World) -> None:
@@ -195,7 +199,10 @@ async def test_what_strangers_wrote_runs_nowhere(world: World) -> None:
     )
 
     report = await world.analyze("mug", sources=("reddit",))
-    markdown, page = report_markdown(report, True), report_html(report)
+    markdown, page = (
+        report_markdown(Report.model_validate(report), True),
+        report_html(Report.model_validate(report)),
+    )
 
     assert len(report["items"]) == 3
     assert "<img" not in page
@@ -219,7 +226,7 @@ async def test_a_table_runs_nothing_and_data_is_untouched(world: World) -> None:
 
     report = await world.analyze("mug", sources=("reddit",))
 
-    (row,) = csv.DictReader(io.StringIO(report_csv(report)))
+    (row,) = csv.DictReader(io.StringIO(report_csv(Report.model_validate(report))))
     assert (row["title"], row["body"]) == (f"'{words}", "'-1+2")
     assert (row["rank"], row["score"]) == ("1", str(GRADE["score"]))
     assert (report["items"][0]["title"], report["items"][0]["body"]) == (words, "-1+2")

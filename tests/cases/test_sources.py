@@ -17,6 +17,7 @@ from api.services import listening
 from api.services.listening import Ask
 from tests.cases.conftest import World
 from tests.loopback import Asked, Reply
+from tests.services.kit import plain
 from tests.sources.amazon_site import product_page
 from tests.sources.emulators import (
     Emulator,
@@ -52,7 +53,7 @@ async def test_one_video_without_comments(world: World) -> None:
 
     heard = await world.fetch("youtube", limit=3)
 
-    items = {item["key"]: item for item in heard.data["items"]}
+    items = {item["key"]: item for item in plain(heard.fetched)["items"]}
     assert {key: bool(item["comments"]) for key, item in items.items()} == {
         "youtube:v0": True, "youtube:v1": False, "youtube:v2": True,
     }  # fmt: skip
@@ -84,10 +85,10 @@ async def test_entities_in_titles_are_decoded_once(world: World) -> None:
 
     heard = await world.fetch("youtube")
 
-    titles = {item["title"] for item in heard.data["items"]}
+    titles = {item["title"] for item in plain(heard.fetched)["items"]}
     assert titles == {"Rubik's & Co", "a &lt; b"}
     assert world.mind.judged[0][0].startswith("Rubik's &amp; Co")  # the fence's own escape
-    assert r"Rubik's \& Co" in fetch_markdown(heard.data, False)
+    assert r"Rubik's \& Co" in fetch_markdown(heard.fetched, False)
 
 
 async def test_escaped_markup_is_text(world: World) -> None:
@@ -96,7 +97,7 @@ async def test_escaped_markup_is_text(world: World) -> None:
 
     heard = await world.fetch("reddit")
 
-    (item,) = heard.data["items"]
+    (item,) = plain(heard.fetched)["items"]
     assert item["body"] == "a > b <img src=x onerror=run()>"
     assert "<img" not in heard.text
 
@@ -119,7 +120,7 @@ async def test_nobody_is_quoted_who_deleted(world: World) -> None:
 
     heard = await world.fetch("reddit")
 
-    items = {item["title"]: item for item in heard.data["items"]}
+    items = {item["title"]: item for item in plain(heard.fetched)["items"]}
     assert {title: item["body"] for title, item in items.items()} == {"Mug": "Body 1", "Cup": ""}
     assert [said["body"] for said in items["Mug"]["comments"]] == ["Stays warm"]
     assert all(one.item.author is None for one in heard.gathered.kept)
@@ -188,7 +189,7 @@ async def test_what_is_off_says_how_to_enable_it(
         monkeypatch.delenv(name)
     built = wiring.build(wiring.load_settings())
 
-    report = await listening.analyze(built.product, Ask("mug"))
+    report = plain(await listening.analyze(built.product, Ask("mug")))
     await built.aclose()
 
     assert {name: one["outcome"] for name, one in report["sources"].items()} == {
@@ -206,7 +207,7 @@ async def test_without_any_key_there_is_sample_data() -> None:
     await built.aclose()
 
     assert outcome(heard) == "ok"
-    assert heard.data["sample"] is True
+    assert plain(heard.fetched)["sample"] is True
     assert "made-up sample data" in heard.text
 
 
@@ -216,7 +217,7 @@ async def test_a_captcha_is_no_product(world: World) -> None:
 
     blocked, open_again = await world.fetch("amazon"), await world.fetch("amazon")
 
-    assert (outcome(blocked), blocked.data["items"]) == ("blocked", [])
+    assert (outcome(blocked), plain(blocked.fetched)["items"]) == ("blocked", [])
     assert (outcome(open_again), open_again.gathered.fetched) == ("ok", 4)
 
 
@@ -267,7 +268,7 @@ async def test_broken_characters_on_the_wire(world: World) -> None:
 
     heard = await world.fetch("reddit")
 
-    (item,) = heard.data["items"]
+    (item,) = plain(heard.fetched)["items"]
     assert item["title"].encode() == "cut \ufffd".encode()
     assert world.mind.judged == [["cut \ufffd | " + "b" * 198]]
 
@@ -307,7 +308,7 @@ async def test_a_day_is_24_hours_everywhere(world: World) -> None:
 
     heard = await world.fetch("reddit", window="day")
 
-    (item,) = heard.data["items"]
+    (item,) = plain(heard.fetched)["items"]
     assert item["key"] == "reddit:t3_p1"
     assert item["created_at"] == f"{datetime.fromtimestamp(now - 1_200, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
@@ -340,7 +341,7 @@ async def test_unknown_votes_are_not_zero(world: World) -> None:
 
     heard = await world.fetch("reddit")
 
-    votes = {item["key"]: item["engagement"]["votes"] for item in heard.data["items"]}
+    votes = {item["key"]: item["engagement"]["votes"] for item in plain(heard.fetched)["items"]}
     assert votes == {"reddit:t3_p1": None, "reddit:t3_p2": 7}
     shown = [line for line in heard.text.splitlines() if re.match(r"E\d+: ", line)]
     assert sum("votes" in line for line in shown) == 1
@@ -353,7 +354,7 @@ async def test_one_failing_thread_is_a_detail(world: World) -> None:
 
     heard = await world.fetch("reddit")
 
-    assert (outcome(heard), len(heard.data["items"])) == ("ok", 4)
+    assert (outcome(heard), len(plain(heard.fetched)["items"])) == ("ok", 4)
     assert "comments: 1 of 4 failed (unreachable)" in heard.text
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
-from api.services.keeping.storage import Filters, Kept, Store
-from api.services.reporting.report import clarify_json
+from api.services.keeping.storage import Filters, Listed, Store
+from api.services.reporting.composing import Origin, clarified
 from api.store import open_store
-from tests.store.made import ODD, counted, dropped, item, report
+from tests.services.kit import plain
+from tests.store.made import ODD, counted, dropped, item, report, source, typed
 
 DAY = date(2026, 11, 27)
 EVERYTHING = Filters()
@@ -29,11 +30,16 @@ async def store(database_url: str) -> AsyncIterator[Store]:
 
 
 async def loaded(store: Store, tenant: str, analysis_id: str) -> Mapping[str, Any]:
-    """The report of an analysis that is done."""
+    """The report of an analysis that is done, as its JSON."""
     kept = await store.get(tenant, analysis_id)
     assert kept is not None
     assert kept.report is not None
-    return kept.report
+    return plain(kept.report)
+
+
+async def finish(store: Store, tenant: str, document: dict[str, Any]) -> None:
+    """Store the report that this is the JSON of."""
+    await store.finish(tenant, typed(document))
 
 
 async def ids(store: Store, filters: Filters = EVERYTHING, tenant: str = "a") -> list[str]:
@@ -53,7 +59,7 @@ async def test_report_is_loaded_as_it_was_saved(store: Store) -> None:
         query=ODD,
     )
 
-    await store.finish("a", saved)
+    await finish(store, "a", saved)
     report_again = await loaded(store, "a", "r1")
 
     assert json.dumps(report_again) == json.dumps(saved)
@@ -68,7 +74,7 @@ async def test_item_that_changed_upstream_changes_no_older_report(store: Store) 
         report("r4", item("reddit:t3_1", rank=2, score=5)),
     ]
     for one in seen:
-        await store.finish("a", one)
+        await finish(store, "a", one)
     await store.delete("a", "r1")
 
     assert [await loaded(store, "a", f"r{number}") for number in (2, 3, 4)] == seen[1:]
@@ -79,10 +85,10 @@ async def test_every_decision_is_stored(store: Store) -> None:
     reports = [
         report("insufficient", decision="insufficient_data", sources={}),
         report("unjudged", item("youtube:v1", judge=None, verdict=None), decision="unjudged"),
-        clarify_json("clarify", "hey", "", "standard", "Name a product.", True, None),
+        plain(clarified("hey", "", "standard", "Name a product.", Origin("clarify", True, None))),
     ]
     for one in reports:
-        await store.finish("a", one)
+        await finish(store, "a", one)
 
     for one in reports:
         assert await loaded(store, "a", one["id"]) == one
@@ -93,7 +99,7 @@ async def test_analysis_goes_from_running_to_done(store: Store) -> None:
     began = await store.begin("a", "r1", "mug")
     running = await store.get("a", "r1")
     again = await store.begin("a", "r1", "mug")
-    await store.finish("a", report("r1"))
+    await finish(store, "a", report("r1"))
     done = await store.get("a", "r1")
 
     assert running is not None
@@ -109,7 +115,7 @@ async def test_failed_analysis_says_why(store: Store) -> None:
     """A reason is kept; it never overwrites a report, and nothing begins a second time."""
     await store.begin("a", "r1", "mug")
     await store.fail("a", "r1", "the model is away \x00")
-    await store.finish("a", report("r2"))
+    await finish(store, "a", report("r2"))
     await store.fail("a", "r2", "too late")
     await store.begin("a", "r2", "again")
 
@@ -123,9 +129,9 @@ async def test_failed_analysis_says_why(store: Store) -> None:
 
 async def test_report_may_be_finished_again(store: Store, database_url: str) -> None:
     """The second report of an id takes the place of the first, and of its items."""
-    await store.finish("a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
+    await finish(store, "a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
     second = report("r1", item("reddit:t3_3"))
-    await store.finish("a", second)
+    await finish(store, "a", second)
 
     assert await loaded(store, "a", "r1") == second
     assert await counted(database_url, "analyses", "items") == [1, 1]
@@ -134,9 +140,9 @@ async def test_report_may_be_finished_again(store: Store, database_url: str) -> 
 async def test_tenants_do_not_see_each_other(store: Store, database_url: str) -> None:
     """The same id is two analyses, and neither is read, listed or deleted by the other."""
     mine, yours = report("r1", item("reddit:t3_1")), report("r1", item("reddit:t3_1", body="x"))
-    await store.finish("a", mine)
-    await store.finish("b", yours)
-    await store.finish("b", report("r2"))
+    await finish(store, "a", mine)
+    await finish(store, "b", yours)
+    await finish(store, "b", report("r2"))
 
     assert await store.get("a", "r2") is None
     assert await ids(store) == ["r1"]
@@ -150,9 +156,10 @@ async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
     """By decision, by source that was asked, and from `since` until before `until`."""
     for day, decision in ((3, "full_report"), (1, "short_report"), (2, "full_report")):
         made = f"2026-11-0{day}T00:00:00Z"
-        asked: dict[str, Any] = {"items": {}} if day == 2 else {"reddit": {}, "youtube": {}}
-        await store.finish(
-            "a", report(f"r{day}", created_at=made, decision=decision, sources=asked)
+        names = ("items",) if day == 2 else ("reddit", "youtube")
+        asked = {name: source() for name in names}
+        await finish(
+            store, "a", report(f"r{day}", created_at=made, decision=decision, sources=asked)
         )
     second = datetime(2026, 11, 2, tzinfo=UTC)
 
@@ -166,34 +173,34 @@ async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
 
 async def test_listing_shows_summaries(store: Store) -> None:
     """What is listed has the outcome of each source and the decision, but no items or texts."""
-    await store.finish("a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
+    await finish(store, "a", report("r1", item("reddit:t3_1"), out=[dropped("reddit:t3_2")]))
     await store.begin("a", "r2", "mug")
 
     running, done = (await store.listing("a", EVERYTHING, 5)).analyses
 
-    assert (running.state, running.report) == ("running", None)
-    assert done.report is not None
-    assert done.report["decision"] == "full_report"
-    assert done.report["sources"]["reddit"]["kept"] == 1
-    assert not {"items", "dropped", "findings", "quotes", "figures"} & set(done.report)
-    assert "dropped" not in done.report["sources"]["reddit"]
+    assert (running.state, running.summary) == ("running", None)
+    assert done.summary is not None
+    assert done.summary.decision == "full_report"
+    assert done.summary.sources["reddit"].kept == 1
+    assert not {"items", "dropped", "findings", "quotes", "figures"} & set(plain(done.summary))
+    assert "dropped" not in plain(done.summary.sources["reddit"])
 
 
 async def test_pages_of_a_listing_are_stable(store: Store) -> None:
     """Analyses that come in while somebody turns the pages repeat none and hide none."""
     same = "2026-11-01T00:00:00Z"
     for number in range(5):
-        await store.finish("a", report(f"r{number}", created_at=same))
-    shown: list[Kept] = []
+        await finish(store, "a", report(f"r{number}", created_at=same))
+    shown: list[Listed] = []
     cursor: str | None = None
     for turn in range(3):
         page = await store.listing("a", EVERYTHING, 2, cursor)
         shown += page.analyses
         cursor = page.cursor
-        await store.finish("a", report(f"new{turn}"))
+        await finish(store, "a", report(f"new{turn}"))
 
     assert cursor is None
-    assert [kept.id for kept in shown] == ["r4", "r3", "r2", "r1", "r0"]
+    assert [listed.id for listed in shown] == ["r4", "r3", "r2", "r1", "r0"]
 
 
 @pytest.mark.parametrize(
@@ -207,9 +214,9 @@ async def test_foreign_cursor_is_a_usage_error(store: Store, cursor: str) -> Non
 
 async def test_delete_takes_what_only_it_held(store: Store, database_url: str) -> None:
     """Items of another analysis stay, those of nobody go, and so do its idempotency keys."""
-    await store.finish("a", report("r1", item("reddit:t3_1"), item("reddit:t3_2")))
+    await finish(store, "a", report("r1", item("reddit:t3_1"), item("reddit:t3_2")))
     kept = report("r2", item("reddit:t3_2", rank=3), out=[dropped("reddit:t3_3")])
-    await store.finish("a", kept)
+    await finish(store, "a", kept)
     await store.claim("a", "key", "digest", "r1")
 
     assert await store.delete("a", "r1")
@@ -226,7 +233,7 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
     for tenant in ("a", "b"):
         both = {"text": "Both", "kind": "praise", "cites": [gone, left]}
         one = report("r1", item(gone), item(left), out=[dropped("x:1", f"copy of {gone}")])
-        await store.finish(tenant, one | {"findings": [*one["findings"], both]})
+        await finish(store, tenant, one | {"findings": [*one["findings"], both]})
     await store.keep_page("with", json.dumps({"slots": [{"key": gone}]}))
     await store.keep_page("without", "[]")
     await store.keep_session("a", "listed", json.dumps([{"key": gone}, {"key": left}]))
@@ -240,7 +247,13 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
         assert [entry["key"] for entry in now["items"]] == [left]
         assert [quote["key"] for quote in now["quotes"]] == [left]
         assert [found["cites"] for found in now["findings"]] == [[left], [left]]
-        assert now["figures"]["aspects"][0] == {"aspect": "battery", "count": 2, "cites": [left]}
+        assert now["figures"]["aspects"][0] == {
+            "aspect": "battery",
+            "count": 2,
+            "positive": 0,
+            "negative": 2,
+            "cites": [left],
+        }
         assert [entry["reason"] for entry in now["dropped"]] == ["copy of [removed]"]
         assert "1 item was removed" in now["quality_notes"][0]
         assert len(now["quality_notes"]) == 1
@@ -351,7 +364,7 @@ async def test_idempotency_key_stands_for_one_request(store: Store) -> None:
 @pytest.mark.parametrize("odd", ["", "x\x00", "\ud800", "é" * 5000, "'; DROP TABLE items; --"])
 async def test_odd_names_are_names(store: Store, odd: str) -> None:
     """Whatever a URL or a header holds is looked up, stored and not found like any other."""
-    await store.finish("a", report("r1"))
+    await finish(store, "a", report("r1"))
 
     assert await store.get("a", odd) is None
     assert await store.get(odd, "r1") is None
@@ -373,10 +386,10 @@ async def test_many_finish_and_delete_at_once(store: Store, database_url: str) -
         report(f"r{number}", *(item(f"reddit:t3_{n}", rank=number) for n in range(6)))
         for number in range(12)
     ]
-    await asyncio.gather(*(store.finish("a", one) for one in reports))
+    await asyncio.gather(*(finish(store, "a", one) for one in reports))
     gone = await asyncio.gather(
         *(store.delete("a", f"r{number}") for number in range(0, 12, 2)),
-        *(store.finish("a", report(f"new{number}", item("reddit:t3_0"))) for number in range(3)),
+        *(finish(store, "a", report(f"new{number}", item("reddit:t3_0"))) for number in range(3)),
     )
 
     assert gone[:6] == [True] * 6
@@ -389,7 +402,7 @@ async def test_large_report_is_stored(store: Store) -> None:
     """More items than one statement takes parameters."""
     many = report("r1", *(item(f"items:{number}") for number in range(1200)))
 
-    await store.finish("a", many)
+    await finish(store, "a", many)
 
     assert await loaded(store, "a", "r1") == many
     assert await store.delete("a", "r1")

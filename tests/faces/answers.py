@@ -8,6 +8,7 @@ from typing import Any
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
+from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Finding, FindingKind, Grade, Item, Quote
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Author, Grading, kit, post
@@ -49,7 +50,7 @@ def hostile() -> list[Item]:
     ]
 
 
-async def hostile_report() -> dict[str, Any]:
+async def hostile_report() -> Report:
     """A report over them, whose writer repeats what they say."""
     kinds: tuple[FindingKind, ...] = ("praise", "complaint", "request", "difference", "other")
     keys = [item.key for item in hostile()]
@@ -66,13 +67,13 @@ async def hostile_report() -> dict[str, Any]:
     return await analyze(product, Ask(f"ember mug {TRICKS[0]}"))
 
 
-async def hostile_fetch() -> dict[str, Any]:
+async def hostile_fetch() -> Fetched:
     """Half of them, the other half dropped."""
     product = kit(FakeSource(hostile()), judge=FakeJudge("02468"), sample=True)
-    return (await fetch(product, "reddit", Ask(f"ember mug {TRICKS[1]}", "quick", limit=9))).data
+    return (await fetch(product, "reddit", Ask(f"ember mug {TRICKS[1]}", "quick", limit=9))).fetched
 
 
-async def plain_report(**fields: Any) -> dict[str, Any]:
+async def plain_report(**fields: Any) -> Report:
     """A report about ordinary posts."""
     found = [
         post(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
@@ -11,6 +10,7 @@ from markdown_it.token import Token
 
 from api.errors import Blocked
 from api.faces.markdown import fetch_markdown, report_markdown
+from api.faces.web.page import report_html
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.escaping import link, md
 from tests.faces.answers import TRICKS, hostile_fetch, hostile_report, plain_report
@@ -204,8 +204,7 @@ async def test_clarify_is_guidance_alone() -> None:
     """
     No table of sources that were not asked.
     """
-    answer: dict[str, Any] = await analyze(kit(), Ask("hello"))
-    text = report_markdown(answer, dropped=True)
+    text = report_markdown(await analyze(kit(), Ask("hello")), dropped=True)
 
     assert headings(text) == ["hello", "Coverage"]
     assert "No source was asked." in text
@@ -215,13 +214,13 @@ async def test_a_fetch_that_failed_says_why() -> None:
     """
     Reason and notes as quotes, no list.
     """
-    from api.errors import Blocked
+    heard = await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))
+    failed = fetch_markdown(heard.fetched, dropped=True)
+    noted = await fetch(kit(FakeSource([])), "reddit", Ask("mug"))
+    fine = noted.fetched.model_copy(update={"notes": ("a *note*",)})
 
-    failed = (await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))).data
-    fine = (await fetch(kit(FakeSource([])), "reddit", Ask("mug"))).data | {"notes": ["a *note*"]}
-
-    assert "amazon: captcha" in fetch_markdown(failed, dropped=True)
-    assert headings(fetch_markdown(failed, dropped=True)) == ["mug on Amazon"]
+    assert "amazon: captcha" in failed
+    assert headings(failed) == ["mug on Amazon"]
     assert "> a \\*note\\*" in fetch_markdown(fine, dropped=True)
 
 
@@ -229,7 +228,10 @@ async def test_disputed_items_are_marked() -> None:
     """
     A second judge is sure of the opposite.
     """
-    answer = await plain_report()
-    answer["items"][0]["disputed"] = True
+    report = await plain_report()
+    first, *others = report.items
+    disputed = (first.model_copy(update={"disputed": True}), *others)
+    report = report.model_copy(update={"items": disputed})
 
-    assert "2026-09-01 *disputed*\n" in report_markdown(answer, dropped=False)
+    assert "2026-09-01 *disputed*\n" in report_markdown(report, dropped=False)
+    assert '<span class="badge">Disputed</span>' in report_html(report)

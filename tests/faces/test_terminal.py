@@ -10,12 +10,13 @@ import pytest
 from rich.cells import cell_len
 
 from api.errors import Blocked
-from api.faces.cli import terminal
 from api.faces.cli.layout import padded, shown, wrapped
+from api.faces.cli.terminal import fetched_text, report_text
 from api.services.listening import Ask, analyze, fetch
+from api.services.reporting.report import Report
 from tests.faces.answers import ESCAPES, hostile_fetch, hostile_report, plain_report
 from tests.services.fakes import FakeSource
-from tests.services.kit import kit
+from tests.services.kit import kit, plain
 
 CONTROLS = set(map(chr, [*range(9), *range(11, 32), *range(127, 160), 0x202E, 0x2066, 0x200F]))
 OURS = {
@@ -34,7 +35,7 @@ def underlined(text: str) -> list[str]:
 @pytest.mark.parametrize("width", [40, 80, 120])
 async def test_a_hostile_report_obeys_us(width: int) -> None:
     """B88: no escape, control or bidirectional sign, no heading but ours, no address but http."""
-    text = terminal.report(await hostile_report(), True, width)
+    text = report_text(await hostile_report(), True, width)
 
     assert not CONTROLS & set(text)
     assert set(underlined(text)) <= OURS
@@ -47,7 +48,7 @@ async def test_a_hostile_fetch_obeys_us() -> None:
     """
     The same for one source.
     """
-    text = terminal.fetched(await hostile_fetch(), True, 100)
+    text = fetched_text(await hostile_fetch(), True, 100)
 
     assert not CONTROLS & set(text)
     assert underlined(text) == ["Sources", "Kept", "Dropped"]
@@ -58,7 +59,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     """
     Topic, what to know first, decision, findings, quotes, bars in columns, sources, cost.
     """
-    text = terminal.report(await plain_report(sample=True), True, 100)
+    text = report_text(await plain_report(sample=True), True, 100)
     lines = text.split("\n")
 
     assert lines[:7] == [
@@ -96,7 +97,7 @@ async def test_bars_stand_below_each_other() -> None:
     """
     Aspects are indented and filled up, a Chinese one by the columns it takes.
     """
-    text = terminal.report(await plain_report(), False, 100)
+    text = report_text(await plain_report(), False, 100)
     lines = text.split("\n")
     start = lines.index("Aspects") + 1
     rows = lines[start : start + 3]
@@ -111,11 +112,11 @@ async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
     """
     Twelve points at most, the latest.
     """
-    answer = await plain_report()
+    answer = plain(await plain_report())
     points = [{"start": f"2026-09-{day:02}", "count": day} for day in range(1, 15)]
     answer["figures"]["timeline"] = {"unit": "day", "points": points, "undated": 0}
 
-    text = terminal.report(answer, False, 100)
+    text = report_text(Report.model_validate(answer), False, 100)
 
     assert "2026-09-02 " not in text
     assert "  2026-09-14 ████████████████████████ 14" in text
@@ -127,7 +128,7 @@ async def test_an_answer_without_figures_has_no_empty_parts() -> None:
     Nothing found, one source not asked: no bars, no list, a dash for its yield.
     """
     product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
-    text = terminal.report(await analyze(product, Ask("ember mug")), True, 100)
+    text = report_text(await analyze(product, Ask("ember mug")), True, 100)
 
     assert underlined(text) == ["Sources", "Next questions"]
     assert "Amazon             0     0       -  no        skipped   blocked" in text
@@ -138,7 +139,7 @@ async def test_clarify_is_guidance_alone() -> None:
     """
     No table, no list, and nothing spent.
     """
-    text = terminal.report(await analyze(kit(), Ask("hello")), True, 100)
+    text = report_text(await analyze(kit(), Ask("hello")), True, 100)
 
     assert underlined(text) == []
     assert "Say which product" in text
@@ -149,32 +150,35 @@ async def test_an_unknown_cost_is_not_zero() -> None:
     """
     B101: it is called unknown.
     """
-    answer = await plain_report()
+    answer = plain(await plain_report())
     answer["cost"]["usd"] = None
 
-    assert "cost unknown, " in terminal.report(answer, False, 100)
+    assert "cost unknown, " in report_text(Report.model_validate(answer), False, 100)
 
 
 async def test_marks_of_doubt_are_shown() -> None:
     """
     Disputed and barely relevant items say so.
     """
-    answer = await plain_report()
+    answer = plain(await plain_report())
     answer["items"][2]["disputed"] = True
 
-    assert "2026-09-03, low relevance, disputed" in terminal.report(answer, False, 100)
+    assert "2026-09-03, low relevance, disputed" in report_text(
+        Report.model_validate(answer), False, 100
+    )
 
 
 async def test_a_fetch_that_failed_says_why() -> None:
     """
     Reason, then notes.
     """
-    failed = (await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))).data
-    noted = (await fetch(kit(FakeSource([])), "reddit", Ask("mug"))).data | {"notes": ["one note"]}
+    failed = await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))
+    heard = await fetch(kit(FakeSource([])), "reddit", Ask("mug"))
+    noted = heard.fetched.model_copy(update={"notes": ("one note",)})
 
-    assert "amazon: captcha; " in terminal.fetched(failed, False, 80)
-    assert "! one note" in terminal.fetched(noted, True, 80)
-    assert "SAMPLE" not in terminal.fetched(noted, True, 80)
+    assert "amazon: captcha; " in fetched_text(failed.fetched, False, 80)
+    assert "! one note" in fetched_text(noted, True, 80)
+    assert "SAMPLE" not in fetched_text(noted, True, 80)
 
 
 async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,9 +186,9 @@ async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> 
     Between 40 and 120 columns.
     """
     monkeypatch.setenv("COLUMNS", "44")
-    narrow = terminal.report(await plain_report(), False, None)
+    narrow = report_text(await plain_report(), False, None)
     monkeypatch.setenv("COLUMNS", "400")
-    wide = terminal.report(await plain_report(), False, None)
+    wide = report_text(await plain_report(), False, None)
 
     words = "enough for a short report in standard, where a full one needs 4"
     assert words not in narrow
@@ -231,9 +235,9 @@ async def test_each_figure_stands_alone(part: str) -> None:
     """
     What there is nothing to count about is left out.
     """
-    answer = await plain_report()
+    answer = plain(await plain_report())
     answer["figures"] = {part: answer["figures"][part]}
-    text = terminal.report(answer, False, 100)
+    text = report_text(Report.model_validate(answer), False, 100)
 
     shown_parts = [name in text for name in ("Sentiment of", "Items per", "Aspects")]
     assert shown_parts == [part == name for name in ("sentiment", "timeline", "aspects")]

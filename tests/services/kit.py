@@ -17,6 +17,7 @@ from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
 from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
+from api.services.published import Published
 from api.services.question.scope import Scope
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
@@ -48,6 +49,11 @@ from tests.services.fakes import FakeRewriter, FakeSource, item
 
 MUG = Question("ember mug")
 Answer = Callable[[list[ModelMessage]], ModelResponse]
+
+
+def plain(answer: Published) -> dict[str, Any]:
+    """An answer as the JSON that a caller gets."""
+    return answer.model_dump(mode="json")
 
 
 def post(number: int, source: str = "reddit", **fields: Any) -> Item:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from typing import Any, cast
+from typing import cast
 
 from api.errors import StoreUnavailable, UsageError
 from api.services.keeping.storage import ApiKey, Kept, Store
+from api.services.reporting.report import Report
 
 NOW = datetime(2026, 11, 27, 12, 0, 20, tzinfo=UTC)
 
@@ -63,10 +64,10 @@ class Shelf:
         self.analyses[tenant, analysis_id] = Kept(analysis_id, tenant, "running", NOW, query, None)
         return NOW
 
-    async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
+    async def finish(self, tenant: str, report: Report) -> None:
         self._may("finish")
-        kept = self.analyses[tenant, report["id"]]
-        self.analyses[tenant, report["id"]] = replace(kept, state="done", report=report)
+        kept = self.analyses[tenant, report.id]
+        self.analyses[tenant, report.id] = replace(kept, state="done", report=report)
 
     async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
         self._may("fail")

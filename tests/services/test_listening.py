@@ -11,8 +11,9 @@ import pytest
 from pydantic_ai.exceptions import ModelAPIError
 
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
-from api.services.listening import MAX_LIMIT, Ask, Product, analyze, fetch
-from api.services.ports import Grader
+from api.services import listening
+from api.services.listening import MAX_LIMIT, Ask, Product, fetch
+from api.services.ports import Grader, Listener, silent
 from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
@@ -30,6 +31,7 @@ from tests.services.kit import (
     calling,
     handed_in,
     kit,
+    plain,
     post,
     posts,
     said,
@@ -38,6 +40,11 @@ from tests.services.kit import (
 ASK = Ask("ember mug")
 DOWN = ModelError("unreachable", "report")
 REDDIT_OFF = ("reddit", NotConfigured("reddit"))
+
+
+async def analyze(product: Product, ask: Ask, listener: Listener = silent) -> dict[str, Any]:
+    """The report as its JSON."""
+    return plain(await listening.analyze(product, ask, listener))
 
 
 def note_of(answer: Mapping[str, Any], part: str) -> str:
@@ -486,8 +493,8 @@ async def test_fetch_at_quick_is_the_gate_alone() -> None:
     heard = await fetch(kit(FakeSource(loud), grader=grading), "reddit", Ask("ember mug", "quick"))
 
     assert grading.asked == []
-    assert [item["id"] for item in heard.data["items"]] == ["3", "2", "1", "0"]
-    assert {item["score"] for item in heard.data["items"]} == {None}
+    assert [item["id"] for item in plain(heard.fetched)["items"]] == ["3", "2", "1", "0"]
+    assert {item["score"] for item in plain(heard.fetched)["items"]} == {None}
     assert heard.text.startswith("Reddit: kept 4 of 4, yield 100 %.\nNote: ")
 
 
@@ -499,10 +506,10 @@ async def test_fetch_at_standard_grades_and_ranks() -> None:
 
     heard = await fetch(kit(FakeSource(posts(4)), grader=grading), "reddit", ASK)
 
-    assert heard.data["items"][0]["id"] == "2"
-    assert [one["dropped_by"] for one in heard.data["dropped"]] == ["cutoff"]
+    assert plain(heard.fetched)["items"][0]["id"] == "2"
+    assert [one["dropped_by"] for one in plain(heard.fetched)["dropped"]] == ["cutoff"]
     assert "Note: 1 of the kept are left out as weak or as copies." in heard.text
-    assert (heard.data["kept"], len(heard.data["items"])) == (4, 3)
+    assert (plain(heard.fetched)["kept"], len(plain(heard.fetched)["items"])) == (4, 3)
 
 
 async def test_at_deep_borderline_items_are_reranked_by_the_words_of_the_question() -> None:
@@ -515,8 +522,8 @@ async def test_at_deep_borderline_items_are_reranked_by_the_words_of_the_questio
     deep = await fetch(kit(FakeSource(found), grader=grading), "reddit", Ask("ember", "deep"))
     standard = await fetch(kit(FakeSource(found), grader=grading), "reddit", Ask("ember"))
 
-    assert [item["id"] for item in deep.data["items"]] == ["3", "0", "1", "2"]
-    assert [item["id"] for item in standard.data["items"]] == ["0", "1", "2", "3"]
+    assert [item["id"] for item in plain(deep.fetched)["items"]] == ["3", "0", "1", "2"]
+    assert [item["id"] for item in plain(standard.fetched)["items"]] == ["0", "1", "2", "3"]
 
 
 async def test_the_text_shows_numbered_exhibits_behind_a_fence() -> None:
@@ -545,7 +552,7 @@ async def test_a_long_list_is_shown_as_far_as_the_depth_says() -> None:
     """
     heard = await fetch(kit(FakeSource(posts(20))), "reddit", Ask("ember mug", "quick", limit=20))
 
-    assert len(heard.data["items"]) == 20
+    assert len(plain(heard.fetched)["items"]) == 20
     assert "Note: 5 more are kept but not shown." in heard.text
     assert "\nE15: " in heard.text
     assert "\nE16: " not in heard.text
@@ -558,7 +565,7 @@ async def test_what_could_not_be_asked_is_one_line() -> None:
     heard = await fetch(kit(REDDIT_OFF), "reddit", ASK)
 
     assert heard.text == "Reddit could not be asked: not configured."
-    assert heard.data["outcome"] == "not_configured"
+    assert plain(heard.fetched)["outcome"] == "not_configured"
     assert heard.gathered.outcome is Outcome.NOT_CONFIGURED
 
 
@@ -587,7 +594,7 @@ async def test_a_run_is_shared_by_the_fetches_that_are_given_it() -> None:
     assert "\nE1: reddit" in first.text
     assert "\nE3: youtube" in second.text
     assert first.text == again.text.replace(_nonce(again.text), _nonce(first.text))
-    assert (len(reddit.plans), again.data["upstream_calls"]) == (1, 0)
+    assert (len(reddit.plans), plain(again.fetched)["upstream_calls"]) == (1, 0)
 
 
 def _nonce(text: str) -> str:
@@ -603,7 +610,7 @@ async def test_a_threshold_is_told_as_a_floor() -> None:
 
     heard = await fetch(kit(FakeSource(posts(2)), grader=grading, ranking=ranking), "reddit", ASK)
 
-    (dropped,) = heard.data["dropped"]
+    (dropped,) = plain(heard.fetched)["dropped"]
     assert (dropped["dropped_by"], dropped["reason"]) == (
         "floor", "relevance 0.50, below the threshold 0.60",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Reports in the shape that `report_json` gives, small and odd, and a look into the tables."""
+"""Reports as JSON, small and odd, and a look into the tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from api.services.reporting.report import Report
 from api.store.database import Database
 from api.store.tables import METADATA
 from api.store.urls import engine_url
@@ -48,9 +49,11 @@ def dropped(key: str, reason: str = "about another product") -> dict[str, Any]:
 def source(*out: dict[str, Any], kept: int = 0) -> dict[str, Any]:
     """What a report tells of one source."""
     return {
-        "query": "mug", "source": "reddit", "outcome": "ok", "reason": None, "attempts": [],
-        "fetched": kept + len(out), "kept": kept, "yield_ratio": 0.5, "dropped": list(out),
-        "sample": False,
+        "query": "mug", "source": "reddit", "outcome": "ok", "reason": None, "retry_at": None,
+        "gate": {"status": "ok", "reason": None, "model": "local-1"}, "attempts": [],
+        "fetched": kept + len(out), "kept": kept, "yield_ratio": 0.5, "refetched": False,
+        "refetch_gain": 0, "upstream_calls": 1, "notes": [], "dropped": list(out),
+        "sample": False, "trace_id": None,
     }  # fmt: skip
 
 
@@ -66,13 +69,19 @@ def report(id_: str, *items: dict[str, Any], **more: Any) -> dict[str, Any]:
         "summary": "People like it.",
         "findings": [{"text": f"Finding on {key}", "kind": "praise", "cites": [key]}
                      for key in keys],
-        "figures": {"aspects": [{"aspect": "battery", "count": len(keys), "cites": keys}]},
+        "figures": {"aspects": [{"aspect": "battery", "count": len(keys), "positive": 0,
+                                 "negative": len(keys), "cites": keys}]},
         "quotes": [{"text": f"Quote of {key}", "key": key, "url": ""} for key in keys],
         "sources": {"reddit": source(*out, kept=len(keys)), "youtube": source()},
         "coverage": "All were asked.", "suggestions": [], "items": list(items), "dropped": out,
         "sample": False, "cost": {"usd": None, "tokens": 0, "upstream_calls": 3},
         "timings_ms": {"crawl": 5}, "trace_id": None, "created_at": "2026-11-27T10:00:00Z",
     } | more  # fmt: skip
+
+
+def typed(document: dict[str, Any]) -> Report:
+    """The report that this is the JSON of."""
+    return Report.model_validate(document)
 
 
 async def counted(url: str, *tables: str) -> list[int]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 from api.services.keeping.storage import Store
+from api.services.reporting.report import Report
 from api.store import open_store
-from tests.store.made import item, report
+from tests.store.made import item, report, typed
 
 DAY = date(2026, 11, 27)
 ROUNDS = 40
@@ -42,10 +43,10 @@ def go(*processes: Popen[str]) -> None:
         process.stdin.flush()
 
 
-def big(number: int) -> dict[str, object]:
+def big(number: int) -> Report:
     """A report of forty items, some of which every such report holds."""
     keys = [f"reddit:t3_{n}" for n in range(20)] + [f"reddit:t3_{number}_{n}" for n in range(20)]
-    return report(f"r{number}", *(item(key, rank=number) for key in keys))
+    return typed(report(f"r{number}", *(item(key, rank=number) for key in keys)))
 
 
 async def take(store: Store) -> None:

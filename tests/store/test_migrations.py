@@ -20,7 +20,8 @@ from api.store.migrate_reports import Upgrades
 from api.store.migrations import LATEST, migrate
 from api.store.tables import METADATA
 from api.store.urls import engine_url
-from tests.store.made import counted, item, report
+from tests.services.kit import plain
+from tests.store.made import counted, item, report, typed
 
 VERSIONS = Path(__file__).with_name("versions")
 NOON = datetime(2026, 11, 27, 10, tzinfo=UTC)
@@ -86,7 +87,8 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
     assert done is not None
     assert running is not None
     assert failed is not None
-    assert done.report == json.loads((VERSIONS / "report.json").read_text("utf-8"))
+    assert done.report is not None
+    assert plain(done.report) == json.loads((VERSIONS / "report.json").read_text("utf-8"))
     assert (done.created_at, done.query, running.state) == (NOON, "plaud note", "running")
     assert (failed.state, failed.reason) == ("failed", "no model")
     assert [kept.id for kept in (await store.listing("a", Filters(), 9)).analyses] == ["r2", "r1"]
@@ -177,21 +179,119 @@ def test_report_is_migrated_step_by_step() -> None:
     assert first == {"version": 1, "question": "mug", "topic": "mugs"}
 
 
+def shouted(old: dict[str, Any]) -> dict[str, Any]:
+    """A third, after which a report still is one."""
+    return {**old, "topic": old["topic"].upper()}
+
+
 async def test_older_report_is_migrated_when_read(database_url: str) -> None:
     """`get` and the listing show today's version of a report that stays as it was stored."""
     old = await open_store(database_url)
     saved = report("r1", item("reddit:t3_1"))
-    await old.finish("a", saved)
+    await old.finish("a", typed(saved))
     await old.aclose()
-    store = SqlStore(Database(engine_url(database_url)), Upgrades({1: widened}, 2))
+    store = SqlStore(Database(engine_url(database_url)), Upgrades({1: shouted}, 2))
 
     kept, listed = await store.get("a", "r1"), await store.listing("a", Filters(), 1)
 
     assert kept is not None
-    assert kept.report == saved | {"topic": ["Plaud"], "version": 2}
-    assert listed.analyses[0].report is not None
-    assert (listed.analyses[0].report["topic"], listed.analyses[0].report["version"]) == (
-        ["Plaud"], 2
-    )  # fmt: skip
-    assert "items" not in listed.analyses[0].report
+    assert kept.report == typed(saved | {"topic": "PLAUD", "version": 2})
+    summary = listed.analyses[0].summary
+    assert summary is not None
+    assert (summary.topic, summary.version) == ("PLAUD", 2)
     await store.aclose()
+
+
+async def test_report_of_a_newer_program_is_read_as_far_as_it_is_one(database_url: str) -> None:
+    """Fields and a version that nobody knows here are carried along; other shapes are named."""
+    store = await open_store(database_url)
+    new = item("reddit:t3_1", mood={"deep": [1]})
+    saved = report("r1", new, version=7, mood="calm")
+    await store.finish("a", typed(saved))
+    await store.finish("a", typed(report("r2")))
+    await _overwrite(database_url, "r2", body={"version": 7, "decision": "maybe"}, summary=[])
+
+    kept, odd = await store.get("a", "r1"), await store.get("a", "r2")
+
+    assert kept is not None
+    assert kept.report is not None
+    assert plain(kept.report) == saved
+    assert odd is not None
+    assert (odd.state, odd.report) == ("failed", None)
+    assert odd.reason == (
+        "the stored report cannot be read by this version of listenpost (version 7, at `id`)"
+    )
+    await store.aclose()
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"version":"x","sources":3}', "7", "[" * 9999])
+async def test_a_damaged_row_hides_no_other(database_url: str, damage: str) -> None:
+    """The listing goes on; the row itself is there without a report, and can be deleted."""
+    store = await open_store(database_url)
+    for name in ("r1", "r2"):
+        await store.finish("a", typed(report(name, item("reddit:t3_1"))))
+    await _overwrite(database_url, "r1", body=damage, summary=damage)
+
+    listed = {one.id: one.summary for one in (await store.listing("a", Filters(), 9)).analyses}
+    kept = await store.get("a", "r1")
+
+    assert listed["r1"] is None
+    assert listed["r2"] is not None
+    assert kept is not None
+    assert (kept.state, kept.report) == ("failed", None)
+    assert await store.forget(["reddit:t3_1"]) == 1
+    other = await store.get("a", "r2")
+    assert other is not None
+    assert other.report is not None
+    assert other.report.items == ()
+    assert await store.delete("a", "r1")
+    await store.aclose()
+
+
+async def test_a_damaged_item_is_left_out_of_its_report(database_url: str) -> None:
+    """The others are still read."""
+    store = await open_store(database_url)
+    await store.finish("a", typed(report("r1", item("reddit:t3_1"), item("reddit:t3_2"))))
+    database = Database(engine_url(database_url))
+    async with database.writing() as connection:
+        await connection.execute(text("UPDATE items SET facts = '{' WHERE key = 'reddit:t3_1'"))
+    await database.aclose()
+
+    kept = await store.get("a", "r1")
+
+    assert kept is not None
+    assert kept.report is not None
+    assert [entry.key for entry in kept.report.items] == ["reddit:t3_2"]
+    await store.aclose()
+
+
+async def test_items_are_forgotten_in_a_version_that_cannot_be_upgraded(database_url: str) -> None:
+    """What its source deleted goes, whether or not the report can be read."""
+    store = await open_store(database_url)
+    await store.finish("a", typed(report("r1", item("reddit:t3_1"), topic="Plaud")))
+    await store.aclose()
+    broken = SqlStore(Database(engine_url(database_url)), Upgrades({}, 2))
+
+    assert await broken.forget(["reddit:t3_1"]) == 1
+
+    kept = await broken.get("a", "r1")
+    assert kept is not None
+    assert kept.reason is not None
+    assert "its version 1 cannot be upgraded" in kept.reason
+    assert await counted(database_url, "items") == [0]
+    await broken.aclose()
+
+
+async def _overwrite(url: str, analysis_id: str, **columns: object) -> None:
+    """Write these columns as they are."""
+    database = Database(engine_url(url))
+    raw = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in columns.items()
+    }
+    settings = ", ".join(f"{name} = :{name}" for name in raw)
+    async with database.writing() as connection:
+        await connection.execute(
+            text(f"UPDATE analyses SET {settings} WHERE id = :id"), {**raw, "id": analysis_id}
+        )
+    await database.aclose()

@@ -19,7 +19,7 @@ from api.store import open_store
 from api.store.database import Database
 from api.store.urls import default_path, engine_url
 from tests.postgres import Postgres
-from tests.store.made import report
+from tests.store.made import report, typed
 
 PASSWORD = "s3cr3t"
 
@@ -28,7 +28,7 @@ PASSWORD = "s3cr3t"
 async def test_default_is_a_private_file_in_the_users_data_directory(tmp_path: Path) -> None:
     """Folder and file are made, and nobody else may read them."""
     store = await open_store(None)
-    await store.finish("a", report("r1"))
+    await store.finish("a", typed(report("r1")))
 
     path = Path(os.environ["XDG_DATA_HOME"]) / "listenpost" / "listenpost.db"
     files = [*path.parent.iterdir()]
@@ -157,7 +157,7 @@ async def test_locked_database_is_unavailable_after_a_while(tmp_path: Path) -> N
     """Another process that writes for too long is waited for, then named; readers go on."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     store = await open_store(url)
-    await store.finish("a", report("r1"))
+    await store.finish("a", typed(report("r1")))
     await store.aclose()
     locking = sqlite3.connect(tmp_path / "a.db")
     locking.execute("BEGIN IMMEDIATE")

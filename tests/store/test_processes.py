@@ -11,7 +11,7 @@ import pytest
 from api.services.keeping.storage import Filters
 from api.store import open_store
 from api.store.running import STOPPED
-from tests.store.made import counted, report
+from tests.store.made import counted, report, typed
 from tests.store.process import DAY, ROUNDS, big, doing, go, line
 
 
@@ -92,7 +92,7 @@ async def test_close_fails_what_still_runs(database_url: str) -> None:
     """A store that is closed in the middle leaves no analysis running for ever."""
     store = await open_store(database_url)
     await store.begin("a", "r1", "mug")
-    await store.finish("a", report("r2"))
+    await store.finish("a", typed(report("r2")))
     await store.aclose()
 
     again = await open_store(database_url)

@@ -12,7 +12,7 @@ from api.store import SqlStore, open_store
 from api.store.database import Database
 from api.store.tables import idempotency, ledger, pages, runs, sessions
 from api.store.urls import engine_url
-from tests.store.made import counted, report
+from tests.store.made import counted, report, typed
 
 
 def old(**age: Any) -> datetime:
@@ -75,7 +75,7 @@ async def test_late_report_of_a_process_that_was_given_up_is_kept(database_url: 
     store = await open_store(database_url)
     await store.begin("a", "r1", "mug")
     await store.fail("a", "r1", "the process that ran it stopped")
-    await store.finish("a", report("r1"))
+    await store.finish("a", typed(report("r1")))
 
     kept = await store.get("a", "r1")
     assert kept is not None
@@ -128,7 +128,7 @@ async def test_page_a_day_old_goes_when_another_is_kept(database_url: str) -> No
 async def test_reading_sees_one_snapshot(database_url: str) -> None:
     """What is deleted while a report is put together is still there to its end."""
     store = await open_store(database_url)
-    await store.finish("a", report("r1"))
+    await store.finish("a", typed(report("r1")))
     database = Database(engine_url(database_url))
     async with database.reading() as connection:
         before = (await connection.execute(select(runs))).all()

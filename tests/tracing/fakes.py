@@ -14,6 +14,7 @@ from api.services.gate.adaptive import Policy, gather
 from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
 from api.services.ports import Facts, Judge, Observer, Probe, Source
+from api.services.published import Published
 from api.services.schemas import (
     Batch,
     Comment,
@@ -28,6 +29,7 @@ from api.services.schemas import (
 )
 
 PLAUD = Question("plaud note")
+ANSWER = Published.model_validate({"summary": "fine", "items": [1]})
 
 
 @dataclass
@@ -109,5 +111,5 @@ async def run(
         )
         kept = sum(len(gathered.kept) for gathered in found)
         calls = sum(gathered.upstream_calls for gathered in found)
-        span.record(Facts("full_report", kept, calls, 0.0004, {"summary": "fine", "items": [1]}))
+        span.record(Facts("full_report", kept, calls, 0.0004, ANSWER))
     return found

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
-from typing import Any
 
 from api import wiring
 from api.errors import UsageError
-from api.faces.cli import terminal
 from api.faces.cli.choices import Format
 from api.faces.cli.live import Live
 from api.faces.cli.printing import as_json, say, tell
 from api.faces.cli.remembering import remembered
 from api.faces.cli.running import closing, run
+from api.faces.cli.terminal import fetched_text, report_text
 from api.faces.markdown import fetch_markdown, report_markdown
 from api.services import listening
 from api.services.listening import Ask
-from api.services.schemas import Item, Outcome
+from api.services.reporting.report import Fetched, Report
+from api.services.schemas import Decision, Item, Outcome
 from api.settings import Settings
 from api.sources.items import read_items
 
@@ -32,8 +32,8 @@ _MAX_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """How the answer is wanted."""
+class Delivery:
+    """How an answer is handed over."""
 
     format: Format
     dropped: bool
@@ -42,54 +42,55 @@ class Wanted:
     estimate: bool
 
 
-def analyze_command(ask: Ask, wanted: Wanted, items: Path | None) -> int:
+def analyze_command(ask: Ask, delivery: Delivery, items: Path | None) -> int:
     """Analyze and print; see the module `main` for exit codes."""
     settings = wiring.load_settings()
-    _refuse_overwriting(wanted.output)
+    _refuse_overwriting(delivery.output)
     own = None if items is None else _read(items)
-    if wanted.estimate:
+    if delivery.estimate:
         from api.faces.cli.estimate import analysis_text
 
-        return _estimated(analysis_text(settings, ask, own, as_json=wanted.format is Format.json))
+        return _estimated(analysis_text(settings, ask, own, as_json=delivery.format is Format.json))
 
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
             async with _built(settings, own) as built:
                 built.product.scope(ask)
-                with Live(verbose=wanted.verbose, sample=built.product.sample) as live:
-                    answer = await listening.analyze(built.product, ask, live.listen)
-                if wanted.verbose and built.sandbox is not None:
+                with Live(verbose=delivery.verbose, sample=built.product.sample) as live:
+                    report = await listening.analyze(built.product, ask, live.listen)
+                if delivery.verbose and built.sandbox is not None:
                     live.say_requests(built.sandbox)
-                keeping.append(asyncio.create_task(_keep(settings, answer)))
-                _deliver(answer, wanted, _REPORT)
+                keeping.append(asyncio.create_task(_keep(settings, report)))
+                _deliver(report, delivery)
         finally:  # stored while the last traces are handed over
             await asyncio.gather(*keeping)
-        return _analyzed(answer)
+        return _exit_code(report)
 
     return run(work)
 
 
-def fetch_command(ask: Ask, source: str, wanted: Wanted) -> int:
+def fetch_command(ask: Ask, source: str, delivery: Delivery) -> int:
     """Fetch from one source and print."""
     settings = wiring.load_settings()
-    _refuse_overwriting(wanted.output)
-    if wanted.estimate:
+    _refuse_overwriting(delivery.output)
+    if delivery.estimate:
         from api.faces.cli.estimate import fetch_text
 
-        return _estimated(fetch_text(settings, ask, as_json=wanted.format is Format.json))
+        return _estimated(fetch_text(settings, ask, as_json=delivery.format is Format.json))
 
     async def work() -> int:
         async with _built(settings) as built:
             built.product.scope(ask)
-            with Live(verbose=wanted.verbose, sample=built.product.sample) as live:
+            with Live(verbose=delivery.verbose, sample=built.product.sample) as live:
                 heard = await listening.fetch(built.product, source, ask, listener=live.listen)
-            if wanted.verbose and built.sandbox is not None:
+            if delivery.verbose and built.sandbox is not None:
                 live.say_requests(built.sandbox)
-            _deliver(heard.data, wanted, _FETCHED)
-        if heard.gathered.outcome is Outcome.OK:
+            _deliver(heard.fetched, delivery)
+        outcome = heard.fetched.outcome
+        if outcome is Outcome.OK:
             return ANSWERED
-        return INSUFFICIENT if heard.gathered.outcome.asked else NOT_ASKED
+        return INSUFFICIENT if outcome.asked else NOT_ASKED
 
     return run(work)
 
@@ -102,10 +103,10 @@ async def _built(settings: Settings, own: list[Item] | None = None) -> AsyncIter
         yield await stack.enter_async_context(closing(wiring.build(settings, own, memory=memory)))
 
 
-async def _keep(settings: Settings, answer: dict[str, Any]) -> None:
+async def _keep(settings: Settings, report: Report) -> None:
     from api.faces.cli.storing import keep  # the database's libraries load after the answer
 
-    await keep(settings, answer)
+    await keep(settings, report)
 
 
 def _read(path: Path) -> list[Item]:
@@ -135,36 +136,33 @@ def _refuse_overwriting(path: Path | None) -> None:
         raise UsageError(f"`{path}` exists and is never overwritten; name a new file")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shapes:
-    """How one kind of answer becomes text and markdown."""
-
-    text: Callable[[dict[str, Any], bool, int | None], str]
-    markdown: Callable[[dict[str, Any], bool], str]
-
-    def of(self, answer: dict[str, Any], wanted: Wanted, *, filed: bool) -> str:
-        """The answer as it is wanted, for a file or for stdout."""
-        if wanted.format is Format.json:
-            return as_json(answer, 1, encoding="utf-8") if filed else as_json(answer)
-        if wanted.format is Format.markdown:
-            return self.markdown(answer, wanted.dropped).rstrip("\n")
-        return self.text(answer, wanted.dropped, _FILE_COLUMNS if filed else None)
-
-
-_REPORT = _Shapes(terminal.report, report_markdown)
-_FETCHED = _Shapes(terminal.fetched, fetch_markdown)
+def _rendered(answer: Report | Fetched, delivery: Delivery, *, filed: bool) -> str:
+    """The answer in its format, for a file or for stdout."""
+    if delivery.format is Format.json:
+        value = answer.model_dump(mode="json")
+        return as_json(value, 1, encoding="utf-8") if filed else as_json(value)
+    width = _FILE_COLUMNS if filed else None
+    match answer:
+        case Report() if delivery.format is Format.markdown:
+            return report_markdown(answer, delivery.dropped).rstrip("\n")
+        case Report():
+            return report_text(answer, delivery.dropped, width)
+        case Fetched() if delivery.format is Format.markdown:
+            return fetch_markdown(answer, delivery.dropped).rstrip("\n")
+        case Fetched():
+            return fetched_text(answer, delivery.dropped, width)
 
 
-def _deliver(answer: dict[str, Any], wanted: Wanted, shapes: _Shapes) -> None:
+def _deliver(answer: Report | Fetched, delivery: Delivery) -> None:
     """Print the answer, or write it to a file that did not exist."""
-    path = wanted.output
+    path = delivery.output
     if path is None:
-        say(shapes.of(answer, wanted, filed=False))
+        say(_rendered(answer, delivery, filed=False))
         return
     try:
-        _write(path, f"{shapes.of(answer, wanted, filed=True)}\n".encode("utf-8", "replace"))
+        _write(path, f"{_rendered(answer, delivery, filed=True)}\n".encode("utf-8", "replace"))
     except OSError as error:
-        say(shapes.of(answer, wanted, filed=False))
+        say(_rendered(answer, delivery, filed=False))
         raise UsageError(
             f"`{path}` cannot be written ({error.strerror}); the answer is on stdout"
         ) from None
@@ -183,11 +181,11 @@ def _write(path: Path, data: bytes) -> None:
             raise
 
 
-def _analyzed(answer: dict[str, Any]) -> int:
-    if answer["decision"] in {"full_report", "short_report"}:
+def _exit_code(report: Report) -> int:
+    if report.decision in {Decision.FULL, Decision.SHORT}:
         return ANSWERED
-    sources = answer["sources"].values()
-    if sources and not any(Outcome(source["outcome"]).asked for source in sources):
+    sources = report.sources.values()
+    if sources and not any(source.outcome.asked for source in sources):
         return NOT_ASKED
     return INSUFFICIENT
 

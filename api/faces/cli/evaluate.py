@@ -25,7 +25,7 @@ from api.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Evaluation:
     """Who is evaluated on what, and how the result is wanted."""
 
     files: Sequence[Path]
@@ -41,41 +41,41 @@ class Wanted:
     cache: Path | None
 
 
-def eval_command(wanted: Wanted) -> int:
+def eval_command(evaluation: Evaluation) -> int:
     """Evaluate and print; exit code 0 when anything was judged."""
     settings = wiring.load_settings()
-    if wanted.plot is not None and wanted.plot.exists():
-        raise UsageError(f"`{wanted.plot}` exists and is never overwritten; name a new file")
-    other = None if wanted.compare is None else _result(wanted.compare)
-    queries = _queries(wanted)
+    if evaluation.plot is not None and evaluation.plot.exists():
+        raise UsageError(f"`{evaluation.plot}` exists and is never overwritten; name a new file")
+    other = None if evaluation.compare is None else _result(evaluation.compare)
+    queries = _queries(evaluation)
 
     async def work() -> int:
-        built = build_evaluated(settings, wanted.judge.value, wanted.model)
+        built = build_evaluated(settings, evaluation.judge.value, evaluation.model)
         async with closing(built):
             if built.sandbox is not None:
                 print("Sample model: the offline sandbox answers, no key is used.", file=sys.stderr)
-            manner = _manner(wanted, settings)
+            manner = _manner(evaluation, settings)
             result = await evaluate(
-                built.asked, queries, manner, cache=_cache(wanted, built), progress=_progress()
+                built.asked, queries, manner, cache=_cache(evaluation, built), progress=_progress()
             )
         shown = result.as_json()
         if other is not None:
             shown["comparison"] = compare(shown, other)
-        _deliver(shown, wanted)
+        _deliver(shown, evaluation)
         return 0
 
     return run(work)
 
 
-def _queries(wanted: Wanted) -> list[LabelledQuery]:
-    found = [query for path in wanted.files for query in read_labelled(_lines(path), str(path))]
-    if wanted.corpus:
+def _queries(evaluation: Evaluation) -> list[LabelledQuery]:
+    found = [query for path in evaluation.files for query in read_labelled(_lines(path), str(path))]
+    if evaluation.corpus:
         from api.lab.corpus import labelled_corpus
 
         found += labelled_corpus()
     if not found:
         raise UsageError("nothing to evaluate on; name a file of labelled queries, or `--corpus`")
-    return pure(found) if wanted.pure else found
+    return pure(found) if evaluation.pure else found
 
 
 def _lines(path: Path) -> list[str]:
@@ -97,22 +97,24 @@ def _result(path: Path) -> dict[str, Any]:
     return value
 
 
-def _manner(wanted: Wanted, settings: Settings) -> Manner:
+def _manner(evaluation: Evaluation, settings: Settings) -> Manner:
     return Manner(
-        page=wanted.page,
-        concurrency=settings.models.model_concurrency if wanted.judge.value in PAID else 1,
-        about=wanted.about,
+        page=evaluation.page,
+        concurrency=settings.models.model_concurrency if evaluation.judge.value in PAID else 1,
+        about=evaluation.about,
         min_yield=settings.adaptive.min_yield,
     )
 
 
-def _cache(wanted: Wanted, built: Evaluated) -> AnswerCache | None:
-    if wanted.cache is None:
+def _cache(evaluation: Evaluation, built: Evaluated) -> AnswerCache | None:
+    if evaluation.cache is None:
         return None
-    if wanted.judge.value not in PAID:
-        print(f"`{wanted.judge.value}` costs nothing: its answers are not kept", file=sys.stderr)
+    if evaluation.judge.value not in PAID:
+        print(
+            f"`{evaluation.judge.value}` costs nothing: its answers are not kept", file=sys.stderr
+        )
         return None
-    return AnswerCache(wanted.cache, built.asked.name)
+    return AnswerCache(evaluation.cache, built.asked.name)
 
 
 def _progress() -> Progress:
@@ -131,11 +133,11 @@ def _progress() -> Progress:
     return show
 
 
-def _deliver(shown: dict[str, Any], wanted: Wanted) -> None:
-    if wanted.format is Format.json:
+def _deliver(shown: dict[str, Any], evaluation: Evaluation) -> None:
+    if evaluation.format is Format.json:
         print(json.dumps(shown, ensure_ascii=False))
     else:
-        markdown = wanted.format is Format.markdown
+        markdown = evaluation.format is Format.markdown
         print(table(shown, markdown=markdown))
         if "comparison" in shown:
             print("\n" + comparison_table(shown["comparison"], markdown=markdown))
@@ -144,8 +146,8 @@ def _deliver(shown: dict[str, Any], wanted: Wanted) -> None:
         print(
             f"{degraded} items were not judged ({reasons}) and count in no figure", file=sys.stderr
         )
-    if wanted.plot is not None:
-        _draw(shown, wanted.plot)
+    if evaluation.plot is not None:
+        _draw(shown, evaluation.plot)
 
 
 def _draw(shown: dict[str, Any], path: Path) -> None:

@@ -63,11 +63,11 @@ def analyze(
     estimate: Estimate = False,
 ) -> None:
     """Ask every source, keep what is about the question, and report."""
-    from api.faces.cli.commands import Wanted, analyze_command
+    from api.faces.cli.commands import Delivery, analyze_command
 
-    wanted = Wanted(form, dropped, verbose, output, estimate)
+    delivery = Delivery(form, dropped, verbose, output, estimate)
     raise typer.Exit(
-        analyze_command(_ask(query, depth, about, source or [], since, limit), wanted, items)
+        analyze_command(_ask(query, depth, about, source or [], since, limit), delivery, items)
     )
 
 
@@ -86,11 +86,11 @@ def fetch(
     estimate: Estimate = False,
 ) -> None:
     """Ask one source and keep what is about the query."""
-    from api.faces.cli.commands import Wanted, fetch_command
+    from api.faces.cli.commands import Delivery, fetch_command
 
-    wanted = Wanted(form, dropped, verbose, output, estimate)
+    delivery = Delivery(form, dropped, verbose, output, estimate)
     raise typer.Exit(
-        fetch_command(_ask(query, depth, about, [source], since, limit), source, wanted)
+        fetch_command(_ask(query, depth, about, [source], since, limit), source, delivery)
     )
 
 
@@ -191,12 +191,12 @@ def eval_(
     cache: Annotated[Path | None, typer.Option(help="Folder for answers of models.")] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
-    from api.faces.cli.evaluate import Wanted, eval_command
+    from api.faces.cli.evaluate import Evaluation, eval_command
 
-    wanted = Wanted(
+    evaluation = Evaluation(
         files or [], judge, model, corpus, about, pure, page, form, compare, plot, cache
     )
-    raise typer.Exit(eval_command(wanted))
+    raise typer.Exit(eval_command(evaluation))
 
 
 def _ask(

@@ -44,7 +44,7 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
                 "set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"
             )
         with _listening(host, port) as listener:
-            server = _Server(_config(house), _words(listener, house, keyed))
+            server = _AnnouncedServer(_config(house), _words(listener, house, keyed))
             await server.serve([listener])
     finally:
         await house.aclose()
@@ -82,7 +82,7 @@ def _words(listener: socket.socket, house: House, keyed: bool) -> str:
     return f"Listenpost on http://{shown}:{port} ({who}{sample})"
 
 
-class _Server(uvicorn.Server):
+class _AnnouncedServer(uvicorn.Server):
     """A server that says when it listens."""
 
     def __init__(self, config: uvicorn.Config, words: str) -> None:

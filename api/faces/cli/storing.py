@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from api import wiring
 from api.errors import ConfigurationError, NotFound, StoreUnavailable, UsageError
-from api.faces.cli import terminal
 from api.faces.cli.choices import Format
 from api.faces.cli.running import closing, run
+from api.faces.cli.terminal import report_text
 from api.faces.markdown import report_markdown
 from api.services.keeping.keys import LOCAL, Keys
-from api.services.keeping.storage import ApiKey, Filters, Kept, Store
+from api.services.keeping.storage import ApiKey, Filters, Listed, Store
+from api.services.reporting.report import Report
 from api.services.text import clean, cut, one_line
 from api.settings import Settings
 from api.wiring.serving import environment_keys, open_store_of
 
 
-async def keep(settings: Settings, answer: Mapping[str, Any]) -> None:
-    """Store an answer; a store that fails is one warning, never a failed answer."""
+async def keep(settings: Settings, report: Report) -> None:
+    """Store a report; a store that fails is one warning, never a failed answer."""
     try:
         async with closing(await open_store_of(settings)) as store:
-            await store.finish(LOCAL.id, answer)
+            await store.finish(LOCAL.id, report)
     except (StoreUnavailable, ConfigurationError) as error:
         print(f"listenpost: warning: the answer is not kept: {error}", file=sys.stderr)
 
@@ -90,17 +91,17 @@ def list_reports(limit: int, form: Format) -> int:
     """One analysis a line: id, day, what became of it, question."""
 
     async def work(store: Store, keys: Keys) -> None:
-        found = (await store.listing(LOCAL.id, Filters(), limit)).analyses
+        analyses = (await store.listing(LOCAL.id, Filters(), limit)).analyses
         if form is Format.json:
-            print(json.dumps([_row(kept) for kept in found], ensure_ascii=False))
+            print(json.dumps([_row(listed) for listed in analyses], ensure_ascii=False))
             return
-        for kept in found:
-            row = _row(kept)
-            sample = " (sample)" if row["sample"] else ""
-            query = cut(one_line(clean(kept.query)), 60)
-            ended = row["decision"] or kept.state
-            print(f"{kept.id}  {kept.created_at:%Y-%m-%d}  {ended:<18}{query}{sample}")
-        if not found:
+        for listed in analyses:
+            summary = listed.summary
+            sample = " (sample)" if summary and summary.sample else ""
+            query = cut(one_line(clean(listed.query)), 60)
+            ended = str(summary.decision) if summary else listed.state
+            print(f"{listed.id}  {listed.created_at:%Y-%m-%d}  {ended:<18}{query}{sample}")
+        if not analyses:
             print(
                 "nothing is kept yet; `listenpost analyze QUERY` keeps its answer", file=sys.stderr
             )
@@ -108,13 +109,18 @@ def list_reports(limit: int, form: Format) -> int:
     return _with_store(work)
 
 
-def _row(kept: Kept) -> dict[str, Any]:
-    told: Mapping[str, Any] = kept.report or {}
+def _row(listed: Listed) -> dict[str, Any]:
+    summary = listed.summary
     return {
-        "id": kept.id, "state": kept.state, "created_at": kept.created_at.isoformat(),
-        "query": kept.query, "decision": told.get("decision"), "depth": told.get("depth"),
-        "sample": told.get("sample"), "reason": kept.reason,
-    }  # fmt: skip
+        "id": listed.id,
+        "state": listed.state,
+        "created_at": listed.created_at.isoformat(),
+        "query": listed.query,
+        "decision": summary and summary.decision,
+        "depth": summary and summary.depth,
+        "sample": summary and summary.sample,
+        "reason": listed.reason,
+    }
 
 
 def show_report(report_id: str, form: Format, dropped: bool) -> int:
@@ -127,11 +133,11 @@ def show_report(report_id: str, form: Format, dropped: bool) -> int:
         if kept.report is None:
             raise UsageError(f"`{report_id}` holds no report: {kept.reason or kept.state}")
         if form is Format.json:
-            print(json.dumps(kept.report, ensure_ascii=False))
+            print(json.dumps(kept.report.model_dump(mode="json"), ensure_ascii=False))
         elif form is Format.markdown:
             print(report_markdown(kept.report, dropped))
         else:
-            print(terminal.report(dict(kept.report), dropped, None))
+            print(report_text(kept.report, dropped, None))
 
     return _with_store(work)
 

@@ -3,69 +3,84 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
+from api.faces import outline
 from api.faces.cli.layout import padded, shown, wrapped
-from api.faces.markdown import KINDS
-from api.services.reporting.dossier import TITLES
+from api.services.evidence.figures import Figures
+from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import web_url
 
 _TABLE, _BAR, _NAME = 76, 24, 26
 _NARROW_BAR, _NARROW_NAME = 8, 14
 """Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide."""
+_ASPECTS, _PERIODS = 8, 12
+"""Rows of a chart at most."""
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
-def report(answer: dict[str, Any], dropped: bool, width: int | None) -> str:
+def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
-    page = _Page(width)
-    page.title(answer["topic"] or answer["query"])
-    if answer["sample"]:
+    page, numbers = _TextPage(width), outline.numbered(report.items)
+    page.title(outline.heading(report))
+    if report.sample:
         page.wrapped(_SAMPLE)
-    for note in answer["quality_notes"]:
+    for note in report.quality_notes:
         page.wrapped(note, "! ")
-    if answer["disclaimer"]:
-        page.wrapped(answer["disclaimer"], "! ")
-    page.wrapped(f"{answer['decision']}: {answer['decision_rationale']}")
-    _words(page, answer)
-    numbers = {item["key"]: n for n, item in enumerate(answer["items"], 1)}
-    _findings(page, answer, numbers)
-    _quotes(page, answer, numbers)
-    _figures(page, answer["figures"])
-    _sources(page, answer["sources"])
-    page.wrapped(answer["coverage"])
-    _listed(page, "Cited and kept", answer["items"], numbers)
+    if report.disclaimer:
+        page.wrapped(report.disclaimer, "! ")
+    page.wrapped(f"{report.decision}: {report.decision_rationale}")
+    for paragraph in outline.paragraphs(report):
+        page.row()
+        page.wrapped(paragraph)
+    for title, findings in outline.findings_by_kind(report):
+        page.head(title)
+        for finding in findings:
+            page.wrapped(f"{finding.text} {_cites(finding.cites, numbers)}", "- ")
+    if report.quotes:
+        page.head("In their words")
+    for quote in report.quotes:
+        page.wrapped(f"“{quote.text}” {_cites([quote.key], numbers)}", "  ")
+        page.address(quote.url)
+    _figures(page, report.figures)
+    _sources(page, list(report.sources.values()))
+    page.wrapped(report.coverage)
+    _listed(page, "Cited and kept", report.items)
     if dropped:
-        _dropped(page, answer["dropped"])
-    if answer["suggestions"]:
+        _dropped(page, report.dropped)
+    if report.suggestions:
         page.head("Next questions")
-        for question in answer["suggestions"]:
+        for question in report.suggestions:
             page.wrapped(question, "- ")
-    _cost(page, answer)
+    cost = report.cost
+    usd = "unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
+    page.row()
+    page.wrapped(
+        f"{cost.upstream_calls} upstream requests, {cost.tokens} tokens, cost {usd}, "
+        f"{report.timings_ms.total or 0} ms"
+    )
     return page.text
 
 
-def fetched(answer: dict[str, Any], dropped: bool, width: int | None) -> str:
+def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
     """One source's kept items."""
-    page = _Page(width)
-    if answer["sample"]:
+    page = _TextPage(width)
+    if fetched.sample:
         page.wrapped(_SAMPLE)
-    _sources(page, {answer["source"]: answer})
-    if answer["reason"]:
-        page.wrapped(answer["reason"])
-    for note in answer["notes"]:
+    _sources(page, [fetched])
+    if fetched.reason:
+        page.wrapped(fetched.reason)
+    for note in fetched.notes:
         page.wrapped(note, "! ")
-    numbers = {item["key"]: n for n, item in enumerate(answer["items"], 1)}
-    _listed(page, "Kept", answer["items"], numbers)
+    _listed(page, "Kept", fetched.items)
     if dropped:
-        _dropped(page, answer["dropped"])
+        _dropped(page, fetched.dropped)
     return page.text
 
 
-class _Page:
+class _TextPage:
     """Lines of text, wrapped to a width, without control characters."""
 
     def __init__(self, width: int | None) -> None:
@@ -107,65 +122,44 @@ class _Page:
             self._lines.append(f"    {target}")
 
 
-def _words(page: _Page, answer: Mapping[str, Any]) -> None:
-    for text in (answer["summary"], answer["explanation_text"]):
-        for paragraph in str(text or "").split("\n\n"):
-            if paragraph.strip():
-                page.row()
-                page.wrapped(paragraph)
+def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
+    return "".join(f"[{number}]" for number in outline.cited(keys, numbers))
 
 
-def _findings(page: _Page, answer: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
-    for kind, title in KINDS:
-        found = [one for one in answer["findings"] if one["kind"] == kind]
-        if found:
-            page.head(title)
-        for one in found:
-            page.wrapped(f"{one['text']} {_cites(one['cites'], numbers)}", "- ")
-
-
-def _cites(keys: Iterable[str], numbers: Mapping[str, int]) -> str:
-    return "".join(f"[{numbers[key]}]" for key in keys if key in numbers)
-
-
-def _quotes(page: _Page, answer: Mapping[str, Any], numbers: Mapping[str, int]) -> None:
-    if answer["quotes"]:
-        page.head("In their words")
-    for quote in answer["quotes"]:
-        page.wrapped(f"“{quote['text']}” {_cites([quote['key']], numbers)}", "  ")
-        page.address(quote["url"])
-
-
-def _figures(page: _Page, figures: Mapping[str, Any]) -> None:
-    sentiment, timeline = figures.get("sentiment", {}), figures.get("timeline", {})
-    aspects = figures.get("aspects", [])
-    if not (sentiment.get("n") or timeline.get("points") or aspects):
+def _figures(page: _TextPage, figures: Figures) -> None:
+    sentiment, timeline, aspects = figures.sentiment, figures.timeline, figures.aspects or ()
+    graded = sentiment is not None and sentiment.n > 0
+    dated = timeline is not None and len(timeline.points) > 0
+    if not (graded or dated or aspects):
         return
     page.head("Figures")
-    if n := sentiment.get("n"):
-        page.row(f"Sentiment of {n} graded items")
-        for name in ("positive", "neutral", "negative"):
-            low, high = sentiment["wilson95"][name]
-            spread = "" if page.narrow else f" (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
-            count = f"{sentiment[name]} of {n}{spread}"
-            page.row(f"  {name:<9}", page.bar(sentiment[name], n), count)
-    if points := timeline.get("points"):
-        most = max(point["count"] for point in points)
-        page.row(f"Items per {timeline['unit']} (UTC), {timeline['undated']} undated")
-        for point in points[-12:]:
-            count = point["count"]
-            page.row(f"  {shown(point['start'])}", page.bar(count, most), str(count))
+    if sentiment is not None and graded:
+        page.row(f"Sentiment of {sentiment.n} graded items")
+        for feeling in sentiment.feelings:
+            spread = ""
+            if feeling.interval is not None and not page.narrow:
+                low, high = feeling.interval
+                spread = f" (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
+            count = f"{feeling.count} of {sentiment.n}{spread}"
+            page.row(f"  {feeling.name:<9}", page.bar(feeling.count, sentiment.n), count)
+    if timeline is not None and dated:
+        most = max(period.count for period in timeline.points)
+        page.row(f"Items per {timeline.unit} (UTC), {timeline.undated} undated")
+        for period in timeline.points[-_PERIODS:]:
+            start = period.start.isoformat()
+            page.row(f"  {start}", page.bar(period.count, most), str(period.count))
     if aspects:
-        most = max(one["count"] for one in aspects)
+        most, named = max(aspect.count for aspect in aspects), aspects[:_ASPECTS]
         page.row("Aspects")
         widest = _NARROW_NAME if page.narrow else _NAME
-        columns = min(widest, max(cell_len(shown(one["aspect"])) for one in aspects[:8]))
-        for one in aspects[:8]:
-            count = f"{one['count']} (+{one['positive']} -{one['negative']})"
-            page.row(f"  {padded(one['aspect'], columns)}", page.bar(one["count"], most), count)
+        columns = min(widest, max(cell_len(shown(aspect.aspect)) for aspect in named))
+        for aspect in named:
+            count = f"{aspect.count} (+{aspect.positive} -{aspect.negative})"
+            page.row(f"  {padded(aspect.aspect, columns)}", page.bar(aspect.count, most), count)
 
 
-def _sources(page: _Page, sources: Mapping[str, Any]) -> None:
+def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
+    """A table, or a sentence for each source where a row is too wide."""
     if not sources:
         return
     page.head("Sources")
@@ -174,61 +168,37 @@ def _sources(page: _Page, sources: Mapping[str, Any]) -> None:
             f"{'source':<12}{'fetched':>8}{'kept':>6}{'yield':>8}  "
             f"{'refetched':<10}{'gate':<10}outcome"
         )
-    for name, one in sources.items():
-        _source(page, TITLES.get(name, name), one)
-    judges = dict.fromkeys(one["gate"]["model"] for one in sources.values())
+    for row in outline.source_rows(sources):
+        if page.narrow:
+            page.wrapped(
+                f"{row.name}: {row.outcome}, fetched {row.fetched}, kept {row.kept}, "
+                f"yield {row.share}, refetched {row.refetched}, gate {row.gate}",
+                "- ",
+            )
+        else:
+            page.row(
+                f"{padded(row.name, 12)}{row.fetched:>8}{row.kept:>6}{row.share:>8}  "
+                f"{row.refetched:<10}{row.gate:<10}{row.outcome}"
+            )
+    judges = dict.fromkeys(source.gate.model for source in sources)
     if named := ", ".join(shown(judge) for judge in judges if judge):
         page.wrapped(f"Relevance was judged by {named}.")
 
 
-def _source(page: _Page, name: str, one: Mapping[str, Any]) -> None:
-    """A row of the table, or a sentence where a row is too wide; no yield of nothing."""
-    share = f"{one['yield_ratio'] * 100:.0f} %" if one["fetched"] else "-"
-    refetched, gate = "yes" if one["refetched"] else "no", one["gate"]["status"]
-    if page.narrow:
-        page.wrapped(
-            f"{name}: {one['outcome']}, fetched {one['fetched']}, kept {one['kept']}, "
-            f"yield {share}, refetched {refetched}, gate {gate}",
-            "- ",
-        )
-        return
-    page.row(
-        f"{padded(name, 12)}{one['fetched']:>8}{one['kept']:>6}{share:>8}  "
-        f"{refetched:<10}{gate:<10}{one['outcome']}"
-    )
-
-
-def _listed(
-    page: _Page, title: str, items: Iterable[Mapping[str, Any]], numbers: Mapping[str, int]
-) -> None:
-    listed = list(items)
-    if listed:
+def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
+    if items:
         page.head(title)
-    for item in listed:
-        place = f" ({item['place']})" if item["place"] else ""
-        dated = f", {item['created_at'][:10]}" if item["created_at"] else ""
-        badge = ", low relevance" if item["low_relevance"] else ""
-        badge += ", disputed" if item["disputed"] else ""
-        name = TITLES.get(item["source"], item["source"])
-        text = f"{item['title'] or 'untitled'} - {name}{place}{dated}{badge}"
-        page.wrapped(text, f"[{numbers[item['key']]}] ")
-        page.address(item["url"])
+    for number, item in enumerate(items, 1):
+        caption = outline.caption(item)
+        place = f" ({caption.place})" if caption.place else ""
+        details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
+        text = f"{item.title or outline.UNTITLED} - {caption.source}{place}{details}"
+        page.wrapped(text, f"[{number}] ")
+        page.address(item.url)
 
 
-def _dropped(page: _Page, dropped: Iterable[Mapping[str, Any]]) -> None:
-    listed = list(dropped)
-    if listed:
+def _dropped(page: _TextPage, dropped: Sequence[DroppedItem]) -> None:
+    if dropped:
         page.head("Dropped")
-    for one in listed:
-        why = f"{one['dropped_by']}: {one['reason']}"
-        page.wrapped(f"{one['title'] or 'untitled'} - {why}", "- ")
-
-
-def _cost(page: _Page, answer: Mapping[str, Any]) -> None:
-    cost = answer["cost"]
-    usd = "unknown" if cost["usd"] is None else f"{cost['usd']:.4f} USD"
-    page.row()
-    page.wrapped(
-        f"{cost['upstream_calls']} upstream requests, {cost['tokens']} tokens, cost {usd}, "
-        f"{answer['timings_ms'].get('total', 0)} ms"
-    )
+    for item in dropped:
+        page.wrapped(f"{item.title or outline.UNTITLED} - {outline.why_dropped(item)}", "- ")

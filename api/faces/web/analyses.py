@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -15,20 +14,19 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, EventStream, replayed, unless_gone
 from api.faces.web.schemas import (
+    AnalysesPage,
     AnalysisRequest,
     Done,
-    Listed,
+    ListedAnalysis,
     ListingQuery,
-    Page,
     Pending,
     ReadQuery,
-    Report,
 )
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Filters, Kept
 from api.services.listening import Ask
-from api.wiring.serving import House
+from api.services.reporting.report import Report
 
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
 _COMMON = (401, 403, 429, 500, 503)
@@ -102,61 +100,55 @@ async def begin(
 
 
 async def _answered(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -> Response:
-    found = await runner.join(tenant, ask, key)
-    if isinstance(found, Kept):
-        return _kept(found)
+    flight = await runner.join(tenant, ask, key)
+    if isinstance(flight, Kept):
+        return _kept(flight)
     try:
-        report = await found.report()
-        return JSONResponse(report, headers=_location(found.id))
+        report = await flight.report()
+        return JSONResponse(report.model_dump(mode="json"), headers=_location(flight.id))
     finally:
-        runner.leave(found)
+        runner.leave(flight)
 
 
 async def _followed(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -> Response:
-    found = await runner.join(tenant, ask, key)
-    if not isinstance(found, Kept):
-        return EventStream(runner, found, _location(found.id))
-    if found.report is None:
-        return _kept(found)
-    return replayed(found.report, _location(found.id))
+    flight = await runner.join(tenant, ask, key)
+    if not isinstance(flight, Kept):
+        return EventStream(runner, flight, _location(flight.id))
+    if flight.report is None:
+        return _kept(flight)
+    return replayed(flight.report, _location(flight.id))
 
 
 async def _detached(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -> Response:
-    found = await runner.join(tenant, ask, key)
-    headers = {**_location(found.id), "Preference-Applied": "respond-async"}
-    if not isinstance(found, Kept):
-        found.detached = True
-        runner.leave(found)
-    began = found.created_at if isinstance(found, Kept) else found.began
-    shown = Pending(id=found.id, state="running", query=ask.query, created_at=began)
+    flight = await runner.join(tenant, ask, key)
+    headers = {**_location(flight.id), "Preference-Applied": "respond-async"}
+    if not isinstance(flight, Kept):
+        flight.detached = True
+        runner.leave(flight)
+    began = flight.created_at if isinstance(flight, Kept) else flight.began
+    shown = Pending(id=flight.id, state="running", query=ask.query, created_at=began)
     return JSONResponse(shown.model_dump(mode="json"), 202, headers)
 
 
 def _kept(kept: Kept) -> Response:
     """What an idempotency key stands for already."""
     if kept.report is not None:
-        return JSONResponse(dict(kept.report), headers=_location(kept.id))
-    return JSONResponse(_state(kept), 202, _location(kept.id))
+        return JSONResponse(kept.report.model_dump(mode="json"), headers=_location(kept.id))
+    return JSONResponse(Pending.of(kept).model_dump(mode="json"), 202, _location(kept.id))
 
 
 def _location(analysis_id: str) -> dict[str, str]:
     return {"Location": f"/v1/analyses/{analysis_id}"}
 
 
-def _state(kept: Kept) -> dict[str, Any]:
-    state = "failed" if kept.state == "failed" else "running"
-    shown = Pending(
-        id=kept.id, state=state, query=kept.query, created_at=kept.created_at, reason=kept.reason
-    )
-    return shown.model_dump(mode="json")
-
-
 @router.get("", responses=documented(422, *_COMMON), summary="List analyses, newest first")
-async def listing(tenant: Asker, house: Opened, wanted: Annotated[ListingQuery, Query()]) -> Page:
+async def listing(
+    tenant: Asker, house: Opened, query: Annotated[ListingQuery, Query()]
+) -> AnalysesPage:
     """Yours only; the reports themselves are at `/v1/analyses/{id}`."""
-    filters = Filters(wanted.decision, wanted.source, _aware(wanted.since), _aware(wanted.until))
-    found = await house.store.listing(tenant.id, filters, wanted.limit, wanted.cursor)
-    return Page(analyses=[_listed(kept) for kept in found.analyses], cursor=found.cursor)
+    filters = Filters(query.decision, query.source, _aware(query.since), _aware(query.until))
+    page = await house.store.listing(tenant.id, filters, query.limit, query.cursor)
+    return AnalysesPage(analyses=list(map(ListedAnalysis.of, page.analyses)), cursor=page.cursor)
 
 
 def _aware(text: str | None) -> datetime | None:
@@ -170,15 +162,6 @@ def _aware(text: str | None) -> datetime | None:
         raise UsageError("`since` and `until` need a date: `2026-03-01T00:00:00Z`") from None
 
 
-def _listed(kept: Kept) -> Listed:
-    told: Mapping[str, Any] = kept.report or {}
-    return Listed(
-        id=kept.id, state=kept.state, query=kept.query, created_at=kept.created_at,
-        reason=kept.reason, decision=told.get("decision"), depth=told.get("depth"),
-        sample=told.get("sample"), total_survived=told.get("total_survived"),
-    )  # fmt: skip
-
-
 @router.get("/{analysis_id}", responses=_READ, response_model=None, summary="Read or export one")
 async def read(
     request: Request,
@@ -188,13 +171,17 @@ async def read(
     query: Annotated[ReadQuery, Query()],
 ) -> Response:
     """One that runs or failed is answered with its state, whatever format is asked for."""
-    kept = await _found(house, tenant, analysis_id)
+    kept = None
+    if _possible(analysis_id):
+        kept = await house.store.get(tenant.id, analysis_id)
+    if kept is None:
+        raise _nothing(analysis_id)
     if kept.report is None:
-        return JSONResponse(_state(kept))
-    wanted = query.format or export.preferred(request.headers.get("accept", ""))
-    if wanted == "json":
-        return JSONResponse({**kept.report, "state": "done"})
-    return export.answer(kept.report, wanted)
+        return JSONResponse(Pending.of(kept).model_dump(mode="json"))
+    form = query.format or export.preferred(request.headers.get("accept", ""))
+    if form == "json":
+        return JSONResponse(kept.report.model_dump(mode="json") | {"state": "done"})
+    return export.answer(kept.report, form)
 
 
 @router.delete(
@@ -207,15 +194,6 @@ async def delete(analysis_id: str, tenant: Asker, house: Opened) -> None:
     """With every item that only it held; one that runs is cancelled first."""
     if not _possible(analysis_id) or not await house.runner.delete(tenant, analysis_id):
         raise _nothing(analysis_id)
-
-
-async def _found(house: House, tenant: Tenant, analysis_id: str) -> Kept:
-    kept = None
-    if _possible(analysis_id):
-        kept = await house.store.get(tenant.id, analysis_id)
-    if kept is None:
-        raise _nothing(analysis_id)
-    return kept
 
 
 def _possible(analysis_id: str) -> bool:

@@ -105,7 +105,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ListenpostError, expected)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
-    app.add_middleware(Door)
+    app.add_middleware(OuterDoor)
 
 
 def _said(errors: Sequence[Mapping[str, Any]]) -> str:
@@ -115,7 +115,7 @@ def _said(errors: Sequence[Mapping[str, Any]]) -> str:
     return one_line(clean(f"`{cut(where, 100)}`: {first['msg']}"))
 
 
-class Door:
+class OuterDoor:
     """Outermost: a trace id for each request, large bodies refused, faults of ours hidden."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -15,6 +15,7 @@ from api.errors import ListenpostError
 from api.faces.web.errors import described, trace_id_of
 from api.services.keeping.analyses import Flight, Runner
 from api.services.ports import Event
+from api.services.reporting.report import Report
 
 T = TypeVar("T")
 MEDIA_TYPE = "text/event-stream"
@@ -77,12 +78,12 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _frames(self, trace_id: str) -> AsyncIterator[bytes]:
-        told: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._flight.listen(told.put_nowait)
-        self._flight.when_over(lambda: told.put_nowait(None))
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._flight.listen(events.put_nowait)
+        self._flight.when_over(lambda: events.put_nowait(None))
         while True:
             try:
-                event = await asyncio.wait_for(told.get(), PING_SECONDS)
+                event = await asyncio.wait_for(events.get(), PING_SECONDS)
             except TimeoutError:
                 yield KEEPALIVE_COMMENT
                 continue
@@ -94,7 +95,7 @@ class EventStream(Response):
 
     async def _last(self, trace_id: str) -> bytes:
         try:
-            return frame("report", await self._flight.report())
+            return _report(await self._flight.report())
         except ListenpostError as error:
             return frame("error", described(error, trace_id))
 
@@ -102,9 +103,13 @@ class EventStream(Response):
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
-def replayed(report: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+def replayed(report: Report, headers: Mapping[str, str]) -> Response:
     """A report that was there already, as the only event."""
-    return Response(frame("report", report), 200, {**headers, **_HEADERS}, MEDIA_TYPE)
+    return Response(_report(report), 200, {**headers, **_HEADERS}, MEDIA_TYPE)
+
+
+def _report(report: Report) -> bytes:
+    return frame("report", report.model_dump(mode="json"))
 
 
 def frame(kind: str, data: Mapping[str, Any]) -> bytes:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
-from typing import Any
 
 from fastapi.responses import Response
 
 from api.faces.markdown import report_markdown
 from api.faces.web.page import POLICY, report_html
 from api.faces.web.schemas import Format
+from api.services.reporting.report import Report
 from api.services.text import clean
 
 _MEDIA: dict[str, Format] = {
@@ -36,29 +35,31 @@ _HTML_HEADERS = {
 def preferred(accept: str) -> Format:
     """The first format in an `Accept` header that there is; JSON without one."""
     for part in accept.split(","):
-        if (found := _MEDIA.get(part.partition(";")[0].strip().lower())) is not None:
-            return found
+        media = part.partition(";")[0].strip().lower()
+        if media in _MEDIA:
+            return _MEDIA[media]
     return "json"
 
 
-def answer(report: Mapping[str, Any], wanted: Format) -> Response:
+def answer(report: Report, form: Format) -> Response:
     """The report as HTML, markdown or CSV."""
-    if wanted == "html":
+    if form == "html":
         return Response(report_html(report), 200, _HTML_HEADERS, "text/html")
-    if wanted == "markdown":
+    if form == "markdown":
         return Response(report_markdown(report, True), media_type="text/markdown")
-    name = "".join(letter for letter in str(report["id"]) if letter.isalnum())
+    name = "".join(letter for letter in report.id if letter.isalnum())
     attached = {"Content-Disposition": f'attachment; filename="analysis-{name}.csv"'}
     return Response(report_csv(report), 200, attached, "text/csv")
 
 
-def report_csv(report: Mapping[str, Any]) -> str:
+def report_csv(report: Report) -> str:
     """One row per item, kept ones first by rank; no cell is a formula to a spreadsheet."""
     out = io.StringIO()
     rows = csv.writer(out)
     rows.writerow(_COLUMNS)
-    for item in (*report["items"], *report["dropped"]):
-        rows.writerow([cell(item.get(column)) for column in _COLUMNS])
+    for item in (*report.items, *report.dropped):
+        values = item.model_dump(mode="json", include=set(_COLUMNS))
+        rows.writerow([cell(values.get(column)) for column in _COLUMNS])
     return out.getvalue()
 
 

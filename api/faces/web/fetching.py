@@ -10,7 +10,8 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.counting import counted
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.schemas import Fetched, FetchRequest, SourceName, Sources, SourceState
+from api.faces.web.schemas import FetchRequest, SourceName, Sources, SourceState
+from api.services.reporting.report import Fetched
 
 router = APIRouter(prefix="/v1", tags=["sources"])
 _COMMON = (401, 403, 429, 500, 503)
@@ -29,8 +30,8 @@ async def fetch(
     heard = await unless_gone(request.receive, house.fetch(tenant, source, body.ask(source)))
     if heard is None:
         return Response(status_code=GONE)
-    counted(request.app).fetched(heard.data)
-    return JSONResponse(heard.data)
+    counted(request.app).fetched(heard.fetched)
+    return JSONResponse(heard.fetched.model_dump(mode="json"))
 
 
 @router.get("/sources", responses=documented(*_COMMON), summary="Which sources there are")

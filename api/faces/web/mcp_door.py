@@ -22,7 +22,7 @@ PATH = "/mcp"
 @asynccontextmanager
 async def mounted(app: FastAPI, house: House) -> AsyncIterator[None]:
     """Serve `/mcp` while the app lives; the protocol's library loads with the first request."""
-    door = _Door(house)
+    door = McpDoor(house)
     app.router.routes.append(Route(PATH, endpoint=door, include_in_schema=False))
     try:
         yield
@@ -30,7 +30,7 @@ async def mounted(app: FastAPI, house: House) -> AsyncIterator[None]:
         await door.aclose()
 
 
-class _Door:
+class McpDoor:
     """Lets in who has a key and a request left, then hands over to the MCP server."""
 
     def __init__(self, house: House) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
+
+from api.services.reporting.report import Report, SourceReport
 
 _BUCKETS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
 
@@ -36,24 +35,23 @@ class Metrics:
             ["depth"], buckets=_BUCKETS, registry=self._registry,
         )  # fmt: skip
 
-    def ended(self, report: Mapping[str, Any] | None, reason: str) -> None:
+    def ended(self, report: Report | None, reason: str) -> None:
         """Count one analysis, finished or not."""
         if report is None:
             self._runs.labels("failed").inc()
             return
-        self._runs.labels(report["decision"]).inc()
-        total = report["timings_ms"].get("total")
-        if total is not None:
-            self._seconds.labels(report["depth"]).observe(total / 1000)
-        for one in report["sources"].values():
-            self.fetched(one)
+        self._runs.labels(str(report.decision)).inc()
+        if (total := report.timings_ms.total) is not None:
+            self._seconds.labels(report.depth).observe(total / 1000)
+        for source in report.sources.values():
+            self.fetched(source)
 
-    def fetched(self, answer: Mapping[str, Any]) -> None:
+    def fetched(self, source: SourceReport) -> None:
         """Count one source's answer."""
-        self._calls.labels(answer["source"]).inc(answer["upstream_calls"])
-        for attempt in answer["attempts"]:
-            if attempt["status"] == "degraded":
-                self._open.labels(answer["source"], attempt["reason"] or "unknown").inc()
+        self._calls.labels(source.source).inc(source.upstream_calls)
+        for attempt in source.attempts:
+            if attempt.status == "degraded":
+                self._open.labels(source.source, attempt.reason or "unknown").inc()
 
     def page(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -6,10 +6,10 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
-from api.faces.markdown import KINDS
-from api.services.reporting.dossier import TITLES
+from api.faces import outline
+from api.services.evidence.figures import Figures
+from api.services.reporting.report import DroppedItem, KeptItem, Report
 from api.services.text import clean, web_url
 
 _STYLE = """
@@ -33,25 +33,41 @@ POLICY = (
     "frame-ancestors 'none'"
 )
 """Content security policy: this page's own style and nothing else."""
+_ASPECTS = 10
+"""Rows of a table at most."""
 _SHARE = "Relative relevance among returned sources"
 
 
-def report_html(report: Mapping[str, Any]) -> str:
+def report_html(report: Report) -> str:
     """The whole page."""
-    numbers = {item["key"]: n for n, item in enumerate(report["items"], 1)}
-    title = text(report["topic"] or report["query"]) or "Listenpost"
+    numbers = outline.numbered(report.items)
+    title = text(outline.heading(report)) or "Listenpost"
     parts = [
         f"<h1>{title}</h1>",
-        *_banner(report),
-        *_words(report),
-        *_findings(report, numbers),
-        *_quotes(report, numbers),
-        *_figures(report["figures"]),
-        *_sources(report["items"]),
-        *_dropped(report["dropped"]),
-        *_coverage(report),
-        *_list("Next questions", report["suggestions"]),
+        f"<p><strong>{text(report.decision)}</strong>: {text(report.decision_rationale)}</p>",
     ]
+    if report.sample:
+        parts.append('<p class="note">Sample data: made up, from the offline sandbox.</p>')
+    notes = (*report.quality_notes, report.disclaimer)
+    parts += [f'<p class="note">{text(note)}</p>' for note in notes if note]
+    parts += [f"<p>{text(paragraph)}</p>" for paragraph in outline.paragraphs(report)]
+    for heading, findings in outline.findings_by_kind(report):
+        lines = (f"{text(finding.text)}{_cites(finding.cites, numbers)}" for finding in findings)
+        parts += _list(heading, lines)
+    if report.quotes:
+        parts.append("<h2>In their words</h2>")
+    parts += [
+        f"<blockquote>{text(quote.text)} {link('link', quote.url)}"
+        f"{_cites([quote.key], numbers)}</blockquote>"
+        for quote in report.quotes
+    ]
+    parts += _figures(report.figures)
+    if report.items:
+        listed = "\n".join(_source(item, number) for number, item in enumerate(report.items, 1))
+        parts += ["<h2>Sources</h2>", f'<ol class="sources">\n{listed}\n</ol>']
+    parts += _dropped(report.dropped)
+    parts += ["<h2>Coverage</h2>", f"<p>{text(report.coverage)}</p>"]
+    parts += _list("Next questions", map(text, report.suggestions))
     meta = POLICY.partition("; frame-ancestors")[0]
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -76,112 +92,64 @@ def link(label: str, url: object) -> str:
     return f'<a href="{escape(target)}" rel="noopener noreferrer nofollow">{label}</a>'
 
 
-def _banner(report: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"<p><strong>{text(report['decision'])}</strong>: {text(report['decision_rationale'])}"
-    ]
-    lines[0] += "</p>"
-    if report["sample"]:
-        lines.append('<p class="note">Sample data: made up, from the offline sandbox.</p>')
-    notes = [*report["quality_notes"], *([report["disclaimer"]] if report["disclaimer"] else [])]
-    return lines + [f'<p class="note">{text(note)}</p>' for note in notes]
+def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
+    return "".join(
+        f' <a class="cite" href="#source-{number}">[{number}]</a>'
+        for number in outline.cited(keys, numbers)
+    )
 
 
-def _words(report: Mapping[str, Any]) -> list[str]:
-    said = [str(report[name] or "") for name in ("summary", "explanation_text")]
-    paragraphs = [part for words in said for part in words.split("\n\n")]
-    return [f"<p>{text(part)}</p>" for part in paragraphs if part.strip()]
-
-
-def _findings(report: Mapping[str, Any], numbers: Mapping[str, int]) -> list[str]:
+def _figures(figures: Figures) -> list[str]:
     parts = []
-    for kind, title in KINDS:
-        found = [one for one in report["findings"] if one["kind"] == kind]
-        if found:
-            lines = (
-                f"<li>{text(one['text'])}{_cites(one['cites'], numbers)}</li>" for one in found
-            )
-            parts += [f"<h2>{title}</h2>", f"<ul>{''.join(lines)}</ul>"]
-    return parts
-
-
-def _cites(keys: Iterable[str], numbers: Mapping[str, int]) -> str:
-    known = (numbers[key] for key in keys if key in numbers)
-    return "".join(f' <a class="cite" href="#source-{n}">[{n}]</a>' for n in known)
-
-
-def _quotes(report: Mapping[str, Any], numbers: Mapping[str, int]) -> list[str]:
-    if not report["quotes"]:
-        return []
-    lines = [
-        f"<blockquote>{text(quote['text'])} {link('link', quote['url'])}"
-        f"{_cites([quote['key']], numbers)}</blockquote>"
-        for quote in report["quotes"]
-    ]
-    return ["<h2>In their words</h2>", *lines]
-
-
-def _figures(figures: Mapping[str, Any]) -> list[str]:
-    sentiment, aspects = figures.get("sentiment") or {}, figures.get("aspects") or []
-    parts = []
-    if n := sentiment.get("n"):
+    if figures.sentiment is not None and (n := figures.sentiment.n):
         shares = ", ".join(
-            f"{text(sentiment.get(name))} {name}" for name in ("positive", "neutral", "negative")
+            f"{feeling.count} {feeling.name}" for feeling in figures.sentiment.feelings
         )
-        parts.append(f"<p>Sentiment of {text(n)} graded items: {shares}.</p>")
-    if aspects:
+        parts.append(f"<p>Sentiment of {n} graded items: {shares}.</p>")
+    if figures.aspects:
         rows = "".join(
-            f"<tr><td>{text(one['aspect'])}</td><td>{text(one['count'])}</td>"
-            f"<td>{text(one['positive'])}</td><td>{text(one['negative'])}</td></tr>"
-            for one in aspects[:10]
+            f"<tr><td>{text(aspect.aspect)}</td><td>{aspect.count}</td>"
+            f"<td>{aspect.positive}</td><td>{aspect.negative}</td></tr>"
+            for aspect in figures.aspects[:_ASPECTS]
         )
         head = "<tr><th>aspect</th><th>items</th><th>positive</th><th>negative</th></tr>"
         parts.append(f"<table>{head}{rows}</table>")
     return ["<h2>Figures</h2>", *parts] if parts else []
 
 
-def _sources(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    if not items:
-        return []
-    listed = "\n".join(_source(item, number) for number, item in enumerate(items, 1))
-    return ["<h2>Sources</h2>", f'<ol class="sources">\n{listed}\n</ol>']
-
-
-def _source(item: Mapping[str, Any], number: int) -> str:
-    name = TITLES.get(item["source"], item["source"])
-    about = [text(name), text(item["place"]), text((item["created_at"] or "")[:10])]
-    badge = ' <span class="badge">Low relevance</span>' if item["low_relevance"] else ""
+def _source(item: KeptItem, number: int) -> str:
+    caption = outline.caption(item)
+    about = [text(part) for part in (caption.source, caption.place, caption.date) if part]
+    badges = "".join(
+        f' <span class="badge">{badge.capitalize()}</span>' for badge in caption.badges
+    )
     share = ""
-    if item["relevance"] is not None:
-        percent = round(item["relevance"] * 100)
+    if item.relevance is not None:
+        percent = round(item.relevance * 100)
         share = f'<span class="share" title="{_SHARE}">{percent} %</span>'
-    said = [item["body"], *(comment["body"] for comment in item["comments"])]
-    shown = "".join(f"<blockquote>{text(words)}</blockquote>" for words in said if words)
-    snippet = f"<details><summary>Snippet</summary>{shown}</details>" if shown else ""
-    label = link(text(item["title"]) or "untitled", item["url"])
+    words = [item.body, *(comment.body for comment in item.comments)]
+    quoted = "".join(f"<blockquote>{text(part)}</blockquote>" for part in words if part)
+    snippet = f"<details><summary>Snippet</summary>{quoted}</details>" if quoted else ""
+    label = link(text(item.title) or outline.UNTITLED, item.url)
     return (
-        f'<li id="source-{number}">{share}[{number}] {label}{badge}'
-        f"<br><small>{' · '.join(part for part in about if part)}</small>{snippet}</li>"
+        f'<li id="source-{number}">{share}[{number}] {label}{badges}'
+        f"<br><small>{' · '.join(about)}</small>{snippet}</li>"
     )
 
 
-def _dropped(dropped: Sequence[Mapping[str, Any]]) -> list[str]:
+def _dropped(dropped: Sequence[DroppedItem]) -> list[str]:
     if not dropped:
         return []
     lines = "".join(
-        f"<li>{link(text(one['title']) or 'untitled', one['url'])}: "
-        f"{text(one['explanation'] or one['reason'] or one['dropped_by'])}</li>"
-        for one in dropped
+        f"<li>{link(text(item.title) or outline.UNTITLED, item.url)}: "
+        f"{text(outline.why_dropped(item))}</li>"
+        for item in dropped
     )
     summary = f"<summary>{len(dropped)} dropped</summary>"
     return [f"<h2>Dropped</h2><details>{summary}<ul>{lines}</ul></details>"]
 
 
-def _coverage(report: Mapping[str, Any]) -> list[str]:
-    return ["<h2>Coverage</h2>", f"<p>{text(report['coverage'])}</p>"]
-
-
-def _list(title: str, lines: Sequence[str]) -> list[str]:
-    if not lines:
-        return []
-    return [f"<h2>{title}</h2>", f"<ul>{''.join(f'<li>{text(one)}</li>' for one in lines)}</ul>"]
+def _list(heading: str, lines: Iterable[str]) -> list[str]:
+    """A list under its heading; the lines are escaped already."""
+    entries = "".join(f"<li>{line}</li>" for line in lines)
+    return [f"<h2>{heading}</h2>", f"<ul>{entries}</ul>"] if entries else []

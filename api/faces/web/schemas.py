@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from api.services.keeping.storage import Kept, Listed, State
 from api.services.listening import MAX_LIMIT, Ask
+from api.services.reporting.report import Report, Share
+from api.services.schemas import Decision, Gated, Status
 from api.settings import DepthName, Window
 from api.sources import SOURCES
 
 Format = Literal["json", "html", "markdown", "csv"]
-DecisionName = Literal["full_report", "short_report", "insufficient_data", "clarify", "unjudged"]
 Text = Annotated[str, Field(max_length=5_000)]
 SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(SOURCES)})]
 Query = Annotated[
@@ -27,11 +30,13 @@ MOST_ITEMS = 500
 """Items one call may hand in for judging."""
 
 
-class _Asked(BaseModel):
+class RequestBody(BaseModel):
+    """What somebody sends; a field that nobody knows is refused."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class AnalysisRequest(_Asked):
+class AnalysisRequest(RequestBody):
     """One question to every source, or to those that are named."""
 
     model_config = ConfigDict(
@@ -48,7 +53,7 @@ class AnalysisRequest(_Asked):
         return Ask(self.query, self.depth, tuple(self.sources), self.since, None, self.about)
 
 
-class FetchRequest(_Asked):
+class FetchRequest(RequestBody):
     """One question to one source."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "limit": 5}]})
@@ -62,7 +67,7 @@ class FetchRequest(_Asked):
         return Ask(self.query, self.depth, (source,), self.since, self.limit)
 
 
-class RelevanceRequest(_Asked):
+class RelevanceRequest(RequestBody):
     """Your own items, judged against a question."""
 
     model_config = ConfigDict(
@@ -95,28 +100,24 @@ class RelevanceRequest(_Asked):
         return items
 
 
-Moment = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+When = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
 
 
-class ListingQuery(_Asked):
+class ListingQuery(RequestBody):
     """Which analyses; an unknown filter is refused, since ignoring it would show too many."""
 
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     cursor: Annotated[str | None, Field(max_length=500, description="From a page.")] = None
-    decision: DecisionName | None = None
+    decision: Decision | None = None
     source: Annotated[str | None, Field(max_length=100, description="One that was asked.")] = None
-    since: Annotated[Moment, Field(description="Begun then or later.")] = None
-    until: Annotated[Moment, Field(description="Begun before.")] = None
+    since: Annotated[When, Field(description="Begun then or later.")] = None
+    until: Annotated[When, Field(description="Begun before.")] = None
 
 
-class ReadQuery(_Asked):
+class ReadQuery(RequestBody):
     """As what."""
 
     format: Annotated[Format | None, Field(description="Wins over `Accept`.")] = None
-
-
-class _Told(BaseModel):
-    model_config = ConfigDict(extra="allow")
 
 
 class ErrorDetail(BaseModel):
@@ -131,144 +132,6 @@ class ErrorBody(BaseModel):
     """Every error of every route."""
 
     error: ErrorDetail
-
-
-class Gate(_Told):
-    """Whether the relevance gate worked: `ok`, `degraded` with a reason, or `skipped`."""
-
-    status: Literal["ok", "degraded", "skipped"]
-    reason: str | None
-    model: str | None
-
-
-class Attempt(_Told):
-    """One fetch and the judging of what was new in it."""
-
-    limit: int
-    fetched: int
-    new: int
-    relevant: int
-    requests: int
-    status: str
-    reason: str | None
-
-
-class Decided(_Told):
-    """An item and what was decided about it."""
-
-    key: str
-    title: str
-    url: str
-    verdict: bool | None
-    score: Annotated[int, Field(ge=1, le=5)] | None
-    explanation: str
-    relevance: Annotated[float, Field(ge=0, le=1)] | None
-    defaulted: bool
-    low_relevance: bool
-    disputed: bool
-    rank: int | None
-    dropped_by: Literal["gate", "cutoff", "floor", "duplicate"] | None
-
-
-class KeptItem(Decided):
-    """A kept item: a post, a video, or a product with its reviews as comments."""
-
-    id: str
-    source: str
-    body: str
-    created_at: datetime | None
-    engagement: dict[str, float | int | None]
-    place: str | None
-    comments: list[dict[str, Any]]
-
-
-class DroppedItem(Decided):
-    """A dropped item, and why it was."""
-
-    reason: str
-
-
-class SourceReport(_Told):
-    """How asking one source ended."""
-
-    query: str
-    source: str
-    outcome: str
-    reason: str | None
-    gate: Gate
-    attempts: list[Attempt]
-    fetched: int
-    kept: int
-    yield_ratio: Annotated[float, Field(ge=0, le=1)]
-    refetched: bool
-    refetch_gain: int
-    upstream_calls: int
-    dropped: list[DroppedItem]
-    sample: bool
-    trace_id: str | None
-
-
-class Fetched(SourceReport):
-    """The answer of one source."""
-
-    items: list[KeptItem]
-
-
-class Finding(_Told):
-    """One sentence and the keys of the items it rests on."""
-
-    text: str
-    kind: Literal["praise", "complaint", "request", "difference", "other"]
-    cites: list[str]
-
-
-class Quote(_Told):
-    """Verbatim words, linked back."""
-
-    text: str
-    key: str
-    url: str
-
-
-class Cost(_Told):
-    """What it cost; `usd` is null when a model's price is unknown."""
-
-    usd: float | None
-    tokens: int
-    upstream_calls: int
-
-
-class Report(_Told):
-    """The answer to one question, of every decision."""
-
-    id: str
-    version: int
-    query: str
-    rewritten_queries: list[str]
-    depth: DepthName
-    decision: DecisionName
-    decision_rationale: str
-    disclaimer: str | None
-    explanation_text: str | None
-    total_scored: int
-    total_survived: int
-    quality_notes: list[str]
-    grading: Literal["on", "off"]
-    topic: str
-    summary: str
-    findings: list[Finding]
-    figures: dict[str, Any]
-    quotes: list[Quote]
-    sources: dict[str, SourceReport]
-    coverage: str
-    suggestions: list[str]
-    items: list[KeptItem]
-    dropped: list[DroppedItem]
-    sample: bool
-    cost: Cost
-    timings_ms: dict[str, int]
-    trace_id: str | None
-    created_at: datetime
 
 
 class Done(Report):
@@ -286,25 +149,52 @@ class Pending(BaseModel):
     created_at: datetime | None
     reason: str | None = None
 
+    @classmethod
+    def of(cls, kept: Kept) -> Self:
+        """From what the store has of it, without a report."""
+        return cls(
+            id=kept.id,
+            state="failed" if kept.state == "failed" else "running",
+            query=kept.query,
+            created_at=kept.created_at,
+            reason=kept.reason,
+        )
 
-class Listed(BaseModel):
-    """One analysis in a listing."""
+
+class ListedAnalysis(BaseModel):
+    """One analysis in a listing; of its report, what a table needs."""
 
     id: str
-    state: Literal["running", "done", "failed"]
+    state: State
     query: str
     created_at: datetime
     reason: str | None
-    decision: DecisionName | None
-    depth: str | None
+    decision: Decision | None
+    depth: DepthName | None
     sample: bool | None
     total_survived: int | None
 
+    @classmethod
+    def of(cls, listed: Listed) -> Self:
+        """From what the store lists."""
+        summary = listed.summary
+        return cls(
+            id=listed.id,
+            state=listed.state,
+            query=listed.query,
+            created_at=listed.created_at,
+            reason=listed.reason,
+            decision=summary.decision if summary else None,
+            depth=summary.depth if summary else None,
+            sample=summary.sample if summary else None,
+            total_survived=summary.total_survived if summary else None,
+        )
 
-class Page(BaseModel):
+
+class AnalysesPage(BaseModel):
     """Analyses, newest first; `cursor` asks for the next page and is null on the last."""
 
-    analyses: list[Listed]
+    analyses: list[ListedAnalysis]
     cursor: str | None
 
 
@@ -313,9 +203,22 @@ class Relevance(BaseModel):
 
     relevant: list[dict[str, Any]]
     dropped: list[dict[str, Any]]
-    yield_ratio: Annotated[float, Field(ge=0, le=1)]
-    status: Literal["ok", "degraded", "skipped"]
+    yield_ratio: Share
+    status: Status
     reason: str | None
+
+    @classmethod
+    def of(cls, items: Sequence[dict[str, Any]], gated: Gated) -> Self:
+        """The items by their verdicts."""
+        pairs = list(zip(items, gated.verdicts, strict=True))
+        relevant = [item for item, verdict in pairs if verdict.relevant]
+        return cls(
+            relevant=relevant,
+            dropped=[item for item, verdict in pairs if not verdict.relevant],
+            yield_ratio=len(relevant) / len(pairs) if pairs else 1.0,
+            status=gated.status,
+            reason=gated.reason,
+        )
 
 
 class SourceState(BaseModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -43,11 +43,11 @@ Stream = UIEventStream[Any, Any, Any, Any]
 class TurnEvent(CustomEvent, name="turn"):
     """The finished turn: `data-turn` in the Vercel protocol, a custom event `turn` in AG-UI."""
 
-    turn: dict[str, Any] = field(default_factory=dict)
+    turn: Turn
 
     def to_payload(self) -> Any:
         """The turn as JSON."""
-        return self.turn
+        return self.turn.json()
 
 
 def _safe(error: Exception) -> Exception:
@@ -64,10 +64,10 @@ class Vercel(VercelAIEventStream[Any, Any]):
     async def handle_custom_event(self, event: CustomEvent) -> AsyncIterator[BaseChunk]:
         """The turn's citations as sources, then the turn as data."""
         if isinstance(event, TurnEvent):
-            for one in event.turn["citations"]:
-                if one["url"]:
-                    title = f"{one['label']}: {one['title']}"
-                    yield SourceUrlChunk(source_id=one["label"], url=one["url"], title=title)
+            for citation in event.turn.citations:
+                if citation.url:
+                    title = f"{citation.label}: {citation.title}"
+                    yield SourceUrlChunk(source_id=citation.label, url=citation.url, title=title)
         async for chunk in super().handle_custom_event(event):
             yield chunk
 
@@ -127,7 +127,7 @@ def _told(moment: LookupStarted | LookupEnded | Turn, index: int) -> list[Native
         case LookupEnded(call, tool, line):
             return [FunctionToolResultEvent(ToolReturnPart(tool, line, call))]
         case Turn():
-            return [TurnEvent(turn=moment.json())]
+            return [TurnEvent(turn=moment)]
 
 
 class TurnStream(Response):

@@ -123,10 +123,10 @@ class ChatDesk:
             lines.append(self._note(gathered, query, depth, items))
         decided = evidence.decided
         lines += [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
-        feeling = evidence.figures.get("sentiment") or {}
-        if feeling.get("n"):
-            named = (f"{feeling[name]} {name}" for name in ("positive", "neutral", "negative"))
-            lines.append(f"Sentiment of {feeling['n']} graded items: {', '.join(named)}")
+        sentiment = evidence.figures.sentiment
+        if sentiment is not None and sentiment.n:
+            named = ", ".join(f"{feeling.count} {feeling.name}" for feeling in sentiment.feelings)
+            lines.append(f"Sentiment of {sentiment.n} graded items: {named}")
         shown = "\n".join(line.rstrip(".") for line in lines if line)
         return self._shown(shown, self._numbered(evidence.shown))
 

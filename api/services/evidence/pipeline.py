@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.crawler import Crawl, crawl, merged
-from api.services.evidence.figures import figures
+from api.services.evidence.figures import Figures, figures
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import Counts, Decided, decide
@@ -44,7 +43,7 @@ class Evidence:
     counts: Counts
     judged: bool
     """A gate or grader answered for at least one item, or there was none to judge."""
-    figures: dict[str, Any]
+    figures: Figures
     grading: bool
     usage: Usage
     """Of judging, grading and rewriting."""

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,13 +22,14 @@ from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, Store
 from api.services.listening import Ask
 from api.services.ports import Event, Listener, silent
+from api.services.reporting.report import Report
 
 _log = logging.getLogger(__name__)
-Analyze = Callable[[Ask, Listener, str], Coroutine[Any, Any, dict[str, Any]]]
+Analyze = Callable[[Ask, Listener, str], Coroutine[Any, Any, Report]]
 """The report of a question under the id that is given."""
 Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
 """USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
-Ended = Callable[[Mapping[str, Any] | None, str], None]
+Ended = Callable[[Report | None, str], None]
 """Told at the end: the report, or None and why there is none."""
 UNKEPT = "this report could not be stored and cannot be asked for again"
 
@@ -48,9 +49,9 @@ class Flight:
     _events: list[Event] = field(default_factory=list)
     _listeners: list[Listener] = field(default_factory=list)
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
-    _work: asyncio.Task[dict[str, Any]] | None = None
+    _work: asyncio.Task[Report] | None = None
     _cancelled: bool = False
-    _task: asyncio.Task[dict[str, Any]] = field(init=False)
+    _task: asyncio.Task[Report] = field(init=False)
 
     def listen(self, listener: Listener) -> None:
         """Be told everything, what was before included."""
@@ -58,7 +59,7 @@ class Flight:
             listener(event)
         self._listeners.append(listener)
 
-    async def report(self) -> dict[str, Any]:
+    async def report(self) -> Report:
         """The finished report; whoever gives up waiting stops nothing by that.
 
         Raises:
@@ -104,7 +105,7 @@ class Runner:
 
     async def run(
         self, tenant: Tenant, ask: Ask, listener: Listener = silent, key: str | None = None
-    ) -> dict[str, Any]:
+    ) -> Report:
         """A finished report; cancelling the caller cancels the work nobody else waits for.
 
         Raises:
@@ -113,16 +114,16 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
             UsageError: it cannot be asked.
         """
-        found = await self.join(tenant, ask, key)
-        if isinstance(found, Kept):
-            if found.report is None:
-                raise Conflict(f"the analysis `{found.id}` runs in another process; ask for it")
-            return dict(found.report)
+        flight = await self.join(tenant, ask, key)
+        if isinstance(flight, Kept):
+            if flight.report is None:
+                raise Conflict(f"the analysis `{flight.id}` runs in another process; ask for it")
+            return flight.report
         try:
-            found.listen(listener)
-            return await found.report()
+            flight.listen(listener)
+            return await flight.report()
         finally:
-            self.leave(found)
+            self.leave(flight)
 
     async def join(self, tenant: Tenant, ask: Ask, key: str | None = None) -> Flight | Kept:
         """The flight for a request, begun or shared; call `leave` when done with it.
@@ -136,23 +137,23 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
         """
         if key is None:
-            found: Flight | Kept = self._same(tenant, ask) or self._launch(tenant, ask, _new_id())
+            flight: Flight | Kept = self._same(tenant, ask) or self._launch(tenant, ask, _new_id())
         else:
             async with self._claiming:
-                found = await self._claimed(tenant, ask, key)
-        if isinstance(found, Kept):
-            return found
-        found.waiting += 1
+                flight = await self._claimed(tenant, ask, key)
+        if isinstance(flight, Kept):
+            return flight
+        flight.waiting += 1
         boarded = False
         try:
-            await found._begun.wait()
-            if found._task.done():
-                found._task.result()
+            await flight._begun.wait()
+            if flight._task.done():
+                flight._task.result()
             boarded = True
         finally:
             if not boarded:
-                self.leave(found)
-        return found
+                self.leave(flight)
+        return flight
 
     def leave(self, flight: Flight) -> None:
         """Wait no longer; the last to leave a flight that is not detached cancels it."""
@@ -205,7 +206,7 @@ class Runner:
         flight._task.add_done_callback(_seen)
         return flight
 
-    async def _fly(self, flight: Flight) -> dict[str, Any]:
+    async def _fly(self, flight: Flight) -> Report:
         try:
             usd = await self._estimate(flight.ask)
             async with self._limits.spending(flight.tenant, usd=usd, analyses=1) as spent:
@@ -217,7 +218,7 @@ class Runner:
             del self._flights[flight.id]
             flight._begun.set()
 
-    async def _landed(self, flight: Flight, spent: Spending) -> dict[str, Any]:
+    async def _landed(self, flight: Flight, spent: Spending) -> Report:
         work = flight._work = asyncio.create_task(
             self._analyze(flight.ask, flight._tell, flight.id)
         )
@@ -235,16 +236,14 @@ class Runner:
             raise error if isinstance(error, ListenpostError) else ListenpostError("internal error")
         return await self._finished(flight, work.result(), spent)
 
-    async def _finished(
-        self, flight: Flight, report: dict[str, Any], spent: Spending
-    ) -> dict[str, Any]:
-        cost = report["cost"]
-        spent.asked, spent.usd = bool(cost["tokens"]), cost["usd"]
+    async def _finished(self, flight: Flight, report: Report, spent: Spending) -> Report:
+        spent.asked, spent.usd = bool(report.cost.tokens), report.cost.usd
         try:
             await self._store.finish(flight.tenant.id, report)
         except StoreUnavailable as error:
             _log.warning("the analysis %s could not be stored: %s", flight.id, error)
-            report["quality_notes"] = [*report["quality_notes"], UNKEPT]
+            notes = (*report.quality_notes, UNKEPT)
+            report = report.model_copy(update={"quality_notes": notes})
         for ended in self._ended:
             ended(report, "")
         return report
@@ -275,6 +274,6 @@ def _reason(error: BaseException, analysis_id: str) -> str:
     return "internal error"
 
 
-def _seen(task: asyncio.Task[dict[str, Any]]) -> None:
+def _seen(task: asyncio.Task[Report]) -> None:
     """Take note of an error that nobody waits for any more."""
     _ = task.cancelled() or task.exception()

@@ -6,10 +6,12 @@ Everything a tenant stores is invisible to every other. Times are aware UTC. All
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
+
+from api.services.reporting.report import Report, Summary
 
 State = Literal["running", "done", "failed"]
 
@@ -23,9 +25,23 @@ class Kept:
     state: State
     created_at: datetime
     query: str
-    report: Mapping[str, Any] | None
-    """The `analyze` object, migrated to today's version; None until it is done. In a listing only
-    its summary: the same fields, without items, texts and figures."""
+    report: Report | None
+    """Migrated to today's version; None until it is done."""
+    reason: str | None = None
+    """Why it failed. A report that this program cannot read counts as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One analysis in a listing."""
+
+    id: str
+    tenant: str
+    state: State
+    created_at: datetime
+    query: str
+    summary: Summary | None
+    """Of its report; None until it is done, and of a report that this program cannot read."""
     reason: str | None = None
     """Why it failed."""
 
@@ -45,7 +61,7 @@ class Filters:
 class Listing:
     """One page of analyses, newest first; `cursor` asks for the next, None after the last."""
 
-    analyses: tuple[Kept, ...]
+    analyses: tuple[Listed, ...]
     cursor: str | None
 
 
@@ -56,7 +72,7 @@ class Analyses(Protocol):
         """Note that an analysis is under way in this process; when it was first begun."""
         ...
 
-    async def finish(self, tenant: str, report: Mapping[str, Any]) -> None:
+    async def finish(self, tenant: str, report: Report) -> None:
         """Store a finished report under its id, in one transaction; begun or not."""
         ...
 

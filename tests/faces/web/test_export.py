@@ -16,6 +16,7 @@ import pytest
 
 from api.faces.web.export import cell, preferred, report_csv
 from api.faces.web.page import report_html
+from api.services.reporting.report import Report
 from tests.faces.web.conftest import QUESTION, Served
 
 EVIL = [
@@ -36,6 +37,12 @@ URLS = [
     "//evil.example",
     "",
 ]
+
+
+CLOSED = {"key", "cites", "id", "created_at", "retry_at", "start", "unit", "kind", "decision"} | {
+    "depth", "grading", "outcome", "status", "dropped_by",
+}  # fmt: skip
+"""What is ours to say: a report that says anything else there is none."""
 
 
 class Tags(HTMLParser):
@@ -68,7 +75,7 @@ def hostile(report: dict[str, Any]) -> dict[str, Any]:
             return [poisoned(one, name) for one in value]
         if isinstance(value, str) and name == "url":
             return URLS[len(value) % len(URLS)]
-        if isinstance(value, str) and name not in {"key", "cites", "created_at", "kind", "id"}:
+        if isinstance(value, str) and name not in CLOSED:
             return f"{value} {' '.join(EVIL)}"
         return value
 
@@ -127,7 +134,7 @@ async def test_the_page_may_load_and_run_nothing(served: Served, address: str) -
 async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -> None:
     """Percent with a title, a badge where it is low, snippets that open, citations that lead."""
     report["items"][0]["relevance"], report["items"][0]["low_relevance"] = 0.505, True
-    html = report_html(report)
+    html = report_html(Report.model_validate(report))
     page = Tags(html)
     shares = [one for one in page.named("span") if one.get("class") == "share"]
 
@@ -147,7 +154,10 @@ async def test_the_page_shows_sources_with_their_share(report: dict[str, Any]) -
 
 async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:
     """The same tags as without them, no attribute of theirs, and only web links."""
-    plain, evil = Tags(report_html(report)), Tags(report_html(hostile(report)))
+    plain, evil = (
+        Tags(report_html(Report.model_validate(report))),
+        Tags(report_html(Report.model_validate(hostile(report)))),
+    )
     harmless = {"a", "p", "li", "br", "blockquote"}
 
     assert {tag for tag, _ in evil.tags} <= {tag for tag, _ in plain.tags}
@@ -157,7 +167,7 @@ async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:
         assert href.startswith(("#", "https://", "http://")), href
     counts = [sorted(tag for tag, _ in page.tags if tag not in harmless) for page in (plain, evil)]
     assert counts[0] == counts[1]
-    assert "\x1b" not in report_html(hostile(report))
+    assert "\x1b" not in report_html(Report.model_validate(hostile(report)))
 
 
 async def test_the_page_of_a_report_without_anything(served: Served) -> None:
@@ -203,7 +213,7 @@ async def test_the_table_holds_every_item(report: dict[str, Any], tmp_path: Path
     """Kept ones first, then dropped ones; JSON stays as it was."""
     report["items"][0]["title"] = "=1+1"
     report["items"][0]["body"] = 'two\nlines, "quoted"'
-    rows = list(csv.DictReader(io.StringIO(report_csv(report), newline="")))
+    rows = list(csv.DictReader(io.StringIO(report_csv(Report.model_validate(report)), newline="")))
 
     assert len(rows) == len(report["items"]) + len(report["dropped"])
     assert rows[0]["title"] == "'=1+1"

@@ -27,7 +27,7 @@ def one(key: str, grade: Grade | None = None, rank: int | None = None, **fields:
 
 def counted(*kept: Assessed, sources: tuple[Gathered, ...] = ()) -> dict[str, Any]:
     """The figures of these items."""
-    return figures(sources, kept, now=NOW)
+    return figures(sources, kept, now=NOW).model_dump(mode="json")
 
 
 @pytest.fixture(params=["UTC", "Asia/Tokyo", "America/Los_Angeles"])

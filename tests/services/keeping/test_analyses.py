@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,8 @@ from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.metering import charge
 from api.services.ports import Event, Listener
+from api.services.reporting.composing import Origin, clarified
+from api.services.reporting.report import Cost, Report
 from tests.services.fakes import Heard
 from tests.services.shelf import NOW, Shelf
 
@@ -42,7 +43,7 @@ class Desk:
     asked: list[Ask] = field(default_factory=list)
     cancelled: int = 0
 
-    async def analyze(self, ask: Ask, listener: Listener, report_id: str) -> dict[str, Any]:
+    async def analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
         self.asked.append(ask)
         charge(self.requests)
         listener(Event("source.started", "reddit"))
@@ -57,8 +58,9 @@ class Desk:
         if self.trouble is not None:
             raise self.trouble
         listener(Event("graded"))
-        cost = {"tokens": self.tokens, "usd": self.usd, "upstream_calls": 0}
-        return {"id": report_id, "cost": cost, "quality_notes": [], "query": ask.query}
+        report = clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
+        cost = Cost(tokens=self.tokens, usd=self.usd, upstream_calls=0)
+        return report.model_copy(update={"cost": cost})
 
     async def most(self, ask: Ask) -> float:
         if ask.sources == ("myspace",):
@@ -96,7 +98,7 @@ async def test_an_analysis_is_kept_and_told(desk: Desk) -> None:
     report = await runner.run(ANN, ASK, heard)
 
     assert desk.states == ["done"]
-    assert desk.shelf.analyses["ann", report["id"]].report == report
+    assert desk.shelf.analyses["ann", report.id].report == report
     assert ended == [report]
     assert heard.kinds == ["source.started", "source.fetched", "graded"]
 
@@ -123,7 +125,7 @@ async def test_what_is_not_identical_shares_nothing(desk: Desk, tenant: Tenant, 
     runner = desk.runner()
     one, other = await asyncio.gather(runner.run(ANN, ASK), runner.run(tenant, ask))
 
-    assert one["id"] != other["id"]
+    assert one.id != other.id
     assert len(desk.asked) == 2
 
 
@@ -178,7 +180,7 @@ async def test_a_cancelled_flight_is_not_shared(desk: Desk) -> None:
     runner.leave(first)
     desk.go.set()
 
-    assert (await runner.run(ANN, ASK))["id"] != first.id
+    assert (await runner.run(ANN, ASK)).id != first.id
 
 
 async def test_a_detached_flight_runs_on(desk: Desk) -> None:
@@ -302,7 +304,7 @@ async def test_a_claim_that_never_began_is_free(desk: Desk) -> None:
     desk.trouble = None
 
     report = await runner.run(ANN, ASK, key="k")
-    assert report["id"] == desk.shelf.claims["ann", "k"][0]
+    assert report.id == desk.shelf.claims["ann", "k"][0]
 
 
 async def test_what_cannot_be_asked_is_not_begun(desk: Desk) -> None:
@@ -321,7 +323,7 @@ async def test_of_ten_tenants_worth_of_requests_one_is_begun(desk: Desk) -> None
     runs = [runner.run(ANN, Ask(f"mug {number}")) for number in range(10)]
     ended = await asyncio.gather(*runs, return_exceptions=True)
 
-    assert sum(isinstance(one, dict) for one in ended) == 1
+    assert sum(isinstance(one, Report) for one in ended) == 1
     assert sum(isinstance(one, LimitReached) for one in ended) == 9
     assert len(desk.asked) == 1
 
@@ -387,7 +389,7 @@ async def test_a_report_that_cannot_be_stored_is_still_answered(
     desk.shelf.broken.add("finish")
     desk.go.set()
 
-    assert (await desk.runner().run(ANN, ASK))["quality_notes"] == [UNKEPT]
+    assert (await desk.runner().run(ANN, ASK)).quality_notes == (UNKEPT,)
     assert "could not be stored" in caplog.text
 
 

@@ -12,7 +12,7 @@ from api.services.keeping.limits import Limits
 from api.services.listening import Ask
 from api.services.schemas import Question
 from tests.services.fakes import FakeJudge, FakeSource, items
-from tests.services.kit import Grading, kit, posts
+from tests.services.kit import Grading, kit, plain, posts
 from tests.services.shelf import NOW, Shelf
 
 ANN = Tenant("ann", "store")
@@ -32,7 +32,7 @@ async def test_a_fetch_costs_what_its_models_cost() -> None:
         limits(shelf), ANN, 0.9, product, "reddit", Ask("ember mug", "standard")
     )
 
-    assert heard.data["kept"] == 4
+    assert plain(heard.fetched)["kept"] == 4
     assert heard.gathered.usage.usd is not None
     assert 0 < shelf.units[SPENT] < 900_000
 

@@ -15,13 +15,15 @@ import pytest
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
-from api.services.reporting.report import (
-    clarify_json,
+from api.services.reporting.composing import (
+    Origin,
+    clarified,
     coverage,
-    dropped_json,
-    fetch_json,
-    item_json,
+    dropped_item,
+    fetched,
+    kept_item,
 )
+from api.services.reporting.report import Fetched, Report
 from api.services.schemas import (
     Attempt,
     Finding,
@@ -34,7 +36,7 @@ from api.services.schemas import (
     Verdict,
 )
 from tests.services.fakes import FakeJudge, FakeSource
-from tests.services.kit import Author, Grading, assessed, kit, post, posts, said
+from tests.services.kit import Author, Grading, assessed, kit, plain, post, posts, said
 
 ANALYZE = set(
     "id version query rewritten_queries depth decision decision_rationale disclaimer "
@@ -74,7 +76,7 @@ async def answers() -> tuple[dict[str, Any], dict[str, Any]]:
     judge = FakeJudge([str(number) for number in (0, 1, 2, 3, 5, 6)])
     product = kit(FakeSource(found), judge=judge, grader=Grading(weak), writer=Author(draft=draft))
     heard = await fetch(product, "reddit", Ask("ember mug", "standard"))
-    return await analyze(product, Ask("ember mug")), heard.data
+    return plain(await analyze(product, Ask("ember mug"))), plain(heard.fetched)
 
 
 async def test_analyze_has_exactly_the_fields_of_the_interface() -> None:
@@ -160,7 +162,8 @@ def test_clarify_has_the_same_fields_and_encodes_anything() -> None:
     """
     Nothing asked, nothing spent, and no lone surrogate in it.
     """
-    answer = clarify_json("1", "hey \ud83d", "\x1b[1mthe app", "quick", "Name it.", True, "t")
+    origin = Origin("1", sample=True, trace_id="t")
+    answer = plain(clarified("hey \ud83d", "\x1b[1mthe app", "quick", "Name it.", origin))
 
     assert set(answer) == ANALYZE | MORE["analyze"]
     assert (answer["query"], answer["about"]) == ("hey \ufffd", "the app")
@@ -182,7 +185,9 @@ def test_an_item_is_told_with_everything_decided() -> None:
     grade = Grade(4, "why", sentiment=-1, aspects=("lid",))
     verdict = Verdict(True, "local-1", 0.9, disputed=True)
 
-    told = item_json(replace(assessed(one, grade=grade, relevance=0.75, rank=2), verdict=verdict))
+    told = plain(
+        kept_item(replace(assessed(one, grade=grade, relevance=0.75, rank=2), verdict=verdict))
+    )
 
     assert told == {
         "key": "reddit:0", "id": "0", "source": "reddit", "title": one.title, "body": "b",
@@ -203,7 +208,7 @@ def test_what_nobody_judged_has_no_verdict() -> None:
     """
     An item that passed because the gate failed is not told as relevant.
     """
-    told = item_json(replace(assessed(post(0)), verdict=Verdict(True)))
+    told = plain(kept_item(replace(assessed(post(0)), verdict=Verdict(True))))
 
     assert (told["verdict"], told["judge"], told["score"], told["created_at"]) == (None,) * 4
 
@@ -224,7 +229,7 @@ def test_a_dropped_item_says_why(stage: Stage, reason: str, grade: Grade | None,
     """The gate, the grade with its explanation, the floor, or the key it is a copy of."""
     one = assessed(post(1), grade=grade, dropped_by=stage, reason=reason)
 
-    entry = dropped_json(one)
+    entry = plain(dropped_item(one))
 
     assert (entry["key"], entry["reason"], entry["dropped_by"]) == ("reddit:1", told, stage)
     assert entry["rank"] is None
@@ -259,7 +264,7 @@ def test_a_source_that_could_not_be_asked_is_told_whole() -> None:
         notes=("n",),
     )  # fmt: skip
 
-    told = fetch_json(gathered, (), (), sample=False, trace_id=None)
+    told = plain(fetched(gathered, (), (), Origin("", sample=False, trace_id=None)))
 
     assert (told["outcome"], told["reason"]) == ("quota_exhausted", "youtube: quota")
     assert told["retry_at"] == "2026-09-28T07:00:00Z"
@@ -293,7 +298,7 @@ async def test_an_unknown_price_is_not_zero() -> None:
     B101: one call without a price makes the sum unknown; tokens are counted all the same.
     """
     answer, _ = await answers()
-    dear = await analyze(kit(FakeSource(posts(4)), grader=Grading()), Ask("ember mug"))
+    dear = plain(await analyze(kit(FakeSource(posts(4)), grader=Grading()), Ask("ember mug")))
 
     assert answer["cost"]["usd"] == pytest.approx(0.51 + 0.5)
     assert dear["cost"]["usd"] == pytest.approx(0.51)
@@ -305,6 +310,33 @@ def test_an_item_needs_nothing_but_a_title() -> None:
     """
     The rest is empty or null, never missing.
     """
-    told = item_json(assessed(Item(key="x:1", id="1", source="x", title="T")))
+    told = plain(kept_item(assessed(Item(key="x:1", id="1", source="x", title="T"))))
 
     assert (told["body"], told["url"], told["place"], told["comments"]) == ("", "", None, [])
+
+
+@pytest.mark.parametrize("name", ["full", "insufficient", "clarify", "fetch", "fetch_empty"])
+def test_a_stored_answer_is_read_and_written_to_the_letter(root: Path, name: str) -> None:
+    """
+    Every key in its order, every null and every absent key, as `analyze` and `fetch` gave them.
+    """
+    text = (root / "tests" / "data" / "answers" / f"{name}.json").read_text("utf-8")
+    shape = Fetched if name.startswith("fetch") else Report
+
+    answer = shape.model_validate_json(text)
+
+    assert json.dumps(plain(answer)) == json.dumps(json.loads(text))
+    assert shape.model_validate(answer.model_dump()) == answer
+
+
+def test_fields_of_a_newer_program_are_carried_along(root: Path) -> None:
+    """
+    Unknown ones pass through unread; within findings and quotes they are left out.
+    """
+    document = json.loads((root / "tests/data/answers/full.json").read_text("utf-8"))
+    document["mood"] = {"a": [1]}
+    document["items"][0]["mood"] = document["sources"]["reddit"]["gate"]["mood"] = "b"
+    newer = json.loads(json.dumps(document))
+    newer["findings"][0]["mood"] = newer["quotes"][0]["mood"] = "c"
+
+    assert plain(Report.model_validate(newer)) == document

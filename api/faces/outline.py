@@ -1,0 +1,114 @@
+"""What every rendering of an answer shows, before it is laid out: numbers, rows, badges, reasons.
+
+The texts in it are strangers'; each face escapes them in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from api.services.reporting.dossier import TITLES
+from api.services.reporting.report import DroppedItem, KeptItem, Report, SourceReport
+from api.services.schemas import Finding, FindingKind
+
+UNTITLED = "untitled"
+_KINDS: tuple[tuple[FindingKind, str], ...] = (
+    ("praise", "What people praise"),
+    ("complaint", "What people complain about"),
+    ("request", "What people ask for"),
+    ("difference", "Where platforms and people differ"),
+    ("other", "What else is said"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """How asking one source went, in words and numbers for a table."""
+
+    name: str
+    outcome: str
+    fetched: int
+    kept: int
+    share: str
+    """The yield in percent, `-` of nothing."""
+    refetched: str
+    gate: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What stands beside an item's title."""
+
+    source: str
+    place: str
+    date: str
+    """Empty where it is not known."""
+    badges: tuple[str, ...]
+
+
+def heading(report: Report) -> str:
+    """What the report is about."""
+    return report.topic or report.query
+
+
+def paragraphs(report: Report) -> list[str]:
+    """The summary, and why there is no report."""
+    texts = (report.summary, report.explanation_text or "")
+    return [part for text in texts for part in text.split("\n\n") if part.strip()]
+
+
+def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
+    """Each heading that has findings, in a fixed order."""
+    for kind, title in _KINDS:
+        if findings := [finding for finding in report.findings if finding.kind == kind]:
+            yield title, findings
+
+
+def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
+    """Item key -> the number under which it is cited and listed."""
+    return {item.key: number for number, item in enumerate(items, 1)}
+
+
+def cited(keys: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
+    """The numbers of the items that are listed."""
+    return [numbers[key] for key in keys if key in numbers]
+
+
+def source_title(name: str) -> str:
+    """A source as a person knows it."""
+    return TITLES.get(name, name)
+
+
+def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
+    """The table of sources; no yield of nothing."""
+    return [
+        SourceRow(
+            name=source_title(source.source),
+            outcome=str(source.outcome),
+            fetched=source.fetched,
+            kept=source.kept,
+            share=f"{source.yield_ratio * 100:.0f} %" if source.fetched else "-",
+            refetched="yes" if source.refetched else "no",
+            gate=source.gate.status,
+            requests=source.upstream_calls,
+        )
+        for source in sources
+    ]
+
+
+def caption(item: KeptItem) -> Caption:
+    """Where and when it was said, and what to know about its being here."""
+    badges = (("low relevance", item.low_relevance), ("disputed", item.disputed))
+    return Caption(
+        source=source_title(item.source),
+        place=item.place or "",
+        date=item.created_at.date().isoformat() if item.created_at else "",
+        badges=tuple(badge for badge, holds in badges if holds),
+    )
+
+
+def why_dropped(item: DroppedItem) -> str:
+    """The stage that dropped it, and its reason."""
+    return f"{item.dropped_by}: {item.reason}"

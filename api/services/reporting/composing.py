@@ -1,0 +1,234 @@
+"""From what a question led to, to the `Report`; from what a source gave, to `Fetched`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from api.services.evidence.figures import Figures
+from api.services.evidence.pipeline import Evidence
+from api.services.evidence.sufficiency import Decided
+from api.services.reporting.citing import Drafted
+from api.services.reporting.dossier import gate_line
+from api.services.reporting.explaining import Explanation
+from api.services.reporting.report import (
+    VERSION,
+    Cost,
+    DroppedItem,
+    Fetched,
+    GateState,
+    KeptComment,
+    KeptItem,
+    Report,
+    SourceReport,
+    Timings,
+)
+from api.services.schemas import Assessed, Decision, Gathered
+from api.services.text import clean
+from api.settings import DepthName
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What one question led to, before it is written down."""
+
+    evidence: Evidence
+    decided: Decided
+    drafted: Drafted | None = None
+    notes: tuple[str, ...] = ()
+    """What came up while writing, after the decision's own notes."""
+    explanation: Explanation | None = None
+    """Why there is no report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which answer it is and where it comes from."""
+
+    id: str
+    """Of a report; one source's answer has none."""
+    sample: bool
+    """Everything comes from the sandbox."""
+    trace_id: str | None
+
+
+def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Report:
+    """The report of a question that was asked."""
+    evidence, drafted, explained = (
+        conclusion.evidence, conclusion.drafted, conclusion.explanation
+    )  # fmt: skip
+    question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
+    worded = explained or drafted
+    return Report(
+        id=origin.id,
+        version=VERSION,
+        query=question.text,
+        about=question.about,
+        rewritten_queries=evidence.crawl.queries,
+        depth=evidence.scope.depth_name,
+        decision=decided.decision,
+        decision_rationale=decided.rationale,
+        disclaimer=decided.disclaimer,
+        explanation_text=explained.text if explained else None,
+        total_scored=evidence.counts.total_scored,
+        total_survived=evidence.counts.total_survived,
+        quality_notes=(*decided.notes, *conclusion.notes),
+        grading="on" if evidence.grading else "off",
+        topic=drafted.topic if drafted else question.text,
+        summary=drafted.summary if drafted else "",
+        findings=drafted.findings if drafted else (),
+        figures=evidence.figures,
+        quotes=drafted.quotes if drafted else (),
+        sources={
+            gathered.source: source_report(gathered, origin) for gathered in evidence.crawl.sources
+        },
+        coverage=coverage(evidence.crawl.sources),
+        suggestions=worded.suggestions if worded else (),
+        items=tuple(map(kept_item, evidence.kept)),
+        dropped=tuple(map(dropped_item, evidence.dropped)),
+        sample=origin.sample,
+        cost=Cost(
+            usd=None if usage.usd is None else round(usage.usd, 6),
+            tokens=usage.input_tokens + usage.output_tokens,
+            upstream_calls=evidence.crawl.upstream_calls,
+        ),
+        timings_ms=timings,
+        trace_id=origin.trace_id,
+        created_at=datetime.now(UTC),
+    )
+
+
+def clarified(query: str, about: str, depth: DepthName, guidance: str, origin: Origin) -> Report:
+    """The report of a question that is none: guidance, nothing asked, nothing spent."""
+    return Report(
+        id=origin.id,
+        version=VERSION,
+        query=clean(query),
+        about=clean(about),
+        rewritten_queries=(),
+        depth=depth,
+        decision=Decision.CLARIFY,
+        decision_rationale="The text names nothing to look for, so nothing was asked.",
+        disclaimer=None,
+        explanation_text=guidance,
+        total_scored=0,
+        total_survived=0,
+        quality_notes=(),
+        grading="off",
+        topic="",
+        summary="",
+        findings=(),
+        figures=Figures(),
+        quotes=(),
+        sources={},
+        coverage=coverage(()),
+        suggestions=(),
+        items=(),
+        dropped=(),
+        sample=origin.sample,
+        cost=Cost(usd=0.0, tokens=0, upstream_calls=0),
+        timings_ms=Timings(),
+        trace_id=origin.trace_id,
+        created_at=datetime.now(UTC),
+    )
+
+
+def fetched(
+    gathered: Gathered, kept: tuple[Assessed, ...], dropped: tuple[Assessed, ...], origin: Origin
+) -> Fetched:
+    """One source's answer; `kept` and `dropped` are after grading and ranking."""
+    report = source_report(gathered, origin)
+    return Fetched(
+        **dict(report) | {"dropped": tuple(map(dropped_item, dropped))},
+        items=tuple(map(kept_item, kept)),
+    )
+
+
+def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
+    """How asking one source ended; its `dropped` are those of the gate."""
+    return SourceReport(
+        query=gathered.query,
+        source=gathered.source,
+        outcome=gathered.outcome,
+        reason=gathered.reason,
+        retry_at=gathered.retry_at,
+        gate=GateState(status=gathered.status, reason=gathered.gate_reason, model=gathered.model),
+        attempts=gathered.attempts,
+        fetched=gathered.fetched,
+        kept=len(gathered.kept),
+        yield_ratio=gathered.yield_ratio,
+        refetched=gathered.refetched,
+        refetch_gain=gathered.refetch_gain,
+        upstream_calls=gathered.upstream_calls,
+        notes=gathered.notes,
+        dropped=tuple(map(dropped_item, gathered.dropped)),
+        sample=origin.sample,
+        trace_id=origin.trace_id,
+    )
+
+
+def kept_item(entry: Assessed) -> KeptItem:
+    """A kept item with everything decided about it."""
+    item = entry.item
+    return KeptItem(
+        key=item.key,
+        id=item.id,
+        source=item.source,
+        title=item.title,
+        body=item.body,
+        url=item.url,
+        created_at=item.created_at,
+        engagement=item.engagement,
+        place=item.place,
+        places=item.places,
+        comments=tuple(
+            KeptComment(
+                id=comment.id,
+                body=comment.body,
+                url=comment.url,
+                created_at=comment.created_at,
+                engagement=comment.engagement,
+            )
+            for comment in item.comments
+        ),
+        notes=item.notes,
+        **_assessment(entry),
+    )
+
+
+def dropped_item(entry: Assessed) -> DroppedItem:
+    """A dropped item: what it was and why it went; below the cutoff in the grader's words too."""
+    words = entry.grade.explanation if entry.grade and entry.dropped_by == "cutoff" else ""
+    return DroppedItem(
+        key=entry.item.key,
+        title=entry.item.title,
+        url=entry.item.url,
+        reason=f"{entry.reason}: {words}" if words else entry.reason,
+        **_assessment(entry),
+    )
+
+
+def _assessment(entry: Assessed) -> dict[str, Any]:
+    """The fields of an `Assessment`."""
+    grade, verdict = entry.grade, entry.verdict
+    return {
+        "verdict": verdict.relevant if verdict.judge else None,
+        "judge": verdict.judge or None,
+        "probability": verdict.probability,
+        "score": grade.score if grade else None,
+        "explanation": grade.explanation if grade else "",
+        "sentiment": grade.sentiment if grade else None,
+        "aspects": grade.aspects if grade else (),
+        "relevance": entry.relevance,
+        "defaulted": bool(grade and grade.defaulted),
+        "low_relevance": entry.low_relevance,
+        "disputed": verdict.disputed,
+        "rank": entry.rank,
+        "dropped_by": entry.dropped_by,
+    }
+
+
+def coverage(sources: tuple[Gathered, ...]) -> str:
+    """One sentence per source: asked or not, seen and kept."""
+    return " ".join(f"{gate_line(gathered)}." for gathered in sources) or "No source was asked."

@@ -1,0 +1,76 @@
+"""Today's answers beside ones that were stored: the same keys in the same order, of one kind."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api import wiring
+from api.services import listening
+from api.services.listening import Ask
+from api.services.reporting.report import Fetched
+from api.store.migrate_reports import TODAY
+from tests.acceptance.conftest import analyzed
+from tests.services.kit import plain
+
+QUESTIONS = {"full": "plaud.ai", "insufficient": "zzqx frobnicator 9000", "clarify": "hello"}
+BY_NAME = {"sources", "engagement"}
+"""Objects whose keys are names of sources or measures."""
+
+
+def stored(root: Path, name: str) -> Any:
+    """What the sandbox once answered."""
+    return json.loads((root / "tests" / "data" / "answers" / f"{name}.json").read_text("utf-8"))
+
+
+def kinds(value: Any, path: str = "", name: str = "") -> dict[str, set[object]]:
+    """By path, of which kind the values are; an object's kind is its keys in their order."""
+    found: dict[str, set[object]] = defaultdict(set)
+    if isinstance(value, dict):
+        named = name in BY_NAME
+        found[path].add("names" if named else tuple(value))
+        parts = [(f"{path}.{'*' if named else key}", key, inner) for key, inner in value.items()]
+    elif isinstance(value, list):
+        found[path].add("list")
+        parts = [(f"{path}[]", "", inner) for inner in value]
+    else:
+        found[path].add(None if value is None else type(value))
+        parts = []
+    for below, key, inner in parts:
+        for place, kind in kinds(inner, below, key).items():
+            found[place] |= kind
+    return found
+
+
+def assert_same_kinds(answer: Any, before: Any) -> None:
+    """Wherever both hold something, it is the same kind of thing, or null in one of them."""
+    today, then = kinds(answer), kinds(before)
+    for path in today.keys() & then.keys():
+        told = today[path] - {None}, then[path] - {None}
+        assert told[0] <= told[1] or told[1] <= told[0], path
+    assert today[""] == then[""]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+async def test_analyze_answers_in_the_shape_it_had(
+    built: wiring.Built, root: Path, name: str
+) -> None:
+    """A report, an explanation and guidance, upgraded to today's version."""
+    answer = await analyzed(built, QUESTIONS[name], depth="quick")
+
+    assert_same_kinds(answer, plain(TODAY.report(stored(root, name))))
+    assert answer["items"] or name != "full"
+
+
+async def test_fetch_answers_in_the_shape_it_had(built: wiring.Built, root: Path) -> None:
+    """With items, and without any."""
+    full = await listening.fetch(built.product, "reddit", Ask("plaud.ai", "standard", limit=4))
+    empty = await listening.fetch(built.product, "youtube", Ask("zzqx frobnicator", "quick"))
+
+    assert full.fetched.items
+    for heard, name in ((full, "fetch"), (empty, "fetch_empty")):
+        assert_same_kinds(plain(heard.fetched), plain(Fetched.model_validate(stored(root, name))))
