@@ -7,8 +7,8 @@ from typing import Any
 
 import regex
 
-from api.services.reporting.dossier import TITLES
 from api.services.text import clean, one_line, web_url
+from api.sources import TITLES
 
 _SPECIAL = regex.compile(r"([\\`*_\[\]<>#|~!{}()$&])")
 _LEAD = regex.compile(r"^(\d*)([-+=.])")

@@ -20,6 +20,7 @@ from api.settings import Window
 
 _DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 _STREAMS = 256
+"""Queries that are kept; the one not asked for longest goes."""
 _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 
@@ -78,15 +79,6 @@ class Shelf:
 
     async def take(self, plan: FetchPlan) -> Batch:
         """The first `plan.limit` entries, asking for as few pages as that needs."""
-        stream = self._stream(plan)
-        async with stream.lock:
-            while len(stream.slots) < plan.limit and not stream.exhausted:
-                stream.add(await self._read(plan, stream.cursor))
-        slots = stream.slots[: plan.limit]
-        items = tuple(item for item in slots if item and within(plan.window, item.created_at))
-        return Batch(plan, items, full=len(slots) >= plan.limit, notes=tuple(stream.notes))
-
-    def _stream(self, plan: FetchPlan) -> _Stream:
         key, now = (plan.query, plan.window), time.monotonic()
         stream = self._streams.get(key)
         if stream is None or now - stream.opened > self._ttl:
@@ -94,7 +86,12 @@ class Shelf:
         self._streams.move_to_end(key)
         while len(self._streams) > _STREAMS:
             self._streams.popitem(last=False)
-        return stream
+        async with stream.lock:
+            while len(stream.slots) < plan.limit and not stream.exhausted:
+                stream.add(await self._read(plan, stream.cursor))
+        slots = stream.slots[: plan.limit]
+        items = tuple(item for item in slots if item and within(plan.window, item.created_at))
+        return Batch(plan, items, full=len(slots) >= plan.limit, notes=tuple(stream.notes))
 
 
 async def exact_first(shelf: Shelf, plan: FetchPlan) -> Batch:

@@ -22,10 +22,10 @@ LOST = "pages are not remembered, since the database cannot be used"
 
 def remembered(read: Read, cache: PageCache | None, upstream: str, ttl: float) -> Read:
     """`read`, asked only for what was not read in `ttl` seconds; `upstream` is name and root."""
-    return read if cache is None else _Remembered(read, cache, upstream, ttl)
+    return read if cache is None else _KeptPages(read, cache, upstream, ttl)
 
 
-class _Remembered:
+class _KeptPages:
     """One source's reader with a memory."""
 
     def __init__(self, read: Read, cache: PageCache, upstream: str, ttl: float) -> None:
@@ -74,19 +74,19 @@ def page_of(text: str) -> Page | None:
 
 
 def _item(fields: Mapping[str, Any]) -> Item:
+    comments = (
+        Comment(**{**comment, "created_at": _moment(comment["created_at"])})
+        for comment in fields["comments"]
+    )
     return Item(
         **{
             **fields,
             "created_at": _moment(fields["created_at"]),
-            "comments": tuple(map(_comment, fields["comments"])),
+            "comments": tuple(comments),
             "places": tuple(fields["places"]),
             "notes": tuple(fields["notes"]),
         }
     )
-
-
-def _comment(fields: Mapping[str, Any]) -> Comment:
-    return Comment(**{**fields, "created_at": _moment(fields["created_at"])})
 
 
 def _moment(text: str | None) -> datetime | None:

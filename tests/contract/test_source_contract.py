@@ -48,7 +48,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 @pytest.fixture
 async def source(upstream: Emulator) -> AsyncIterator[Source]:
     """The real source that asks it."""
-    made = SOURCES[upstream.name](upstream.settings())
+    made = SOURCES[upstream.name].build(upstream.settings())
     yield made
     await made.aclose()
 
@@ -150,7 +150,7 @@ async def test_failure_is_typed_and_forgotten(upstream: Emulator, source: Source
 
 async def test_hung_server_ends_at_the_deadline(upstream: Emulator) -> None:
     """A server that never answers costs the deadline and nothing more."""
-    source = SOURCES[upstream.name](upstream.settings(source_timeout=0.3))
+    source = SOURCES[upstream.name].build(upstream.settings(source_timeout=0.3))
     upstream.fault = on("/", HANG)
     began = time.monotonic()
 
@@ -213,7 +213,7 @@ async def test_proxy_is_not_asked_for_this_machine(
     """A proxy in the environment does not stand between a source and a loopback server."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    source = SOURCES[upstream.name](upstream.settings())
+    source = SOURCES[upstream.name].build(upstream.settings())
 
     assert len(await found_by(source, 5)) == 5
     await source.aclose()
@@ -248,7 +248,7 @@ from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
 from api.sources import SOURCES
 async def main():
-    source = SOURCES[{upstream.name!r}](SourceSettings.model_validate({settings!r}))
+    source = SOURCES[{upstream.name!r}].build(SourceSettings.model_validate({settings!r}))
     try:
         await source.fetch(FetchPlan("mug", 5))
     except TimedOut:
@@ -275,7 +275,7 @@ def test_unconfigured_source_names_its_variables(name: str) -> None:
     )
 
     with pytest.raises(NotConfigured, match=rf"{name}: .*`{name.upper()}_"):
-        SOURCES[name](empty)
+        SOURCES[name].build(empty)
 
 
 def test_registry_imports_no_client(root: Path) -> None:

@@ -22,7 +22,8 @@ from api.errors import (
 from api.services.metering import metered
 from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
-from api.sources.amazon import UNDATED, build
+from api.sources.amazon import AMAZON
+from api.sources.amazon.client import UNDATED
 from tests.sources.amazon_site import (
     JSON,
     Answer,
@@ -303,7 +304,7 @@ async def test_a_proxy_is_not_asked_for_loopback(monkeypatch: pytest.MonkeyPatch
 def test_what_is_missing_is_named(values: dict[str, str], named: str) -> None:
     """Building without provider, key or a usable address says which variable to set."""
     with pytest.raises(NotConfigured, match=named) as caught:
-        build(SourceSettings.model_validate(values))
+        AMAZON.build(SourceSettings.model_validate(values))
 
     assert "ké" not in str(caught.value)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from api.services.metering import metered
-from api.sources.amazon import NO_REVIEWS, SIGN_IN
+from api.sources.amazon.client import NO_REVIEWS, SIGN_IN
 from tests.sources.amazon_site import (
     JSON,
     Answer,

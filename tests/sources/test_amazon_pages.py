@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.sources.amazon_pages import (
+from api.sources.amazon.pages import (
     block_path,
     block_reason,
     parse_product_page,

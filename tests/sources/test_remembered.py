@@ -89,10 +89,10 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None:
     """A new process asks nothing for what was read, gives the same, and goes on from there."""
     memory = SourceMemory(pages=store)
-    first = SOURCES[upstream.name](upstream.settings(), memory)
+    first = SOURCES[upstream.name].build(upstream.settings(), memory)
     before = await first.fetch(PLAN)
     await first.aclose()
-    second = SOURCES[upstream.name](upstream.settings(), memory)
+    second = SOURCES[upstream.name].build(upstream.settings(), memory)
 
     after = await second.fetch(PLAN)
     asked_then = len(upstream.searches)
@@ -107,7 +107,7 @@ async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None
 
 async def test_window_and_query_are_part_of_the_plan(upstream: Emulator, store: Store) -> None:
     """Another question, and the same one about a week, are asked for themselves."""
-    source = SOURCES[upstream.name](upstream.settings(), SourceMemory(pages=store))
+    source = SOURCES[upstream.name].build(upstream.settings(), SourceMemory(pages=store))
     for plan in (PLAN, replace(PLAN, query="cup"), replace(PLAN, window="week")):
         await source.fetch(plan)
     await source.aclose()
@@ -120,13 +120,13 @@ async def test_failure_is_never_remembered(upstream: Emulator, store: Store) -> 
     memory = SourceMemory(pages=store)
     for reply in (Reply(503, "busy"), Reply(403, "<title>Robot check</title>")):
         upstream.fault = on(upstream.search_path, reply)
-        failing = SOURCES[upstream.name](upstream.settings(), memory)
+        failing = SOURCES[upstream.name].build(upstream.settings(), memory)
         with pytest.raises(SourceError):
             await failing.fetch(PLAN)
         await failing.aclose()
     upstream.fault = on("never", Reply())
 
-    source = SOURCES[upstream.name](upstream.settings(), memory)
+    source = SOURCES[upstream.name].build(upstream.settings(), memory)
     assert len((await source.fetch(PLAN)).items) == 5
     await source.aclose()
 

@@ -14,7 +14,8 @@ from api.errors import (
 from api.services.metering import metered
 from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
-from api.sources.youtube import YouTubeSource, build
+from api.sources.youtube import YOUTUBE
+from api.sources.youtube.client import YouTubeSource
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import (
     YouTubeEmulator,
@@ -246,7 +247,7 @@ async def test_probe_never_searches(
 
 async def test_no_comments_wanted_asks_only_details(youtube_server: YouTubeEmulator) -> None:
     """With `comments_per_item` at 0 the full texts and counts are still read."""
-    source = build(youtube_server.settings(comments_per_item=0))
+    source = YOUTUBE.build(youtube_server.settings(comments_per_item=0))
 
     read = await source.comments(await found_by(source, 2))
     await source.aclose()
@@ -258,4 +259,4 @@ async def test_no_comments_wanted_asks_only_details(youtube_server: YouTubeEmula
 def test_unconfigured_names_what_to_set() -> None:
     """The factory says which variable is missing, without asking anything."""
     with pytest.raises(NotConfigured, match="youtube: `YOUTUBE_API_KEY` not set"):
-        build(SourceSettings.model_validate({"YOUTUBE_API_KEY": ""}))
+        YOUTUBE.build(SourceSettings.model_validate({"YOUTUBE_API_KEY": ""}))

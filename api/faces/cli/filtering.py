@@ -15,15 +15,15 @@ from api.faces.cli.running import closing, run
 from api.services.question.query import screen
 from api.services.schemas import Gated, Question
 from api.services.text import clean, one_line
-from api.sources.items import Line, item_of, read_lines
+from api.sources.items import ItemLine, item_of, read_lines
 
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
     """The lines that stay and those that go, in order."""
 
-    kept: Sequence[Line]
-    dropped: Sequence[Line]
+    kept: Sequence[ItemLine]
+    dropped: Sequence[ItemLine]
     gated: Gated
 
     @property
@@ -56,7 +56,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
     return run(work)
 
 
-def _sorted(lines: Sequence[Line], gated: Gated) -> _Sorted:
+def _sorted(lines: Sequence[ItemLine], gated: Gated) -> _Sorted:
     kept = [line for line, verdict in zip(lines, gated.verdicts, strict=True) if verdict.relevant]
     stays = {line.number for line in kept}
     return _Sorted(kept, [line for line in lines if line.number not in stays], gated)

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from api.faces.cli.layout import padded, shown, wrapped
 from api.faces.markdown import KINDS
-from api.services.reporting.dossier import TITLES
 from api.services.text import web_url
+from api.sources import TITLES
 
 _TABLE, _BAR, _NAME = 76, 24, 26
 _NARROW_BAR, _NARROW_NAME = 8, 14

@@ -9,8 +9,8 @@ from html import escape
 from typing import Any
 
 from api.faces.markdown import KINDS
-from api.services.reporting.dossier import TITLES
 from api.services.text import clean, web_url
+from api.sources import TITLES
 
 _STYLE = """
 :root{color-scheme:light dark;--line:#8884;--soft:#8888}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from api.services.reporting.dossier import TITLES, Dossier, Exhibit
+from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.explaining import words as counted_words
 from api.services.reporting.said import LABEL, LINK, Said, numbers, said_by
 from api.services.reporting.verbatim import verbatim
@@ -204,8 +204,7 @@ class _Clearing:
         """A reader knows no exhibit numbers, but the place."""
         if label not in bare:
             return label
-        source = self._exhibits[label].item.source
-        return TITLES.get(source, source)
+        return self._exhibits[label].where
 
 
 def _labels(cites: Sequence[str]) -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from api.errors import Blocked, Broken, RateLimited, Refused, Unreachable
-from api.sources.fields import number, retry_at
+from api.services.wire import retry_at
+from api.sources.fields import number
+from api.sources.reddit import NAME
 
-NAME = "reddit"
 _WALLS = (b"/login", b"log in", b"whoa there", b"network security", b"captcha")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,29 +10,21 @@ from api.services.schemas import Comment, Item, Measure
 from api.services.text import clean, unescape
 from api.sources.fields import entries, moment, pseudonym, record, whole
 from api.sources.paging import Page
+from api.sources.youtube import NAME
 
 WATCH = "https://www.youtube.com/watch?v="
 
 
-def answered(value: object, kind: str) -> Mapping[str, Any] | None:
-    """An answer of this kind with a list of items, which is left out when empty; else None."""
-    answer = record(value)
-    listed, named = answer.get("items"), answer.get("kind")
-    if named not in {None, f"youtube#{kind}"} or not isinstance(listed, (list, type(None))):
-        return None
-    return None if listed is None and named is None else answer
-
-
-def page(answer: Mapping[str, Any]) -> Page:
+def page_of(answer: Mapping[str, Any]) -> Page:
     """One page of search results, a slot per entry; the cursor is Google's token."""
     token = answer.get("nextPageToken")
     return Page(
-        tuple(found(entry) for entry in entries(answer.get("items"))),
+        tuple(video_of(entry) for entry in entries(answer.get("items"))),
         token if isinstance(token, str) and token else None,
     )
 
 
-def found(entry: object) -> Item | None:
+def video_of(entry: object) -> Item | None:
     """A video of a search, whose texts come escaped and cut; None for channels and playlists."""
     id_ = clean(record(record(entry).get("id")).get("videoId"))
     snippet = record(record(entry).get("snippet"))
@@ -40,9 +32,9 @@ def found(entry: object) -> Item | None:
     if not id_ or not (title or body):
         return None
     return Item(
-        key=f"youtube:{id_}",
+        key=f"{NAME}:{id_}",
         id=id_,
-        source="youtube",
+        source=NAME,
         title=title,
         body=body,
         url=WATCH + id_,
@@ -53,7 +45,7 @@ def found(entry: object) -> Item | None:
     )
 
 
-def details(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def details_of(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The videos of a `videos.list` answer by id."""
     return {clean(record(video).get("id")): record(video) for video in entries(answer.get("items"))}
 
@@ -71,33 +63,29 @@ def detailed(item: Item, video: Mapping[str, Any]) -> Item:
     )
 
 
-def comments(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comment, ...]:
+def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comment, ...]:
     """Up to `most` comments: threads as Google ranks them, then the replies that came with them."""
     threads = [record(thread) for thread in entries(answer.get("items"))]
-    tops = [record(thread.get("snippet")).get("topLevelComment") for thread in threads]
-    replies = [
-        reply
-        for thread in threads
-        for reply in entries(record(thread.get("replies")).get("comments"))
-    ]
-    return tuple(_comments([*tops, *replies], video))[:most]
-
-
-def _comments(values: list[Any], video: str) -> Iterator[Comment]:
+    values = [record(thread.get("snippet")).get("topLevelComment") for thread in threads]
+    for thread in threads:
+        values += entries(record(thread.get("replies")).get("comments"))
+    comments = []
     for value in values:
         id_, snippet = clean(record(value).get("id")), record(record(value).get("snippet"))
         body = clean(snippet.get("textDisplay")) or clean(snippet.get("textOriginal"))
         if not id_ or not body:
             continue
         channel = record(snippet.get("authorChannelId")).get("value")
-        yield Comment(
+        comment = Comment(
             id=id_,
             body=body,
             url=f"{WATCH}{video}&lc={id_}",
-            author=pseudonym("viewer", channel or snippet.get("authorDisplayName")),
+            author=pseudonym("viewer", channel, snippet.get("authorDisplayName")),
             created_at=moment(snippet.get("publishedAt")),
             engagement={"likes": whole(snippet.get("likeCount"))},
         )
+        comments.append(comment)
+    return tuple(comments[:most])
 
 
 def _engagement(statistics: Mapping[str, Any]) -> dict[str, Measure]:

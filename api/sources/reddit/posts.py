@@ -10,8 +10,10 @@ from api.services.schemas import Comment, Item
 from api.services.text import clean, unescape, web_url
 from api.sources.fields import entries, moment, number, pseudonym, record, whole
 from api.sources.paging import Page
+from api.sources.reddit import NAME
 
 SITE = "https://www.reddit.com"
+# what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
 _GONE = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^\]]*)?\s*\]", re.IGNORECASE)
 
 
@@ -46,9 +48,9 @@ def post(child: object) -> Item | None:
     origin = clean(data.get("crosspost_parent")) or clean(parent.get("name"))
     place = clean(data.get("subreddit"))
     return Item(
-        key=f"reddit:t3_{id_}",
+        key=f"{NAME}:t3_{id_}",
         id=id_,
-        source="reddit",
+        source=NAME,
         title=title,
         body=body,
         url=_address(data.get("permalink"), f"/comments/{id_}/"),
@@ -60,26 +62,32 @@ def post(child: object) -> Item | None:
             "upvote_ratio": number(data.get("upvote_ratio")),
         },
         place=f"r/{place}" if place else None,
-        crosspost_parent=f"reddit:{origin}" if origin.startswith("t3_") else None,
+        crosspost_parent=f"{NAME}:{origin}" if origin.startswith("t3_") else None,
         link=web_url(data.get("url")) if data.get("is_self") is False else "",
     )
 
 
 def comments(tree: Mapping[str, Any], post_id: str, most: int) -> tuple[Comment, ...]:
     """The `most` best voted comments of a thread, without bots, pins and what was deleted."""
-    found = [
-        Comment(
-            id=clean(data.get("id")),
+    worth = []
+    for data in _walk(tree):
+        id_, author = clean(data.get("id")), data.get("author")
+        if data.get("stickied") or author == "AutoModerator" or not id_:
+            continue
+        if not _kept(clean(data.get("body"))):
+            continue
+        votes = None if data.get("score_hidden") else whole(data.get("score"))
+        comment = Comment(
+            id=id_,
             body=unescape(data.get("body")),
-            url=_address(data.get("permalink"), f"/comments/{post_id}/_/{clean(data.get('id'))}/"),
-            author=_author(data.get("author")),
+            url=_address(data.get("permalink"), f"/comments/{post_id}/_/{id_}/"),
+            author=_author(author),
             created_at=moment(data.get("created_utc")),
-            engagement={"votes": None if data.get("score_hidden") else whole(data.get("score"))},
+            engagement={"votes": votes},
         )
-        for data in _walk(tree)
-        if _worth(data)
-    ]
-    return tuple(sorted(found, key=_votes, reverse=True)[:most])
+        worth.append((float("-inf") if votes is None else votes, comment))
+    worth.sort(key=lambda voted: voted[0], reverse=True)
+    return tuple(comment for _, comment in worth[:most])
 
 
 def _walk(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -91,16 +99,6 @@ def _walk(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 data = record(record(child).get("data"))
                 yield data
                 queue.append(record(record(data.get("replies")).get("data")))
-
-
-def _worth(data: Mapping[str, Any]) -> bool:
-    pinned = data.get("stickied") or data.get("author") == "AutoModerator"
-    return bool(not pinned and clean(data.get("id")) and _kept(clean(data.get("body"))))
-
-
-def _votes(comment: Comment) -> float:
-    votes = comment.engagement["votes"]
-    return float("-inf") if votes is None else votes
 
 
 def _kept(text: str) -> str:
