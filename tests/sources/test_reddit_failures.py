@@ -243,7 +243,7 @@ async def test_one_failing_thread_is_noted(reddit_server: RedditEmulator, reddit
 
     assert read.notes == ("comments: 1 of 6 failed (unreachable)",)
     assert [len(item.comments) for item in read.items] == [20, 20, 20, 0, 20, 20]
-    assert read.items[3].notes == ("comments could not be read: unreachable",)
+    assert read.items[3].notes == ("comments could not be read: HTTP 500",)
 
 
 async def test_block_stops_the_reading(reddit_server: RedditEmulator, reddit: Source) -> None:
