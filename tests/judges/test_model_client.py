@@ -6,6 +6,7 @@ import gzip
 import traceback
 from typing import Any
 
+import httpx2
 import pytest
 from pydantic import SecretStr
 
@@ -314,3 +315,12 @@ async def test_key_is_never_told(
 async def test_closing_what_was_never_opened(client: ModelClient) -> None:
     """A client that asked nothing closes without a word."""
     await client.aclose()
+
+
+def test_httpx_keeps_a_body_that_was_read_for_it() -> None:
+    """The one private member of the library that the client touches."""
+    response = httpx2.Response(200)
+    response._content = b'{"a": 1}'
+
+    assert response.content == b'{"a": 1}'
+    assert response.json() == {"a": 1}
