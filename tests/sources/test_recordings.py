@@ -13,7 +13,7 @@ from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.reddit.posts import post
+from api.sources.reddit.answers import post
 from tests.loopback import Loopback
 from tests.replay import MISSING, UPSTREAM, replay
 

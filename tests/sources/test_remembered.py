@@ -14,8 +14,7 @@ from api.errors import SourceError, StoreUnavailable
 from api.services.keeping.storage import PageCache, SourceMemory, Store
 from api.services.schemas import Comment, FetchPlan, Item
 from api.sources import SOURCES
-from api.sources.paging import Page, Shelf
-from api.sources.remembered import LOST, page_of, remembered, text_of
+from api.sources.paging import LOST, Page, Shelf, page_of, text_of
 from api.store import open_store
 from tests.loopback import Reply
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, on
@@ -135,7 +134,7 @@ async def test_another_root_has_its_own_pages(store: Store) -> None:
     """What a test server said is never taken for what the site says."""
     read = Reader()
     for root in ("reddit a", "reddit b", "reddit a"):
-        await Shelf(remembered(read, store, root, 60), 60).take(TWO)
+        await Shelf(read, 60, store, root).take(TWO)
 
     assert read.asked == 2
 
@@ -143,13 +142,13 @@ async def test_another_root_has_its_own_pages(store: Store) -> None:
 async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
     """The time to live counts from when the source gave the page, not from the restart."""
     read = Reader()
-    await Shelf(remembered(read, store, "r", 60), 60).take(TWO)
-    await Shelf(remembered(read, store, "r", 0), 60).take(TWO)
+    await Shelf(read, 60, store, "r").take(TWO)
+    await Shelf(read, 0, store, "r").take(TWO)
     assert read.asked == 2
 
     old = datetime.now(UTC) - timedelta(seconds=50)
     cache = Cache(text_of(Page((THING,) * 9, None), old))
-    shelf = Shelf(remembered(read, cache, "r", 60), ttl=40)
+    shelf = Shelf(read, 40, cache, "r")
     await shelf.take(PLAN)
     await shelf.take(PLAN)
     assert cache.asked == 2
@@ -158,7 +157,7 @@ async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
 @pytest.mark.parametrize("cache", [Cache(None), Forgetful("")], ids=["away", "read-only"])
 async def test_database_that_is_away_costs_the_memory_only(cache: PageCache) -> None:
     """The source is asked, and a note says what was lost."""
-    batch = await Shelf(remembered(Reader(), cache, "r", 60), 60).take(TWO)
+    batch = await Shelf(Reader(), 60, cache, "r").take(TWO)
 
     assert [item.key for item in batch.items] == [THING.key]
     assert batch.notes == ("a note", LOST)

@@ -16,8 +16,7 @@ from api.services.keeping.storage import SourceMemory
 from api.services.metering import metered
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
-from api.sources.paging import Page
-from api.sources.remembered import text_of
+from api.sources.paging import Page, text_of
 from api.sources.youtube import YOUTUBE
 from api.sources.youtube.client import YouTubeSource
 from tests.loopback import Asked, Reply

@@ -53,7 +53,6 @@ from api.sources.amazon.providers import (
 )
 from api.sources.commenting import SILENCES, noted, read_each
 from api.sources.paging import Page, Shelf
-from api.sources.remembered import remembered
 from api.sources.spec import value_of
 
 SIGN_IN = "reviews need a sign-in"
@@ -111,8 +110,7 @@ class AmazonSource:
         self._seconds = settings.provider_timeout if provider.paid else settings.source_timeout
         pages = memory.pages if memory else None
         upstream = f"{NAME} {provider.name} {root}"
-        read = remembered(self._search, pages, upstream, settings.page_ttl)
-        self._shelf = Shelf(read, settings.page_ttl)
+        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
         self._client = httpx.AsyncClient(
             headers=provider.headers(root, key),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),

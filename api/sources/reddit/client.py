@@ -40,9 +40,8 @@ from api.services.wire import TOO_LARGE, TooLarge, points_here, read_all
 from api.settings import SourceSettings
 from api.sources.commenting import read_each
 from api.sources.paging import Page, Shelf, exact_first
-from api.sources.reddit import NAME, posts
-from api.sources.reddit.answers import Allowance, TokenRejected, judge
-from api.sources.remembered import remembered
+from api.sources.reddit import NAME, answers
+from api.sources.reddit.answers import Allowance, TokenRejected
 from api.sources.spec import value_of
 from api.sources.workers import Workers
 
@@ -89,8 +88,7 @@ class RedditSource:
         self._workers = Workers(NAME, make, _PAIRS, lambda reddit: _core(reddit).close())
         pages = memory.pages if memory else None
         upstream = f"{NAME} {settings.reddit_url or ''}"
-        read = remembered(self._search, pages, upstream, settings.page_ttl)
-        self._shelf = Shelf(read, settings.page_ttl)
+        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
         self._grant: _Grant | None = None
         self._granting = asyncio.Lock()
 
@@ -133,7 +131,7 @@ class RedditSource:
         }
         if cursor:
             params["after"] = cursor
-        page = posts.page(_listing(await self._get("r/all/search/", params)))
+        page = answers.page(_listing(await self._get("r/all/search/", params)))
         if page is None:
             raise Broken(NAME, "a listing without submissions")
         return page
@@ -142,7 +140,7 @@ class RedditSource:
         params: dict[str, str | int] = {"limit": max(PAGE, 2 * self._most), "sort": "top"}
         answer = await self._get(f"comments/{item.id}/", params)
         tree = _listing(answer[1] if isinstance(answer, list) and len(answer) > 1 else None)
-        return replace(item, comments=posts.comments(tree, item.id, self._most))
+        return replace(item, comments=answers.comments(tree, item.id, self._most))
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
         """One GET; after a rejected token once more with a new one."""
@@ -168,7 +166,7 @@ class RedditSource:
 
 
 def _listing(answer: object) -> Mapping[str, Any]:
-    listing = posts.listing(answer)
+    listing = answers.listing(answer)
     if listing is None:
         raise Broken(NAME, "an answer without a listing")
     return listing
@@ -286,7 +284,7 @@ class _Requestor(prawcore.Requestor):
             raise _failure(error.original_exception) from None
         self._allowance.note(response.headers)
         token = str(args[1]).endswith(_TOKEN)
-        judge(response.status_code, response.headers, response.content, token=token)
+        answers.judge(response.status_code, response.headers, response.content, token=token)
         for header in ("remaining", "used", "reset"):  # prawcore would sleep, or trip, on these
             response.headers.pop(f"x-ratelimit-{header}", None)
         return response

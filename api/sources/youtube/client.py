@@ -30,13 +30,20 @@ from api.services.wire import MAX_BYTES, TOO_LARGE, points_here
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, noted, read_each
 from api.sources.paging import Page, Shelf, exact_first, since
-from api.sources.remembered import remembered
 from api.sources.spec import value_of
 from api.sources.workers import Workers
 from api.sources.youtube import NAME
-from api.sources.youtube.answers import NoComments, StalePage, answer_of, failure_of
+from api.sources.youtube.answers import (
+    NoComments,
+    StalePage,
+    answer_of,
+    comments_of,
+    detailed,
+    details_of,
+    failure_of,
+    page_of,
+)
 from api.sources.youtube.searches import Searches
-from api.sources.youtube.videos import comments_of, detailed, details_of, page_of
 
 PAGE = 50
 """Most results per call; 50 cost what 5 cost."""
@@ -79,8 +86,7 @@ class YouTubeSource:
         key = value_of(settings, "YOUTUBE_API_KEY")
         make = partial(_client, key, root, settings.source_timeout)
         self._workers = Workers(NAME, make, _PAIRS, lambda service: service.close())
-        read = remembered(self._page, memory.pages, f"{NAME} {root}", settings.page_ttl)
-        self._shelf = Shelf(read, settings.page_ttl)
+        self._shelf = Shelf(self._page, settings.page_ttl, memory.pages, f"{NAME} {root}")
         self._searches = Searches(memory.ledger, key, settings.youtube_searches_per_day)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
