@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from api.lab.labelled import BODY
 from api.services.text import clean, cut, one_line, unescape
-from api.sources.amazon_pages import parse_product_page
+from api.sources.amazon.pages import parse_product_page
 
 ROOT = Path(__file__).resolve().parents[1]
 LABELS = ROOT / "evaluation" / "labels"

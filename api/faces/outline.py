@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from api.services.reporting.dossier import TITLES
 from api.services.reporting.report import DroppedItem, KeptItem, Report, SourceReport
 from api.services.schemas import Finding, FindingKind
+from api.sources import TITLES
 
 UNTITLED = "untitled"
 _KINDS: tuple[tuple[FindingKind, str], ...] = (

@@ -12,9 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import cached_property
-from time import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,12 +23,19 @@ from openai import AsyncOpenAI
 
 from api.errors import ModelError
 from api.judges.completions import Completion, Tokens, read
+from api.services.wire import (
+    REDIRECTS,
+    TOO_LARGE,
+    TooLarge,
+    points_here,
+    read_all_async,
+    same_server,
+    wait_of,
+)
 from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
-_MAX_BYTES = 8_000_000
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _DROPPED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
 
@@ -85,12 +90,12 @@ class ModelClient:
         """
         key, url = _key(self._settings), self._settings.openai_base_url
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
-        http = _Http(
+        _checked(url)
+        http = _PatientHttp(
             self.limiter,
             timeout=timeout,
             limits=httpx2.Limits(max_connections=64, max_keepalive_connections=16),
-            follow_redirects=True,
-            trust_env=_host(url) not in _LOOPBACK,
+            trust_env=not points_here(url),
         )
         return AsyncOpenAI(
             api_key=key, base_url=url, timeout=timeout, max_retries=0, http_client=http
@@ -159,7 +164,7 @@ class ModelClient:
         return raw.content
 
 
-class _Http(httpx2.AsyncClient):
+class _PatientHttp(httpx2.AsyncClient):
     """Holds a slot for each request and retries once, if the wait fits the request's timeout."""
 
     def __init__(self, limiter: Limiter, **options: Any) -> None:
@@ -193,30 +198,42 @@ class _Http(httpx2.AsyncClient):
         await slots.acquire()
         with ExitStack() as held:
             held.callback(slots.release)
-            response = await super().send(request, stream=True, **options)
+            response = await self._follow(request, options)
             if stream:
                 response.stream = _Held(response.stream, held.pop_all().close)
-            else:
-                await _read(response)
+                return response
+            try:
+                async with aclosing(response.aiter_bytes()) as chunks:
+                    response._content = await read_all_async(chunks)
+            except TooLarge:
+                raise _NotTaken("malformed", TOO_LARGE, request) from None
+            finally:
+                await response.aclose()
         return response
 
+    async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+        """The answer, after redirects within the server; no body of one is read."""
+        for _ in range(REDIRECTS + 1):
+            response = await super().send(
+                request, **{**options, "stream": True, "follow_redirects": False}
+            )
+            following = response.next_request
+            if following is None:
+                return response
+            await response.aclose()
+            if not same_server(str(request.url), str(following.url)):
+                raise _NotTaken("unreachable", "it redirects to another host", request)
+            request = following
+        raise _NotTaken("unreachable", f"it redirects more than {REDIRECTS} times", request)
 
-class _TooLarge(httpx2.DecodingError):
-    """More than is taken of one answer, as sent or unpacked."""
 
+class _NotTaken(httpx2.RequestError):
+    """An answer that is too large, or a redirect with which prompt and key would go along."""
 
-async def _read(response: httpx2.Response) -> None:
-    """Read the whole body and close the connection's use of it, whatever happens."""
-    body = bytearray()
-    try:
-        async with aclosing(response.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > _MAX_BYTES:
-                    raise _TooLarge("too large", request=response.request)
-    finally:
-        await response.aclose()
-    response._content = bytes(body)
+    def __init__(self, reason: str, detail: str, request: httpx2.Request) -> None:
+        """`reason` as in `ModelError`; `detail` in our words."""
+        super().__init__(detail, request=request)
+        self.reason = reason
 
 
 class _Held(httpx2.AsyncByteStream):
@@ -244,13 +261,8 @@ async def _pause(response: httpx2.Response) -> float:
         return math.inf
     if status == 429 and b"insufficient_quota" in await response.aread():
         return math.inf
-    asked = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", asked):
-        return float(asked)
-    try:
-        return max(0.0, parsedate_to_datetime(asked).timestamp() - time())
-    except (ValueError, OverflowError):
-        return _PAUSE_SECONDS
+    wait = wait_of(headers)
+    return _PAUSE_SECONDS if wait is None else wait
 
 
 def price(tokens: Tokens, model: str) -> float | None:
@@ -276,11 +288,10 @@ def _key(settings: ModelSettings) -> str:
     return key
 
 
-def _host(url: str) -> str | None:
-    """The server's host; the port is looked at because a wrong one fails deep in the library."""
+def _checked(url: str) -> None:
+    """The port is looked at because a wrong one fails deep in the library."""
     try:
-        parts = urlsplit(url)
-        return parts.hostname if parts.port != 0 else None
+        _ = urlsplit(url).port
     except ValueError:
         raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
 
@@ -292,9 +303,9 @@ def _rejects_schemas(error: openai.APIStatusError) -> bool:
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
     """Our reason for the library's error, without a word the server said."""
-    if isinstance(error.__cause__, _TooLarge):
-        size = f"an answer above {_MAX_BYTES // 1_000_000} MB"
-        return ModelError("malformed", f"{size}; check `OPENAI_BASE_URL`")
+    if isinstance(error.__cause__, _NotTaken):
+        cause = error.__cause__
+        return ModelError(cause.reason, f"{cause}; check `OPENAI_BASE_URL`")
     if isinstance(error.__cause__, httpx2.DecodingError):
         return ModelError("malformed", "the answer cannot be decoded; check `OPENAI_BASE_URL`")
     if not isinstance(error, openai.APIStatusError):

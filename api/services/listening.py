@@ -14,7 +14,7 @@ from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
 from api.services.evidence.sufficiency import decide
 from api.services.gate.judging import Gate, RunGate
-from api.services.ports import Event, Facts, Grader, Listener, Observer, silent
+from api.services.ports import Event, Facts, Grader, Listener, Observer, Places, silent
 from api.services.question.query import screen
 from api.services.question.scope import Scope
 from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
@@ -64,11 +64,16 @@ class Product:
     crawl_seconds: float
     sample: bool = False
     """Everything comes from the sandbox."""
+    places: Places = field(default_factory=dict)
+    """How people call the sources, and what is found there."""
 
     def start(self, window: Window = "all", listener: Listener = silent) -> Run:
         """A run with an empty memory."""
         bounds = Bounds(self.adaptive, self.crawl_seconds, window)
-        return Run(self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener)
+        return Run(
+            self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
+            self.places,
+        )  # fmt: skip
 
     def scope(self, ask: Ask) -> Scope:
         """What the question covers.
@@ -133,7 +138,7 @@ async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusio
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(product, evidence)
     run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
-    dossier = Dossier()
+    dossier = Dossier(product.places)
     exhibits = dossier.show(evidence.shown)
     try:
         written = await product.writer.write(run, evidence, dossier)
@@ -245,7 +250,7 @@ async def fetch(
         answer = fetched(gathered, ranked.kept, (*ranked.dropped, *gathered.dropped), origin)
         calls = gathered.upstream_calls
         span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usage.usd, None))
-    exhibits = (Dossier() if dossier is None else dossier).show(ranked.exhibits)
+    exhibits = (dossier or Dossier(product.places)).show(ranked.exhibits)
     fence = Fence()
     lines = [gate_line(gathered) + "."]
     if product.sample:

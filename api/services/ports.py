@@ -25,6 +25,27 @@ from api.services.schemas import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a reader and a model are told about a source."""
+
+    name: str
+    """As in keys and settings: `reddit`."""
+    title: str
+    """As a person writes it: `Reddit`."""
+    says: str
+    """What is found there, in one line: the description of its tool."""
+
+
+Places = Mapping[str, Place]
+"""Places by their names."""
+
+
+def title_of(places: Places, source: str) -> str:
+    """What a person calls a source; a name that nobody introduced is its own title."""
+    return places[source].title if source in places else source
+
+
 class Source(Protocol):
     """A place where people talk. Every foreign error leaves it as a `SourceError`."""
 

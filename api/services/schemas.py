@@ -284,6 +284,8 @@ class Gathered:
     """A second, wider fetch was made."""
     refetch_gain: int = 0
     """Relevant items that only the second fetch brought."""
+    title: str = ""
+    """What a person calls the source; empty: its name."""
 
     @property
     def fetched(self) -> int:

@@ -1,39 +1,25 @@
-"""One file per place people talk; `SOURCES` is the list of them."""
+"""The places where people talk: `SOURCES`, which knows them without loading a client library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import Protocol, cast
 
-from api.services.keeping.storage import SourceMemory
-from api.services.ports import Source
-from api.settings import SourceSettings
+from api.services.ports import Place
+from api.sources.amazon import AMAZON
+from api.sources.items import OWN_ITEMS
+from api.sources.reddit import REDDIT
+from api.sources.spec import SourceSpec
+from api.sources.youtube import YOUTUBE
 
-
-class Build(Protocol):
-    """A source's factory; it never asks the network."""
-
-    def __call__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
-        """The source; `memory` is what it remembers between runs.
-
-        Raises:
-            NotConfigured: naming what to set.
-        """
-        ...
-
-
-def _of(module: str) -> Build:
-    """A factory that imports its client library only when the source is built."""
-
-    def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
-        return cast(Build, import_module(f"{__name__}.{module}").build)(settings, memory)
-
-    return build
-
-
-SOURCES: Mapping[str, Build] = MappingProxyType(
-    {name: _of(name) for name in ("reddit", "youtube", "amazon")}
+SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
+    {spec.name: spec for spec in (REDDIT, YOUTUBE, AMAZON)}
 )
-"""Name -> factory, which never asks the network; raises `NotConfigured` naming what to set."""
+"""Every place by its name, in the order in which they are shown."""
+PLACES: Mapping[str, Place] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
+"""The same, and a person's own items: everything that an item can be from."""
+TITLES: Mapping[str, str] = MappingProxyType({name: place.title for name, place in PLACES.items()})
+"""What a person calls each of them."""
+*_others, _last = (spec.title for spec in SOURCES.values())
+NAMED = f"{', '.join(_others)} and {_last}"
+"""All places in one phrase."""

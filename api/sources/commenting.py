@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from api.errors import (
     Blocked,
@@ -16,61 +16,59 @@ from api.errors import (
 )
 from api.services.schemas import Commented, Item
 
-Read = Callable[[Item], Awaitable[Item]]
-
 LIMITS = (RateLimited, QuotaExhausted, Blocked)
-"""Failures after which asking for the next item makes no sense."""
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What is known while the items are read."""
-
-    stop: SourceError | None = None
-    succeeded: int = 0
-    silent: int = 0
-    """Failures to get any answer, before the first success."""
+"""Failures that concern the whole source: the next item is not asked for."""
+SILENCES = (TimedOut, Unreachable)
+"""Failures that may be one item's; when they come in a row, they are the source's."""
 
 
 async def read_each(
     items: Sequence[Item],
-    read: Read,
+    read: Callable[[Item], Awaitable[Item]],
     *,
     width: int = 4,
     stops: tuple[type[SourceError], ...] = LIMITS,
+    doubts: tuple[type[SourceError], ...] = SILENCES,
+    what: str = "comments",
 ) -> Commented:
     """Every item through `read`, `width` at a time, in order; a failed one keeps its place.
 
-    Nothing more is asked after an error in `stops`, or after `width` silences and no answer.
+    Nothing more is asked after an error in `stops`, or after `width` of those in `doubts` without
+    an answer in between. `what` is what the notes call it.
 
     Raises:
         SourceError: what stopped the reading, when nothing had been read before.
     """
-    state, room = _Reading(), asyncio.Semaphore(width)
+    room = asyncio.Semaphore(width)
+    failures: list[SourceError] = []
+    stop: SourceError | None = None
+    answers = in_a_row = 0
 
-    async def one(item: Item) -> tuple[Item, SourceError | None]:
+    async def attempt(item: Item) -> Item:
+        nonlocal stop, answers, in_a_row
         async with room:
-            if state.stop is not None:
-                return _unread(item, state.stop), state.stop
+            if stop is not None:
+                failures.append(stop)
+                return noted(item, f"{what} not asked for: {stop.code.replace('_', ' ')}")
             try:
-                done = await read(item)
+                full = await read(item)
             except SourceError as error:
-                state.silent += isinstance(error, (TimedOut, Unreachable))
-                if isinstance(error, stops) or (not state.succeeded and state.silent >= width):
-                    state.stop = error
-                return _unread(item, error), error
-            state.succeeded += 1
-            return done, None
+                failures.append(error)
+                in_a_row += isinstance(error, doubts)
+                if isinstance(error, stops) or in_a_row >= width:
+                    stop = stop or error
+                return noted(item, f"{what} could not be read: {error.detail or error.code}")
+            answers, in_a_row = answers + 1, 0
+            return full
 
-    results = await asyncio.gather(*map(one, items))
-    failed = [error for _, error in results if error is not None]
-    if state.stop is not None and not state.succeeded:
-        raise state.stop
-    reasons = ", ".join(sorted({error.code for error in failed}))
-    notes = (f"comments: {len(failed)} of {len(items)} failed ({reasons})",) if failed else ()
-    return Commented(tuple(item for item, _ in results), notes)
+    read_items = await asyncio.gather(*map(attempt, items))
+    if stop is not None and not answers:
+        raise stop
+    codes = ", ".join(sorted({error.code for error in failures}))
+    notes = (f"{what}: {len(failures)} of {len(items)} failed ({codes})",) if failures else ()
+    return Commented(tuple(read_items), notes)
 
 
-def _unread(item: Item, error: SourceError) -> Item:
-    what = error.code.replace("_", " ")
-    return replace(item, notes=(*item.notes, f"comments could not be read: {what}"))
+def noted(item: Item, note: str) -> Item:
+    """The item with one more note."""
+    return replace(item, notes=(*item.notes, note))

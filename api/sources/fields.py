@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 from typing import Any
 
-MAX_BYTES = 8_000_000
-"""Most that is read of one answer, as sent and unpacked."""
-TOO_LARGE = f"an answer above {MAX_BYTES // 1_000_000} MB"
-_DAY = 86_400.0
+from api.services.text import clean, one_line
+
+_LARGEST = 1e15
+"""What is larger than this counts nothing."""
 
 
 def record(value: object) -> Mapping[str, Any]:
@@ -26,20 +24,20 @@ def entries(value: object) -> Sequence[Any]:
 
 
 def number(value: object) -> float | None:
-    """A finite number, also when it comes as text; a boolean is none."""
+    """A number that something can have, also when it comes as text; a boolean is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        found = float(value)
+        measure = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return measure if abs(measure) <= _LARGEST else None  # false for what is no number
 
 
 def whole(value: object) -> int | None:
     """A whole number, also when it comes as text."""
-    found = number(value)
-    return None if found is None else int(found)
+    measure = number(value)
+    return None if measure is None else int(measure)
 
 
 def moment(value: object) -> datetime | None:
@@ -54,27 +52,10 @@ def moment(value: object) -> datetime | None:
         return None
 
 
-def pseudonym(kind: str, name: object) -> str | None:
-    """A short name for an author, the same for the same author and not their own."""
-    if not isinstance(name, str) or not name.strip():
-        return None
-    digest = hashlib.sha256(f"{kind}:{name.strip()}".encode("utf-8", "replace")).hexdigest()
-    return f"{kind}-{digest[:8]}"
+def pseudonym(kind: str, *names: object) -> str | None:
+    """A short name for an author, the same for the same author and not their own.
 
-
-def retry_at(headers: Mapping[str, str], now: datetime | None = None) -> datetime | None:
-    """When asking again makes sense: `Retry-After` (seconds or a date), else `x-ratelimit-reset`.
-
-    At most a day ahead; None when the headers do not say or cannot be read.
+    It comes from the first of the names that says anything; None when none does.
     """
-    now = now or datetime.now(UTC)
-    value = headers.get("retry-after") or headers.get("x-ratelimit-reset") or ""
-    seconds = number(value)
-    if seconds is None:
-        try:
-            date = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-        date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        seconds = (date - now).total_seconds()
-    return now + timedelta(seconds=min(max(seconds, 0.0), _DAY))
+    name = next((text for name in names if (text := one_line(clean(name)))), "")
+    return f"{kind}-{hashlib.sha256(f'{kind}:{name}'.encode()).hexdigest()[:8]}" if name else None

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.errors import UsageError
-from api.services.ports import Probe
+from api.services.ports import Place, Probe
 from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item, Measure
 from api.services.text import clean, one_line, web_url
 from api.sources.fields import entries, moment, number, pseudonym, record
 from api.sources.paging import within
 
 NAME = "items"
+OWN_ITEMS = Place(NAME, "Your items", "Items that you handed in.")
 _BOM = b"\xef\xbb\xbf"
-_LARGEST = 1e15
-"""A measure beyond this counts nothing."""
 
 
 class ItemsSource:
@@ -53,7 +52,7 @@ class ItemsSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ItemLine:
     """One JSON object that a person wrote, and the bytes of its line, the end included."""
 
     number: int
@@ -61,7 +60,7 @@ class Line:
     fields: Mapping[str, Any]
 
 
-def read_lines(data: bytes) -> list[Line]:
+def read_lines(data: bytes) -> list[ItemLine]:
     """The objects of a text with one a line; blank lines count as lines but are skipped.
 
     Wrong UTF-8 is replaced and NaN is null. Only a line feed or carriage return ends a line: a JSON
@@ -73,7 +72,13 @@ def read_lines(data: bytes) -> list[Line]:
     lines = []
     for at, raw in enumerate(data.splitlines(keepends=True), 1):
         if text := raw.removeprefix(_BOM).decode("utf-8", "replace").strip():
-            lines.append(Line(at, raw, _object(text, at)))
+            try:
+                value = json.loads(text, parse_constant=number, parse_float=number)
+            except (ValueError, RecursionError):
+                value = None
+            if not isinstance(value, dict):
+                raise UsageError(f"line {at} is no JSON object; write one object per line")
+            lines.append(ItemLine(at, raw, value))
     return lines
 
 
@@ -101,7 +106,6 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
     source = source or _word(fields.get("source")) or NAME
     made = hashlib.sha256(f"{at}\n{title}\n{body}".encode()).hexdigest()[:12]
     known = _word(fields.get("id")) or made
-    said = entries(fields.get("comments"))
     return Item(
         key=_word(fields.get("key")) or f"{source}:{known}",
         id=known,
@@ -113,18 +117,11 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
         created_at=moment(fields.get("created_at")),
         engagement=_measures(fields.get("engagement")),
         place=_word(fields.get("place")) or None,
-        comments=tuple(_comment(one, place) for place, one in enumerate(said, 1)),
+        comments=tuple(
+            _comment(record(comment) or {"body": comment}, place)
+            for place, comment in enumerate(entries(fields.get("comments")), 1)
+        ),
     )
-
-
-def _object(text: str, at: int) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text, parse_constant=number, parse_float=number)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise UsageError(f"line {at} is no JSON object; write one object per line")
-    return value
 
 
 def _first(fields: Mapping[str, Any], *names: str) -> str:
@@ -135,8 +132,7 @@ def _word(value: object) -> str:
     return one_line(clean(value))
 
 
-def _comment(said: object, at: int) -> Comment:
-    fields = record(said) or {"body": said}
+def _comment(fields: Mapping[str, Any], at: int) -> Comment:
     return Comment(
         id=_word(fields.get("id")) or str(at),
         body=_first(fields, "body", "content", "text"),
@@ -148,13 +144,10 @@ def _comment(said: object, at: int) -> Comment:
 
 
 def _measures(value: object) -> dict[str, Measure]:
+    """Named numbers; null is one that is not known, and text is none."""
     return {
         _word(name): count
         for name, count in record(value).items()
-        if count is None or (_counts(count) and _word(name))
+        if count is None
+        or (_word(name) and not isinstance(count, str) and number(count) is not None)
     }
-
-
-def _counts(value: object) -> bool:
-    found = None if isinstance(value, str) else number(value)
-    return found is not None and abs(found) <= _LARGEST

@@ -2,24 +2,30 @@
 
 A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the
 next. A wider plan is served from the surplus first, then from the next page; page one is never
-asked twice. Between runs `remembered` keeps the pages.
+asked twice. Between runs a `PageCache` keeps the pages as JSON.
 Concurrent callers of the same query wait for the one flight under way. Failures are not kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from api.services.schemas import Batch, FetchPlan, Item
+from api.errors import StoreUnavailable
+from api.services.keeping.storage import PageCache
+from api.services.schemas import Batch, Comment, FetchPlan, Item
 from api.settings import Window
 
+LOST = "pages are not remembered, since the database cannot be used"
 _DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 _STREAMS = 256
+"""Queries that are kept; the one not asked for longest goes."""
 _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 
@@ -71,22 +77,19 @@ Read = Callable[[FetchPlan, str | None], Awaitable[Page]]
 class Shelf:
     """The pages one source has read; belongs to one event loop."""
 
-    def __init__(self, read: Read, ttl: float) -> None:
-        """`read(plan, cursor)` asks for one page; `ttl` is in seconds."""
+    def __init__(
+        self, read: Read, ttl: float, kept: PageCache | None = None, upstream: str = ""
+    ) -> None:
+        """`read(plan, cursor)` asks for one page, good for `ttl` seconds.
+
+        `kept` holds pages between runs, under the name and root of the `upstream`.
+        """
         self._read, self._ttl = read, ttl
+        self._kept, self._upstream = kept, upstream
         self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
 
     async def take(self, plan: FetchPlan) -> Batch:
         """The first `plan.limit` entries, asking for as few pages as that needs."""
-        stream = self._stream(plan)
-        async with stream.lock:
-            while len(stream.slots) < plan.limit and not stream.exhausted:
-                stream.add(await self._read(plan, stream.cursor))
-        slots = stream.slots[: plan.limit]
-        items = tuple(item for item in slots if item and within(plan.window, item.created_at))
-        return Batch(plan, items, full=len(slots) >= plan.limit, notes=tuple(stream.notes))
-
-    def _stream(self, plan: FetchPlan) -> _Stream:
         key, now = (plan.query, plan.window), time.monotonic()
         stream = self._streams.get(key)
         if stream is None or now - stream.opened > self._ttl:
@@ -94,7 +97,36 @@ class Shelf:
         self._streams.move_to_end(key)
         while len(self._streams) > _STREAMS:
             self._streams.popitem(last=False)
-        return stream
+        async with stream.lock:
+            while len(stream.slots) < plan.limit and not stream.exhausted:
+                stream.add(await self._page(plan, stream.cursor))
+        slots = stream.slots[: plan.limit]
+        items = tuple(item for item in slots if item and within(plan.window, item.created_at))
+        return Batch(plan, items, full=len(slots) >= plan.limit, notes=tuple(stream.notes))
+
+    async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
+        """The page as it was read in another run, or read now and kept for the next.
+
+        Only pages are kept, never a failure. A database that cannot be used costs the memory, not
+        the answer.
+        """
+        if self._kept is None:
+            return await self._read(plan, cursor)
+        key, lost = json.dumps([self._upstream, plan.query, plan.window, cursor]), False
+        try:
+            text = await self._kept.page(key, self._ttl)
+        except StoreUnavailable:
+            text, lost = None, True
+        page = None if text is None else page_of(text)
+        if page is not None:
+            return page
+        page = await self._read(plan, cursor)
+        if not lost:
+            try:
+                await self._kept.keep_page(key, text_of(page, datetime.now(UTC)))
+            except StoreUnavailable:
+                lost = True
+        return replace(page, notes=(*page.notes, LOST)) if lost else page
 
 
 async def exact_first(shelf: Shelf, plan: FetchPlan) -> Batch:
@@ -118,3 +150,43 @@ def within(window: Window, created: datetime | None, now: datetime | None = None
     """Whether a time lies in the window; undated items always do."""
     start = since(window, now)
     return start is None or created is None or created >= start
+
+
+def text_of(page: Page, read_at: datetime) -> str:
+    """A page as JSON."""
+    fields = asdict(replace(page, read_at=read_at))
+    return json.dumps(fields, default=datetime.isoformat)
+
+
+def page_of(text: str) -> Page | None:
+    """The page again; None when another version of this program wrote it."""
+    try:
+        fields = json.loads(text)
+        return Page(
+            tuple(None if slot is None else _item(slot) for slot in fields["slots"]),
+            fields["cursor"],
+            tuple(fields["notes"]),
+            _moment(fields["read_at"]),
+        )
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
+def _item(fields: Mapping[str, Any]) -> Item:
+    comments = (
+        Comment(**{**comment, "created_at": _moment(comment["created_at"])})
+        for comment in fields["comments"]
+    )
+    return Item(
+        **{
+            **fields,
+            "created_at": _moment(fields["created_at"]),
+            "comments": tuple(comments),
+            "places": tuple(fields["places"]),
+            "notes": tuple(fields["notes"]),
+        }
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

@@ -86,7 +86,8 @@ class Workers(Generic[C]):
         for _ in range(pairs - len(self._idle)):
             pair = _Pair(self._name, self._make, self._close)
             made: asyncio.Future[None] = loop.create_future()
-            made.add_done_callback(_seen)
+            # one that could not be made is made again by the first job, which tells why
+            made.add_done_callback(lambda made: None if made.cancelled() else made.exception())
             pair.jobs.put(_delivering(lambda client: None, made, contextvars.copy_context()))
             self._idle.append(pair)
 
@@ -94,12 +95,6 @@ class Workers(Generic[C]):
         """Let idle threads end; busy ones end after their job."""
         while self._idle:
             self._idle.pop().jobs.put(None)
-
-
-def _seen(made: asyncio.Future[None]) -> None:
-    """A client that could not be made is made again by the first job, which tells why."""
-    if not made.cancelled():
-        made.exception()
 
 
 def _delivering(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 from http import HTTPStatus
+from http.client import HTTPMessage
+from typing import IO
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from api.services.wire import same_server
 from api.settings import TracingSettings
 
 _SECONDS = 5.0
@@ -14,8 +17,10 @@ _SECONDS = 5.0
 
 def probe(settings: TracingSettings) -> tuple[str, str]:
     """Outcome and detail of one request; blocks."""
+    url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/projects"
     try:
-        with urlopen(_request(settings), timeout=_SECONDS):  # noqa: S310 - the owner's own setting
+        asked = Request(url, headers={"Authorization": basic(settings)})  # noqa: S310 - the owner's
+        with build_opener(_AtHome).open(asked, timeout=_SECONDS):
             return "ok", "it answers and takes the keys"
     except HTTPError as error:
         error.close()
@@ -36,6 +41,13 @@ def basic(settings: TracingSettings) -> str:
     return f"Basic {base64.b64encode(keys.encode()).decode()}"
 
 
-def _request(settings: TracingSettings) -> Request:
-    url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/projects"
-    return Request(url, headers={"Authorization": basic(settings)})  # noqa: S310
+class _AtHome(HTTPRedirectHandler):
+    """Follows no redirect to another server, since the library would send the keys along."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """None for another server, which makes the answer an error with its status."""
+        if not same_server(req.full_url, newurl):
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -24,7 +24,7 @@ from api.services.ports import SilentObserver, Source
 from api.services.reporting.dossier import Dossier
 from api.services.schemas import Item
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
-from api.sources import SOURCES
+from api.sources import PLACES, SOURCES
 from api.wiring.models import Crew, model_client
 
 if TYPE_CHECKING:
@@ -54,12 +54,11 @@ def load_settings() -> Settings:
 
 
 def mode_of(settings: Settings) -> Mode:
-    """`auto` is the sandbox until Reddit, YouTube or Amazon is configured."""
+    """`auto` is the sandbox until one of `SOURCES` is configured."""
     if settings.general.mode != "auto":
         return settings.general.mode
-    sources = settings.sources
-    reddit = sources.reddit_client_id and sources.reddit_client_secret
-    return "live" if reddit or sources.youtube_api_key or sources.amazon_provider else "sandbox"
+    there = any(spec.configured(settings.sources) for spec in SOURCES.values())
+    return "live" if there else "sandbox"
 
 
 def mode_for(settings: Settings, items: Sequence[Item] | None) -> Mode:
@@ -84,7 +83,9 @@ class Built:
         """Ask one source; calls with the same run id share one memory and one numbering."""
         if run_id is None:
             return await listening.fetch(self.product, source, ask)
-        run, dossier = self._runs.setdefault(run_id, (self.product.start(), Dossier()))
+        run, dossier = self._runs.setdefault(
+            run_id, (self.product.start(), Dossier(self.product.places))
+        )
         self._runs.move_to_end(run_id)
         while len(self._runs) > _RUNS:
             self._runs.popitem(last=False)
@@ -163,6 +164,7 @@ def _assemble(
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
+        places=PLACES,
     )
     return Built(settings, mode, product, crew.client, tracing, sandbox)
 
@@ -234,9 +236,9 @@ def _sources(
 
         return {NAME: ItemsSource(items)}
     built: dict[str, Source | SourceError] = {}
-    for name, factory in SOURCES.items():
+    for name, spec in SOURCES.items():
         try:
-            source = factory(settings, memory)
+            source = spec.build(settings, memory)
         except SourceError as error:
             built[name] = error
         else:

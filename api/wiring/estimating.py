@@ -11,12 +11,11 @@ from api.services.listening import Ask
 from api.services.question.query import screen
 from api.settings import Settings
 from api.sources import SOURCES
+from api.sources.spec import SourceSpec
 from api.wiring import mode_for, mode_of
 
-_GRADED, _DETAILED = 10, 50
-"""Items in one grade call, and videos in one call for their details."""
-_PAGES = {"reddit": 100, "youtube": 50, "amazon": 10}
-"""Entries that a page of each source holds at least, while there are more."""
+_GRADED = 10
+"""Items in one grade call."""
 WRITER_REQUESTS = 8
 """Model requests of one report at most."""
 UNKNOWN_USD = 0.1
@@ -35,7 +34,7 @@ class _Work:
 
     requests: int = 0
     searches: int = 0
-    """Of the requests, those of YouTube's bucket."""
+    """Of the requests, those of which there are so many a day (YouTube's)."""
     gates: int = 0
     judged: int = 0
     grades: int = 0
@@ -49,7 +48,7 @@ class _Work:
 class _Reach:
     """Who is asked for how much, and who judges."""
 
-    names: tuple[str, ...]
+    places: tuple[SourceSpec, ...]
     own: int
     """Items that the person hands in."""
     limit: int
@@ -64,27 +63,28 @@ class _Reach:
     @property
     def least(self) -> _Work:
         """Everybody is asked once and has nothing."""
-        requests = len(self.names) + ("reddit" in self.names)
+        requests = sum(1 + place.price.token for place in self.places)
+        searches = sum(place.price.counted for place in self.places)
         gates = _chunks(self.own, CHUNK) if self.gated else 0
-        return _Work(requests, int("youtube" in self.names), gates, self.own * bool(gates))
+        return _Work(requests, searches, gates, self.own * bool(gates))
 
     def most(self, queries: int) -> _Work:
         """Every query is asked twice as wide, the second time without quotes; all are kept."""
-        turns, searches, requests = 2 * queries - (not self.quoted), 0, int("reddit" in self.names)
-        for name in self.names:
-            pages = _chunks(self.widest, _PAGES.get(name, 10))
-            asked = pages * (queries if name == "amazon" else turns)
-            details = queries * _chunks(self.widest, _DETAILED) if name == "youtube" else 0
-            requests += asked + details + queries * self.widest * self.comments
-            searches += asked if name == "youtube" else 0
+        turns, searches, requests = 2 * queries - (not self.quoted), 0, 0
+        for price in (place.price for place in self.places):
+            pages = _chunks(self.widest, price.entries) * (turns if price.quotes else queries)
+            details = queries * _chunks(self.widest, price.details) if price.details else 0
+            comments = queries * self.widest * self.comments
+            requests += price.token + pages + details + comments
+            searches += pages * price.counted
         batches = _chunks(self.limit, CHUNK) + _chunks(self.widest, CHUNK)
-        gates = queries * len(self.names) * batches + _chunks(self.own, CHUNK)
+        gates = queries * len(self.places) * batches + _chunks(self.own, CHUNK)
         judged = self.kept(queries)
         return _Work(requests, searches, gates, judged) if self.gated else _Work(requests, searches)
 
     def kept(self, queries: int) -> int:
         """Items that so many queries bring at most."""
-        return queries * len(self.names) * self.widest + self.own
+        return queries * len(self.places) * self.widest + self.own
 
     def grades(self, queries: int) -> int:
         """Calls that grade all of them in one pass."""
@@ -117,7 +117,7 @@ def bounds(
             settings.ranking.rerank_top_k or depth.max_evidence, reach.kept(first + later)
         ),
     )
-    return _told(settings, least), _told(settings, most, follow_ups=len(reach.names) * reach.limit)
+    return _told(settings, least), _told(settings, most, follow_ups=len(reach.places) * reach.limit)
 
 
 def fetch_bounds(settings: Settings, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -153,13 +153,13 @@ def add(one: float | None, other: float | None) -> float | None:
 def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     mode = mode_of(settings) if own is None else mode_for(settings, ())
     sandboxed = mode == "sandbox"
-    names = tuple(dict.fromkeys(ask.sources)) or tuple(SOURCES)
-    there = {name for name in SOURCES if sandboxed or _configured(settings, name)}
+    asked = [SOURCES[name] for name in dict.fromkeys(ask.sources or SOURCES) if name in SOURCES]
+    places = [spec for spec in asked if sandboxed or spec.configured(settings.sources)]
     model = sandboxed or settings.models.openai_api_key is not None
     limit = ask.limit or settings.depths[ask.depth].limit
     again = settings.adaptive.min_yield > 0
     return _Reach(
-        () if own is not None else tuple(name for name in names if name in there),
+        () if own is not None else tuple(places),
         own or 0,
         limit,
         limit * settings.adaptive.refetch_factor if again else limit,
@@ -168,16 +168,6 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
         settings.sources.comments_per_item > 0,
         any(mark in ask.query for mark in '"“”„«»'),
     )
-
-
-def _configured(settings: Settings, name: str) -> bool:
-    sources = settings.sources
-    if name == "reddit":
-        return bool(sources.reddit_client_id and sources.reddit_client_secret)
-    if name == "youtube":
-        return sources.youtube_api_key is not None
-    provider = sources.amazon_provider
-    return provider == "html" or (provider is not None and sources.amazon_api_key is not None)
 
 
 def _told(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _needed(settings: Settings) -> list[str]:
     modules = [
         "api.services.tools",
         "api.wiring.estimating",
-        *(f"api.sources.{name}" for name in SOURCES),
+        *(spec.module for spec in SOURCES.values()),
     ]
     sandboxed = mode_of(settings) == "sandbox"
     if sandboxed:

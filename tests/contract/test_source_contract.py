@@ -10,19 +10,29 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
 
-from api.errors import NotConfigured, SourceError, TimedOut, Unreachable
+from api.errors import (
+    Blocked,
+    Broken,
+    NotConfigured,
+    RateLimited,
+    SourceError,
+    TimedOut,
+    Unreachable,
+)
 from api.services.metering import metered
 from api.services.ports import Source
 from api.services.schemas import FetchPlan, Outcome
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from tests.loopback import HANG, Reply
+from tests.loopback import HANG, Loopback, Reply
 from tests.sources.emulators import (
     SECRET,
     AmazonEmulator,
@@ -48,7 +58,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 @pytest.fixture
 async def source(upstream: Emulator) -> AsyncIterator[Source]:
     """The real source that asks it."""
-    made = SOURCES[upstream.name](upstream.settings())
+    made = SOURCES[upstream.name].build(upstream.settings())
     yield made
     await made.aclose()
 
@@ -148,9 +158,143 @@ async def test_failure_is_typed_and_forgotten(upstream: Emulator, source: Source
     assert len((await source.fetch(PLAN)).items) == 5
 
 
+WAITS = [
+    ({"retry-after": "7"}, 7),
+    ({"retry-after": "7.5"}, 7.5),
+    ({"retry-after": "172800"}, 86_400),
+    ({"retry-after": "9" * 30}, 86_400),
+    ({"retry-after": "1e400"}, 86_400),
+    ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 86_400),
+    ({"retry-after": "epoch"}, 90),
+    ({"retry-after": "date"}, 90),
+    ({"retry-after-ms": "7500"}, 7.5),
+    ({"x-ratelimit-reset": "42"}, 42),
+    ({"x-ratelimit-requests-reset": "42"}, 42),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": "\u00b2"}, None),
+    ({}, None),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), WAITS, ids=[str(wait[0]) for wait in WAITS])
+async def test_the_wait_is_read_one_way(
+    upstream: Emulator, headers: dict[str, str], seconds: float | None
+) -> None:
+    """Whoever says when to come back, in whichever way, is understood alike and within a day."""
+    source = SOURCES[upstream.name].build(upstream.settings(source_timeout=2))
+    now = datetime.now(UTC)
+    later = now + timedelta(seconds=90)
+    spelled = {"epoch": str(int(later.timestamp())), "date": format_datetime(later, usegmt=True)}
+    named = {name: spelled.get(value, value) for name, value in headers.items()}
+    upstream.fault = on(upstream.search_path, upstream.limited(named))
+
+    with pytest.raises((RateLimited, Blocked)) as caught:
+        await source.fetch(PLAN)
+    await source.aclose()
+
+    at = caught.value.retry_at
+    assert (at is None) == (seconds is None)
+    if at is not None and seconds is not None:
+        assert abs((at - now).total_seconds() - seconds) < 10
+
+
+WIRE = [
+    pytest.param(Reply(408, {}), Unreachable, id="408"),
+    pytest.param(Reply(408, "<p>too slow</p>"), Unreachable, id="408 page"),
+    pytest.param(Reply(200, b"no gzip", {"content-encoding": "gzip"}), Broken, id="bad gzip"),
+    pytest.param(Reply(200, b" " * 8_000_001), Broken, id="above 8 MB"),
+    pytest.param(Reply(200, b"x" * 8_000_001), Broken, id="above 8 MB of text"),
+    pytest.param(Reply(500, b"x" * 8_000_001), Broken, id="500 above 8 MB"),
+    pytest.param(Reply(307, b"", {"location": "/elsewhere?x=1"}), Broken, id="redirect in a ring"),
+]
+
+
+@pytest.mark.parametrize(("reply", "expected"), WIRE)
+async def test_the_wire_fails_alike(
+    upstream: Emulator, source: Source, reply: Reply, expected: type[SourceError]
+) -> None:
+    """What goes wrong below the answer's meaning has one outcome, whichever library met it."""
+    upstream.fault = lambda asked: reply
+
+    with pytest.raises(SourceError) as caught:
+        await source.fetch(PLAN)
+
+    assert type(caught.value) is expected
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_nothing_goes_to_another_server(
+    upstream: Emulator, source: Source, status: int
+) -> None:
+    """A redirect to another host or port is an error; key and question stay where they are."""
+    with Loopback(lambda asked: upstream.reply(asked)) as other:
+        moved = Reply(status, b"", {"location": f"{other.url}/s?q=mug"})
+        upstream.fault = lambda asked: moved
+
+        with pytest.raises(Broken):
+            await source.fetch(PLAN)
+
+    assert other.asked == []
+
+
+HUGE = b"[" + b"9" * 5_000 + b"]"
+ODD = [
+    b'{"kind": ["x"], "items": []}', b'{"kind": {"x": 1}, "items": [{}]}',
+    b'{"items": [{"id": {"videoId": ["v"]}, "snippet": 7}], "nextPageToken": 1e400}',
+    b'{"items": [{"id": {"videoId": "v"}, "snippet": {"title": 1e400, "publishedAt": 1e400}}]}',
+    b'{"items": [{"id": "v", "snippet": {}, "statistics": {"viewCount": 1e400}}]}',
+    b'{"kind": "Listing", "data": {"children": [{"kind": ["t3"], "data": 7}, 1e400]}}',
+    b'{"kind": 1e400, "data": {"after": 1e400, "children": [{"kind": "t3", "data": '
+    b'{"id": 1e400, "title": ["x"], "score": 1e400, "created_utc": 1e400, "url": {}}}]}}',
+    b'[{"data": {"children": []}}, {"data": {"children": [{"kind": "t1", "data": '
+    b'{"id": 7, "body": 1e400, "score": 1e300, "created_utc": 1e300, "replies": [1]}}]}}]',
+    b'{"access_token": ["t"], "expires_in": 1e400, "scope": 7}',
+    b'{"access_token": "t", "expires_in": [1], "scope": "*"}',
+    b'{"access_token": "t", "expires_in": NaN, "scope": "*"}',
+    b'{"error": {"errors": {"reason": 7}, "message": ["x"]}}', b"1e400", b"NaN", b'"x"', HUGE,
+]  # fmt: skip
+
+
+async def test_wrong_types_are_an_outcome(upstream: Emulator, source: Source) -> None:
+    """Whatever JSON a server sends, for whichever call, nothing but a `SourceError` comes out."""
+    items = await found_by(source, 2)
+    replies = [*(Reply(200, body) for body in ODD), *(Reply(403, body) for body in ODD[-5:])]
+    for number, reply in enumerate(replies):
+        for part in {upstream.search_path, upstream.comments_path, "/videos"}:
+            upstream.fault = on(part, reply)
+            query = FetchPlan(f"cup {number} {part}", 5)
+            for call in (source.fetch(query), source.comments(items)):
+                with suppress(SourceError):
+                    await call
+
+
+@pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
+async def test_a_wrong_token_is_an_outcome(body: bytes) -> None:
+    """A token answer of any shape either works or is an error of the source."""
+    with RedditEmulator() as upstream:
+        upstream.fault = on("access_token", Reply(200, body))
+        source = SOURCES["reddit"].build(upstream.settings())
+
+        with suppress(SourceError):
+            await source.fetch(PLAN)
+        await source.aclose()
+
+
+async def test_refused_comments_are_the_whole_sources(upstream: Emulator, source: Source) -> None:
+    """When nobody may read, the source says so once and is not asked for every item."""
+    items = await found_by(source, 12)
+    upstream.fault = on(upstream.comments_path, Reply(403, "<h1>no</h1>"))
+
+    with pytest.raises(Blocked):
+        await source.comments(items)
+
+    read = [asked for asked in upstream.server.asked if upstream.comments_path in asked.path]
+    assert len(read) <= 8
+
+
 async def test_hung_server_ends_at_the_deadline(upstream: Emulator) -> None:
     """A server that never answers costs the deadline and nothing more."""
-    source = SOURCES[upstream.name](upstream.settings(source_timeout=0.3))
+    source = SOURCES[upstream.name].build(upstream.settings(source_timeout=0.3))
     upstream.fault = on("/", HANG)
     began = time.monotonic()
 
@@ -207,13 +351,16 @@ async def test_probe_agrees_with_the_calls(upstream: Emulator, source: Source) -
     assert (await source.probe()).outcome == caught.value.code == "blocked"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "LocalHost"])
 async def test_proxy_is_not_asked_for_this_machine(
-    upstream: Emulator, monkeypatch: pytest.MonkeyPatch
+    upstream: Emulator, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    """A proxy in the environment does not stand between a source and a loopback server."""
+    """A proxy in the environment does not stand between a source and this machine."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    source = SOURCES[upstream.name](upstream.settings())
+    root = upstream.server.url.replace("127.0.0.1", host)
+    address = SOURCES[upstream.name].address
+    source = SOURCES[upstream.name].build(upstream.settings(**{address: root}))
 
     assert len(await found_by(source, 5)) == 5
     await source.aclose()
@@ -248,7 +395,7 @@ from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
 from api.sources import SOURCES
 async def main():
-    source = SOURCES[{upstream.name!r}](SourceSettings.model_validate({settings!r}))
+    source = SOURCES[{upstream.name!r}].build(SourceSettings.model_validate({settings!r}))
     try:
         await source.fetch(FetchPlan("mug", 5))
     except TimedOut:
@@ -275,7 +422,7 @@ def test_unconfigured_source_names_its_variables(name: str) -> None:
     )
 
     with pytest.raises(NotConfigured, match=rf"{name}: .*`{name.upper()}_"):
-        SOURCES[name](empty)
+        SOURCES[name].build(empty)
 
 
 def test_registry_imports_no_client(root: Path) -> None:

@@ -6,6 +6,7 @@ import gzip
 import traceback
 from typing import Any
 
+import httpx2
 import pytest
 from pydantic import SecretStr
 
@@ -13,7 +14,7 @@ from api.errors import ModelError
 from api.judges.client import ModelClient, Request
 from api.services.schemas import Usage
 from api.settings import ModelSettings
-from tests.judges.model_server import KEY, ModelServer, Reply, client_of, fails, says
+from tests.judges.model_server import KEY, ModelServer, Reply, client_of, fails, says, serving
 
 LARGE = says("{}").body + b" " * 8_000_000
 ASKED = Request("answer", {"type": "object"}, "Be brief.", "Hello?", 40, "gpt-4o-mini", 5.0)
@@ -175,6 +176,79 @@ async def test_impossible_address(url: str) -> None:
     await client.aclose()
 
 
+async def test_a_redirect_within_the_server_is_followed(
+    model: ModelServer, client: ModelClient
+) -> None:
+    """Another path of the same server is asked, prompt and all."""
+    model.replies = [Reply(status=307, headers={"location": "/v2/chat"}), says("{}")]
+
+    assert (await client.ask(ASKED)).text == "{}"
+    assert model.asked[0] == model.asked[1]
+
+
+async def test_a_redirect_in_a_ring_ends(model: ModelServer, client: ModelClient) -> None:
+    """Three redirects are followed, and no fourth."""
+    model.replies = [Reply(status=307, headers={"location": "/v1/again"})]
+
+    assert await reason(client) == "unreachable"
+    assert len(model.asked) == 4
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_prompt_goes_to_another_server(
+    model: ModelServer, client: ModelClient, status: int
+) -> None:
+    """A redirect to another host or port is not followed, and the setting to check is named."""
+    async with serving(says("{}")) as other:
+        model.replies = [Reply(status=status, headers={"location": f"{other.url}/stolen"})]
+
+        with pytest.raises(ModelError, match="another host; check `OPENAI_BASE_URL`") as caught:
+            await client.ask(ASKED)
+
+    assert caught.value.reason == "unreachable"
+    assert (len(model.asked), other.asked, other.headers) == (1, [], [])
+
+
+@pytest.mark.parametrize(
+    ("headers", "asked"),
+    [
+        ({"retry_after": "0"}, 2),
+        ({"retry_after_ms": "1"}, 2),
+        ({"retry_after": "-5"}, 2),
+        ({"retry_after": "Mon, 01 Jan 2001 00:00:00 GMT"}, 2),
+        ({"retry_after": "172800"}, 1),
+        ({"retry_after": "9" * 30}, 1),
+        ({"retry_after": "1e400"}, 1),
+        ({"retry_after": "9999999999"}, 1),
+        ({"x_ratelimit_reset": "3600"}, 1),
+        ({"retry_after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 1),
+    ],
+)
+async def test_the_wait_is_read_as_everywhere(
+    model: ModelServer, client: ModelClient, headers: dict[str, str], asked: int
+) -> None:
+    """A wait that fits the deadline is kept; a longer one is no reason to hurry, or to crash."""
+    model.replies = [fails(429, **headers)]
+
+    assert await reason(client) == "rate_limited"
+    assert len(model.asked) == asked
+
+
+@pytest.mark.parametrize("host", ["LocalHost", "127.0.0.1"])
+async def test_no_proxy_is_asked_for_this_machine(
+    model: ModelServer, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """However this machine is written, a proxy in the environment is not between."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    model.replies = [says("{}")]
+    url = f"http://{host}:{model.port}/v1"
+    client = ModelClient(ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=url))
+
+    assert (await client.ask(ASKED)).text == "{}"
+    await client.aclose()
+
+
 async def test_server_forbids_retry(model: ModelServer, client: ModelClient) -> None:
     """`x-should-retry: false` is obeyed."""
     model.replies = [fails(500, x_should_retry="false")]
@@ -241,3 +315,12 @@ async def test_key_is_never_told(
 async def test_closing_what_was_never_opened(client: ModelClient) -> None:
     """A client that asked nothing closes without a word."""
     await client.aclose()
+
+
+def test_httpx_keeps_a_body_that_was_read_for_it() -> None:
+    """The one private member of the library that the client touches."""
+    response = httpx2.Response(200)
+    response._content = b'{"a": 1}'
+
+    assert response.content == b'{"a": 1}'
+    assert response.json() == {"a": 1}

@@ -16,7 +16,7 @@ from api.services.evidence.pipeline import Evidence, Steps, collect
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
-from api.services.ports import Grader, Grades, Judge, SilentObserver, Source
+from api.services.ports import Grader, Grades, Judge, Place, SilentObserver, Source
 from api.services.published import Published
 from api.services.question.scope import Scope
 from api.services.reporting.citing import Drafted
@@ -48,6 +48,10 @@ from api.settings import (
 from tests.services.fakes import FakeRewriter, FakeSource, item
 
 MUG = Question("ember mug")
+PLACES = {
+    name: Place(name, title, f"What is said on {title}.")
+    for name, title in (("reddit", "Reddit"), ("youtube", "YouTube"), ("amazon", "Amazon"))
+}
 Answer = Callable[[list[ModelMessage]], ModelResponse]
 
 
@@ -157,7 +161,7 @@ def kit(
         ),
         writer or Author(), explainer or Teller(), SilentObserver(),
         {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
-        AdaptiveSettings(), 30, sample,
+        AdaptiveSettings(), 30, sample, PLACES,
     )  # fmt: skip
 
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from api.sources.reddit import RedditSource
-from api.sources.reddit import build as build_reddit
-from api.sources.youtube import YouTubeSource
-from tests.sources.emulators import SECRET, RedditEmulator, YouTubeEmulator
+from api.services.ports import Source
+from api.sources.reddit import REDDIT
+from api.sources.youtube.client import YouTubeSource
+from tests.sources.emulators import RedditEmulator, YouTubeEmulator
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def reddit_server() -> Iterator[RedditEmulator]:
 
 
 @pytest.fixture
-async def reddit(reddit_server: RedditEmulator) -> AsyncIterator[RedditSource]:
+async def reddit(reddit_server: RedditEmulator) -> AsyncIterator[Source]:
     """The source that asks it."""
-    source = build_reddit(reddit_server.settings())
+    source = REDDIT.build(reddit_server.settings())
     yield source
     await source.aclose()
 
@@ -37,6 +37,6 @@ def youtube_server() -> Iterator[YouTubeEmulator]:
 @pytest.fixture
 async def youtube(youtube_server: YouTubeEmulator) -> AsyncIterator[YouTubeSource]:
     """The source that asks it, without the pause before its second try."""
-    source = YouTubeSource(SECRET, youtube_server.settings(), pause=0)
+    source = YouTubeSource(youtube_server.settings(), pause=0)
     yield source
     await source.aclose()

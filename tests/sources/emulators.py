@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -86,6 +86,10 @@ class Emulator(AbstractContextManager["Emulator"]):
         """What the request for the comments of item `number` holds."""
         raise AssertionError
 
+    def limited(self, headers: Mapping[str, str]) -> Reply:
+        """How it says that it is asked too often."""
+        return Reply(429, {"error": 429}, headers)
+
 
 class RedditEmulator(Emulator):
     """Token, search and comments."""
@@ -146,6 +150,9 @@ class YouTubeEmulator(Emulator):
 
     def comments_of(self, number: int) -> str:
         return f"'videoId': 'v{number}'"
+
+    def limited(self, headers: Mapping[str, str]) -> Reply:
+        return Reply(429, refusal(429, "rateLimitExceeded").body, headers)
 
     def reply(self, asked: Asked) -> Reply:
         if asked.query.get("key") != SECRET:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -22,7 +21,8 @@ from api.errors import (
 from api.services.metering import metered
 from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
-from api.sources.amazon import UNDATED, build
+from api.sources.amazon import AMAZON
+from api.sources.amazon.client import UNDATED
 from tests.sources.amazon_site import (
     JSON,
     Answer,
@@ -214,33 +214,6 @@ async def test_redirects_within_the_site_are_followed_and_charged() -> None:
     assert (len(batch.items), calls.made) == (1, 2)
 
 
-@pytest.mark.parametrize("form", ["seconds", "date"])
-async def test_rate_limit_names_the_wait(form: str) -> None:
-    """`Retry-After` in seconds or as a date becomes a time in UTC."""
-    until = datetime.now(UTC) + timedelta(seconds=60)
-    words = "60" if form == "seconds" else until.strftime("%a, %d %b %Y %H:%M:%S GMT")
-    async with open_site() as site, open_source(site, "omkar") as source:
-        site.answers["/amazon/search"] = Answer("{}", 429, JSON, {"retry-after": words})
-
-        with pytest.raises(RateLimited) as caught:
-            await source.fetch(PLAN)
-
-    assert caught.value.retry_at is not None
-    assert abs(caught.value.retry_at - until) < timedelta(seconds=5)
-
-
-@pytest.mark.parametrize("words", ["soon", "²", "9" * 30, "-5", "Mon, 01 Jan 2001 00:00:00 GMT"])
-async def test_a_senseless_wait_is_none(words: str) -> None:
-    """Past, endless or unreadable waits are not passed on."""
-    async with open_site() as site, open_source(site, "omkar") as source:
-        site.answers["/amazon/search"] = Answer("{}", 429, JSON, {"retry-after": words})
-
-        with pytest.raises(RateLimited) as caught:
-            await source.fetch(PLAN)
-
-    assert caught.value.retry_at is None
-
-
 async def test_a_dripping_server_meets_the_deadline() -> None:
     """Bytes that keep coming do not extend the deadline of real time."""
     async with open_site() as site, open_source(site, source_timeout=0.3) as source:
@@ -303,7 +276,7 @@ async def test_a_proxy_is_not_asked_for_loopback(monkeypatch: pytest.MonkeyPatch
 def test_what_is_missing_is_named(values: dict[str, str], named: str) -> None:
     """Building without provider, key or a usable address says which variable to set."""
     with pytest.raises(NotConfigured, match=named) as caught:
-        build(SourceSettings.model_validate(values))
+        AMAZON.build(SourceSettings.model_validate(values))
 
     assert "ké" not in str(caught.value)
 

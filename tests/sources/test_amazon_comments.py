@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from api.errors import QuotaExhausted
 from api.services.metering import metered
-from api.sources.amazon import NO_REVIEWS, SIGN_IN
+from api.sources.amazon.client import NO_REVIEWS, SIGN_IN
 from tests.sources.amazon_site import (
     JSON,
     Answer,
@@ -106,21 +107,23 @@ async def test_one_failing_page_leaves_the_others(answer: Answer, code: str) -> 
 
     assert [len(each.comments) for each in read.items] == [2, 0, 2, 2, 2, 2]
     assert read.items[1].body == "4.5 stars"
-    assert read.items[1].notes[0].startswith("reviews not read")
-    assert read.notes == (f"1 of 6 failed ({code})",)
+    assert read.items[1].notes[0].startswith("reviews could not be read: ")
+    assert read.notes == (f"reviews: 1 of 6 failed ({code})",)
 
 
-async def test_when_all_pages_are_blocked_the_items_stay() -> None:
-    """Nothing is raised, and after four block pages the rest is not asked for."""
+async def test_four_blocked_pages_in_a_row_end_the_reading() -> None:
+    """What was read stays read, the rest is not asked for, and each says what happened to it."""
     async with open_site() as site, open_source(site) as source:
         for asin in ASINS:
-            site.answers[f"/dp/{asin}"] = CAPTCHA
+            site.answers[f"/dp/{asin}"] = GOOD if asin == ASINS[0] else CAPTCHA
 
         read = await source.comments([item(asin) for asin in ASINS])
 
     assert [each.id for each in read.items] == ASINS
-    assert all(each.notes for each in read.items)
-    assert read.notes == ("12 of 12 failed (blocked)",)
+    assert len(read.items[0].comments) == 2
+    assert read.items[1].notes == ("reviews could not be read: captcha page",)
+    assert read.items[11].notes == ("reviews not asked for: blocked",)
+    assert read.notes == ("reviews: 11 of 12 failed (blocked)",)
     assert len(site.asked) < len(ASINS)
 
 
@@ -129,9 +132,9 @@ async def test_used_up_credits_stop_the_round() -> None:
     async with open_site() as site, open_source(site, "omkar") as source:
         site.answers["/amazon/product-details"] = Answer("{}", 402, JSON)
 
-        read = await source.comments([item(asin) for asin in ASINS])
+        with pytest.raises(QuotaExhausted):
+            await source.comments([item(asin) for asin in ASINS])
 
-    assert read.notes == ("12 of 12 failed (quota_exhausted)",)
     assert len(site.asked) <= 4
 
 

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.sources.amazon_fields import (
+from api.sources.amazon.fields import (
     asin_of,
     brand_of,
     count_of,
     day_of,
     price_of,
-    pseudonym,
     review_title,
     stars_of,
 )
+from api.sources.amazon.products import shopper
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,7 @@ from api.sources.amazon_fields import (
         ("", None),
         (None, None),
         (True, None),
+        (1e300, None),
         (float("nan"), None),
         (-3, None),
         (19039, 19_039),
@@ -106,10 +107,10 @@ def test_identity() -> None:
 
 def test_pseudonyms_are_stable_and_tell_nothing() -> None:
     """The account decides, else the name; a name that everybody has is nobody's."""
-    assert pseudonym("A1", "Jo") == pseudonym("A1", "Someone else")
-    assert pseudonym("", "Jo") == pseudonym(None, " Jo ") != pseudonym("", "Al")
-    assert pseudonym("", "Amazon Customer") is None
-    assert pseudonym("", "") is None
+    assert shopper("A1", "Jo") == shopper("A1", "Someone else")
+    assert shopper("", "Jo") == shopper(None, " Jo ") != shopper("", "Al")
+    assert shopper("", "Amazon Customer") is None
+    assert shopper("", "") is None
 
 
 def test_brands_and_titles() -> None:

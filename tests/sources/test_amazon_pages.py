@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.sources.amazon_pages import (
+from api.sources.amazon.pages import (
     block_path,
     block_reason,
     parse_product_page,
@@ -115,10 +115,9 @@ def test_words_in_a_script_do_not_make_an_empty_shelf() -> None:
 
 
 def test_product_page() -> None:
-    """Title, brand, bullets, rating, histogram; hidden bullets are left out."""
+    """Title, brand, bullets, rating; hidden bullets are left out."""
     extra = """<span id="acrPopover"><span class="a-icon-alt">4.2 out of 5 stars</span></span>
-      <span id="acrCustomerReviewText">(226)</span><table id="histogramTable">
-      <tr><td><a aria-label="71 percent of reviews have 5 stars"></a></td></tr></table>"""
+      <span id="acrCustomerReviewText">(226)</span>"""
     bullets = '<li>Steel  inside</li><li class="aok-hidden">no</li><li> </li>'
 
     product = parse_product_page(product_page(extra, bullets=bullets))
@@ -126,7 +125,7 @@ def test_product_page() -> None:
     assert product is not None
     assert (product.title, product.brand) == ("Brava Mug", "Brava")
     assert product.bullets == ("Steel inside",)
-    assert (product.stars, product.ratings, product.histogram) == (4.2, 226, {5: 71})
+    assert (product.stars, product.ratings) == (4.2, 226)
 
 
 @pytest.mark.parametrize(

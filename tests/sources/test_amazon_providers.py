@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from api.errors import Broken
-from api.sources.amazon_providers import PROVIDERS, Complaint
+from api.sources.amazon.providers import PROVIDERS, Complaint
 
 NINJA, OMKAR, HTML = PROVIDERS["openwebninja"], PROVIDERS["omkar"], PROVIDERS["html"]
 ASIN = "B0TESTAAA1"
@@ -103,7 +103,7 @@ def test_omkar_search_old_and_new() -> None:
 
 
 def test_omkar_product() -> None:
-    """Bullets, brand, histogram and top reviews of one answer; the plain list reads the same."""
+    """Bullets, brand and top reviews of one answer; the plain list reads the same."""
     row = {
         "review_id": "R1TESTAAAA",
         "review_title": "Good",
@@ -117,7 +117,6 @@ def test_omkar_product() -> None:
         "product_name": "Brava Mug 350",
         "key_features": ["Steel ", None],
         "product_details": {"Brand": "Brava"},
-        "detailed_rating": {"5": 89, "1": 3, "": 4, "12": 1},
         "rating": 4.7,
         "reviews": 1167,
         "top_reviews": [row],
@@ -127,7 +126,7 @@ def test_omkar_product() -> None:
     listed = OMKAR.parse_reviews(json.dumps({"results": [row]}))
 
     assert (product.title, product.brand) == ("Brava Mug 350", "Brava")
-    assert (product.bullets, product.histogram) == (("Steel",), {5: 89, 1: 3})
+    assert product.bullets == ("Steel",)
     assert (product.stars, product.ratings) == (4.7, 1167)
     assert product.reviews == listed.reviews
     assert (product.reviews[0].helpful, product.reviews[0].stars) == (32, 5.0)

@@ -111,6 +111,42 @@ async def test_waiting_caller_survives_the_first_ones_cancellation() -> None:
     assert leaving.cancelled()
 
 
+async def test_an_empty_page_is_the_last() -> None:
+    """A source that gives nothing but promises more is not asked for ever."""
+    cursors: list[str | None] = []
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        cursors.append(cursor)
+        assert len(cursors) < 4
+        return Page((item(1), item(2)), "2") if cursor is None else Page((), "3")
+
+    shelf = Shelf(read, ttl=60)
+    batch = await shelf.take(PLAN)
+    again = await shelf.take(PLAN.widened(2))
+
+    assert cursors == [None, "2"]
+    assert [len(batch.items), len(again.items)] == [2, 2]
+    assert not batch.full
+
+
+async def test_the_queries_asked_last_are_kept() -> None:
+    """256 of them; the one that was not asked for longest is asked for again."""
+    read = Reader()
+    shelf = Shelf(read, ttl=60)
+    plans = [FetchPlan(f"mug {number}", 5) for number in range(257)]
+
+    for plan in plans[:256]:
+        await shelf.take(plan)
+    await shelf.take(plans[0])
+    assert len(read.cursors) == 256, "all of them are kept"
+    await shelf.take(plans[256])
+    await shelf.take(plans[0])
+    assert len(read.cursors) == 257, "the first was asked for after the second"
+    await shelf.take(plans[1])
+
+    assert len(read.cursors) == 258
+
+
 async def test_page_expires_after_its_time() -> None:
     """A page older than its time to live is asked again."""
     read = Reader()

@@ -13,7 +13,7 @@ from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.reddit_posts import post
+from api.sources.reddit.answers import post
 from tests.loopback import Loopback
 from tests.replay import MISSING, UPSTREAM, replay
 
@@ -129,7 +129,7 @@ UNUSED = {
 def source_at(name: str, site: Loopback) -> Source:
     """The real source, pointed at the recordings."""
     given = KEYS[name] | {f"{name.upper()}_URL": site.url}
-    return SOURCES[name](SourceSettings.model_validate(given))
+    return SOURCES[name].build(SourceSettings.model_validate(given))
 
 
 def cases(table: Mapping[str, Mapping[str, object]]) -> list[tuple[str, str]]:

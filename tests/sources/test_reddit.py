@@ -14,9 +14,10 @@ from api.errors import (
     NotConfigured,
 )
 from api.services.metering import metered
+from api.services.ports import Source
 from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
-from api.sources.reddit import RedditSource, build
+from api.sources.reddit import REDDIT
 from tests.loopback import Reply
 from tests.sources.emulators import RedditEmulator, comment, found_by, listing, on, post
 
@@ -25,7 +26,7 @@ PAGE_403 = Reply(403, "<html><h1>whoa there, pardner</h1></html>")
 
 
 async def test_search_is_one_request_for_a_hundred(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """The wire form of a search, whatever the limit; the token comes first."""
     batch = await reddit.fetch(FetchPlan("café ☕ 小米", 5, "week"))
@@ -39,7 +40,7 @@ async def test_search_is_one_request_for_a_hundred(
     assert batch.full
 
 
-async def test_item_has_every_field(reddit: RedditSource) -> None:
+async def test_item_has_every_field(reddit: Source) -> None:
     """A submission becomes an item with key, place, measures and a pseudonym."""
     item = (await found_by(reddit, 1))[0]
 
@@ -52,9 +53,7 @@ async def test_item_has_every_field(reddit: RedditSource) -> None:
     assert "potter" not in item.author
 
 
-async def test_third_page_follows_after(
-    reddit_server: RedditEmulator, reddit: RedditSource
-) -> None:
+async def test_third_page_follows_after(reddit_server: RedditEmulator, reddit: Source) -> None:
     """220 things take three requests, each with the cursor of the page before."""
     batch = await reddit.fetch(FetchPlan("mug", 250))
 
@@ -80,7 +79,7 @@ ODD = [
 @pytest.mark.parametrize(("fields", "expected"), ODD)
 async def test_odd_post_is_cleaned_or_dropped(
     reddit_server: RedditEmulator,
-    reddit: RedditSource,
+    reddit: Source,
     fields: dict[str, Any],
     expected: tuple[str, str] | None,
 ) -> None:
@@ -95,7 +94,7 @@ async def test_odd_post_is_cleaned_or_dropped(
 
 
 async def test_links_crossposts_and_missing_values(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """A link keeps its target, a crosspost its origin, and what is unknown is None."""
     parent = {"name": "t3_origin", "selftext": "Said first"}
@@ -119,7 +118,7 @@ async def test_links_crossposts_and_missing_values(
 
 
 async def test_best_comments_without_bots_and_deletions(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """Comments are ordered by votes at any depth, without what nobody said."""
     deep = comment(9, score=99)
@@ -144,9 +143,7 @@ async def test_best_comments_without_bots_and_deletions(
     assert read.notes == ()
 
 
-async def test_comments_share_one_token(
-    reddit_server: RedditEmulator, reddit: RedditSource
-) -> None:
+async def test_comments_share_one_token(reddit_server: RedditEmulator, reddit: Source) -> None:
     """Twelve threads over four clients take twelve requests and the token of the search."""
     found = await found_by(reddit, 12)
     with metered() as calls:
@@ -160,7 +157,7 @@ async def test_comments_share_one_token(
 
 async def test_cold_comments_take_one_token(reddit_server: RedditEmulator) -> None:
     """Concurrent first calls wait for one token instead of asking four times."""
-    asking, reading = build(reddit_server.settings()), build(reddit_server.settings())
+    asking, reading = REDDIT.build(reddit_server.settings()), REDDIT.build(reddit_server.settings())
     found = await found_by(asking, 8)
 
     await reading.comments(found)
@@ -172,7 +169,7 @@ async def test_cold_comments_take_one_token(reddit_server: RedditEmulator) -> No
 
 async def test_no_comments_wanted_asks_nothing(reddit_server: RedditEmulator) -> None:
     """With `comments_per_item` at 0 the items come back as they were."""
-    source = build(reddit_server.settings(comments_per_item=0))
+    source = REDDIT.build(reddit_server.settings(comments_per_item=0))
     found = await found_by(source, 3)
     asked = len(reddit_server.server.asked)
 
@@ -183,7 +180,7 @@ async def test_no_comments_wanted_asks_nothing(reddit_server: RedditEmulator) ->
     assert len(reddit_server.server.asked) == asked
 
 
-async def test_quoted_query_falls_back(reddit_server: RedditEmulator, reddit: RedditSource) -> None:
+async def test_quoted_query_falls_back(reddit_server: RedditEmulator, reddit: Source) -> None:
     """An exact phrase without hits is asked once more without quotes."""
     reddit_server.fault = on('"', Reply(body=listing([])), times=2)
 
@@ -206,7 +203,7 @@ async def test_praw_ini_does_not_matter(
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("praw_username", "u")
         monkeypatch.setenv("praw_password", "p")
-        source = build(reddit_server.settings())
+        source = REDDIT.build(reddit_server.settings())
 
         assert len(await found_by(source, 5)) == 5
         await source.aclose()
@@ -218,7 +215,9 @@ async def test_praw_ini_does_not_matter(
 
 async def test_root_may_have_a_path(reddit_server: RedditEmulator) -> None:
     """`REDDIT_URL` may hold a path, for token and API alike, and a slash at its end."""
-    source = build(reddit_server.settings(REDDIT_URL=f"{reddit_server.server.url}/behind/a/proxy/"))
+    source = REDDIT.build(
+        reddit_server.settings(REDDIT_URL=f"{reddit_server.server.url}/behind/a/proxy/")
+    )
 
     await found_by(source, 1)
     await source.aclose()
@@ -231,9 +230,9 @@ async def test_root_may_have_a_path(reddit_server: RedditEmulator) -> None:
 def test_unconfigured_names_what_to_set() -> None:
     """The factory says which variables are missing, without asking anything."""
     with pytest.raises(NotConfigured, match="`REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`"):
-        build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": " "}))
+        REDDIT.build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": " "}))
     with pytest.raises(NotConfigured, match="reddit: `REDDIT_CLIENT_SECRET` not set"):
-        build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": "id"}))
+        REDDIT.build(SourceSettings.model_validate({"REDDIT_CLIENT_ID": "id"}))
 
 
 def test_short_user_agent_is_named() -> None:
@@ -241,4 +240,4 @@ def test_short_user_agent_is_named() -> None:
     given = {"REDDIT_CLIENT_ID": "i", "REDDIT_CLIENT_SECRET": "s", "REDDIT_USER_AGENT": "me"}
 
     with pytest.raises(ConfigurationError, match="REDDIT_USER_AGENT"):
-        build(SourceSettings.model_validate(given))
+        REDDIT.build(SourceSettings.model_validate(given))

@@ -20,8 +20,9 @@ from api.errors import (
     Unreachable,
 )
 from api.services.metering import metered
+from api.services.ports import Source
 from api.services.schemas import FetchPlan
-from api.sources.reddit import RedditSource, build
+from api.sources.reddit import REDDIT
 from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import SECRET, RedditEmulator, comment, found_by, listing, on, post
 
@@ -30,7 +31,7 @@ PAGE_403 = Reply(403, "<html><h1>whoa there, pardner</h1></html>")
 
 
 async def test_revoked_token_is_replaced_once(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """A token that stops working costs one 401, one new token and one more try."""
     found = await found_by(reddit, 1)
@@ -45,7 +46,7 @@ async def test_revoked_token_is_replaced_once(
 
 
 async def test_token_that_is_always_rejected_is_refused(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """After the second 401 the key is the trouble, with or without the header that explains it."""
     reddit_server.fault = on("/search", Reply(401, {"error": 401}))
@@ -57,7 +58,7 @@ async def test_token_that_is_always_rejected_is_refused(
 
 
 async def test_closed_connection_is_tried_again(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """A server that hangs up on a kept connection is asked once more, and both are counted."""
     await found_by(reddit, 1)
@@ -118,7 +119,7 @@ FAILURES = [
 @pytest.mark.parametrize(("part", "reply", "expected"), FAILURES)
 async def test_failure_has_its_outcome(
     reddit_server: RedditEmulator,
-    reddit: RedditSource,
+    reddit: Source,
     part: str,
     reply: Reply,
     expected: type[SourceError],
@@ -152,7 +153,7 @@ WAITS = [
 @pytest.mark.parametrize(("headers", "seconds"), WAITS)
 async def test_rate_limit_names_the_wait(
     reddit_server: RedditEmulator,
-    reddit: RedditSource,
+    reddit: Source,
     headers: dict[str, str],
     seconds: float | None,
 ) -> None:
@@ -174,7 +175,7 @@ async def test_rate_limit_names_the_wait(
 
 
 async def test_empty_allowance_refuses_instead_of_sleeping(
-    reddit_server: RedditEmulator, reddit: RedditSource
+    reddit_server: RedditEmulator, reddit: Source
 ) -> None:
     """With nothing left of the window the next call is refused, unasked, with the time."""
     reddit_server.limits = {
@@ -191,7 +192,7 @@ async def test_empty_allowance_refuses_instead_of_sleeping(
     assert len(reddit_server.server.asked) == asked
 
 
-async def test_pace_is_not_slept_for(reddit_server: RedditEmulator, reddit: RedditSource) -> None:
+async def test_pace_is_not_slept_for(reddit_server: RedditEmulator, reddit: Source) -> None:
     """Being ahead of Reddit's pace, for which prawcore sleeps up to ten seconds, costs nothing."""
     reddit_server.limits = {
         "x-ratelimit-remaining": "2.0", "x-ratelimit-used": "98", "x-ratelimit-reset": "590",
@@ -208,7 +209,7 @@ async def test_pace_is_not_slept_for(reddit_server: RedditEmulator, reddit: Redd
 @pytest.mark.parametrize("reply", [HANG, DRIP], ids=["silent", "dripping"])
 async def test_deadline_holds(reddit_server: RedditEmulator, part: str, reply: Reply) -> None:
     """A silent server, and one that drips so that no socket times out, end at the deadline."""
-    source = build(reddit_server.settings(source_timeout=0.3))
+    source = REDDIT.build(reddit_server.settings(source_timeout=0.3))
     reddit_server.fault = on(part, reply)
     began = time.monotonic()
 
@@ -224,7 +225,7 @@ async def test_deadline_holds(reddit_server: RedditEmulator, part: str, reply: R
 
 async def test_nobody_listening_is_unreachable(reddit_server: RedditEmulator) -> None:
     """A refused connection is one failed request, not three."""
-    source = build(reddit_server.settings(REDDIT_URL="http://127.0.0.1:1"))
+    source = REDDIT.build(reddit_server.settings(REDDIT_URL="http://127.0.0.1:1"))
 
     with metered() as calls, pytest.raises(Unreachable):
         await source.fetch(PLAN)
@@ -233,9 +234,7 @@ async def test_nobody_listening_is_unreachable(reddit_server: RedditEmulator) ->
     assert calls.made == 1
 
 
-async def test_one_failing_thread_is_noted(
-    reddit_server: RedditEmulator, reddit: RedditSource
-) -> None:
+async def test_one_failing_thread_is_noted(reddit_server: RedditEmulator, reddit: Source) -> None:
     """One of six threads fails: the item stays, and both it and the whole say so."""
     found = await found_by(reddit, 6)
     reddit_server.fault = on("/comments/p3/", Reply(500, {}))
@@ -244,10 +243,10 @@ async def test_one_failing_thread_is_noted(
 
     assert read.notes == ("comments: 1 of 6 failed (unreachable)",)
     assert [len(item.comments) for item in read.items] == [20, 20, 20, 0, 20, 20]
-    assert read.items[3].notes == ("comments could not be read: unreachable",)
+    assert read.items[3].notes == ("comments could not be read: HTTP 500",)
 
 
-async def test_block_stops_the_reading(reddit_server: RedditEmulator, reddit: RedditSource) -> None:
+async def test_block_stops_the_reading(reddit_server: RedditEmulator, reddit: Source) -> None:
     """A block page for comments is the whole source's, and not asked for eleven more times."""
     found = await found_by(reddit, 12)
     reddit_server.fault = on("/comments/", PAGE_403)
@@ -260,7 +259,7 @@ async def test_block_stops_the_reading(reddit_server: RedditEmulator, reddit: Re
 
 async def test_dead_comments_stop_early(reddit_server: RedditEmulator) -> None:
     """When the first four threads stay silent, the other twenty are not waited for."""
-    source = build(reddit_server.settings(source_timeout=0.3))
+    source = REDDIT.build(reddit_server.settings(source_timeout=0.3))
     found = await found_by(source, 24)
     reddit_server.fault = on("/comments/", HANG)
     began = time.monotonic()

@@ -14,8 +14,7 @@ from api.errors import SourceError, StoreUnavailable
 from api.services.keeping.storage import PageCache, SourceMemory, Store
 from api.services.schemas import Comment, FetchPlan, Item
 from api.sources import SOURCES
-from api.sources.paging import Page, Shelf
-from api.sources.remembered import LOST, page_of, remembered, text_of
+from api.sources.paging import LOST, Page, Shelf, page_of, text_of
 from api.store import open_store
 from tests.loopback import Reply
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, on
@@ -89,10 +88,10 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None:
     """A new process asks nothing for what was read, gives the same, and goes on from there."""
     memory = SourceMemory(pages=store)
-    first = SOURCES[upstream.name](upstream.settings(), memory)
+    first = SOURCES[upstream.name].build(upstream.settings(), memory)
     before = await first.fetch(PLAN)
     await first.aclose()
-    second = SOURCES[upstream.name](upstream.settings(), memory)
+    second = SOURCES[upstream.name].build(upstream.settings(), memory)
 
     after = await second.fetch(PLAN)
     asked_then = len(upstream.searches)
@@ -107,7 +106,7 @@ async def test_pages_survive_a_restart(upstream: Emulator, store: Store) -> None
 
 async def test_window_and_query_are_part_of_the_plan(upstream: Emulator, store: Store) -> None:
     """Another question, and the same one about a week, are asked for themselves."""
-    source = SOURCES[upstream.name](upstream.settings(), SourceMemory(pages=store))
+    source = SOURCES[upstream.name].build(upstream.settings(), SourceMemory(pages=store))
     for plan in (PLAN, replace(PLAN, query="cup"), replace(PLAN, window="week")):
         await source.fetch(plan)
     await source.aclose()
@@ -120,13 +119,13 @@ async def test_failure_is_never_remembered(upstream: Emulator, store: Store) -> 
     memory = SourceMemory(pages=store)
     for reply in (Reply(503, "busy"), Reply(403, "<title>Robot check</title>")):
         upstream.fault = on(upstream.search_path, reply)
-        failing = SOURCES[upstream.name](upstream.settings(), memory)
+        failing = SOURCES[upstream.name].build(upstream.settings(), memory)
         with pytest.raises(SourceError):
             await failing.fetch(PLAN)
         await failing.aclose()
     upstream.fault = on("never", Reply())
 
-    source = SOURCES[upstream.name](upstream.settings(), memory)
+    source = SOURCES[upstream.name].build(upstream.settings(), memory)
     assert len((await source.fetch(PLAN)).items) == 5
     await source.aclose()
 
@@ -135,7 +134,7 @@ async def test_another_root_has_its_own_pages(store: Store) -> None:
     """What a test server said is never taken for what the site says."""
     read = Reader()
     for root in ("reddit a", "reddit b", "reddit a"):
-        await Shelf(remembered(read, store, root, 60), 60).take(TWO)
+        await Shelf(read, 60, store, root).take(TWO)
 
     assert read.asked == 2
 
@@ -143,13 +142,13 @@ async def test_another_root_has_its_own_pages(store: Store) -> None:
 async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
     """The time to live counts from when the source gave the page, not from the restart."""
     read = Reader()
-    await Shelf(remembered(read, store, "r", 60), 60).take(TWO)
-    await Shelf(remembered(read, store, "r", 0), 60).take(TWO)
+    await Shelf(read, 60, store, "r").take(TWO)
+    await Shelf(read, 0, store, "r").take(TWO)
     assert read.asked == 2
 
     old = datetime.now(UTC) - timedelta(seconds=50)
     cache = Cache(text_of(Page((THING,) * 9, None), old))
-    shelf = Shelf(remembered(read, cache, "r", 60), ttl=40)
+    shelf = Shelf(read, 40, cache, "r")
     await shelf.take(PLAN)
     await shelf.take(PLAN)
     assert cache.asked == 2
@@ -158,7 +157,7 @@ async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
 @pytest.mark.parametrize("cache", [Cache(None), Forgetful("")], ids=["away", "read-only"])
 async def test_database_that_is_away_costs_the_memory_only(cache: PageCache) -> None:
     """The source is asked, and a note says what was lost."""
-    batch = await Shelf(remembered(Reader(), cache, "r", 60), 60).take(TWO)
+    batch = await Shelf(Reader(), 60, cache, "r").take(TWO)
 
     assert [item.key for item in batch.items] == [THING.key]
     assert batch.notes == ("a note", LOST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,10 +12,13 @@ import pytest
 from api.errors import (
     NotConfigured,
 )
+from api.services.keeping.storage import SourceMemory
 from api.services.metering import metered
-from api.services.schemas import FetchPlan
+from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
-from api.sources.youtube import YouTubeSource, build
+from api.sources.paging import Page, text_of
+from api.sources.youtube import YOUTUBE
+from api.sources.youtube.client import YouTubeSource
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import (
     YouTubeEmulator,
@@ -72,27 +76,58 @@ async def test_four_comment_threads_do_not_wait_for_the_details(
     assert not meeting.broken
 
 
-async def test_pages_follow_the_token_and_keep_the_window(
+async def test_pages_follow_the_token(
     youtube_server: YouTubeEmulator, youtube: YouTubeSource
 ) -> None:
-    """A third page is asked with the second's token and the first's `publishedAfter`."""
-    fresh = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    """A third page is asked with the second's token."""
+    batch = await found_by(youtube, 120)
 
-    def page(asked: Asked) -> Reply:
-        start = int(asked.query.get("pageToken", "0"))
-        found = [result(n, publishedAt=fresh) for n in range(start, start + 50)]
-        return Reply(body=answer(found) | {"nextPageToken": str(start + 50)})
+    tokens = [asked.query.get("pageToken") for asked in youtube_server.searches]
+    assert tokens == [None, "50", "100"]
+    assert len(batch) == 120
 
-    youtube_server.fault = page
-    batch = await youtube.fetch(FetchPlan("mug", 120, "month"))
 
-    assert [asked.query.get("pageToken") for asked in youtube_server.searches] == [
-        None,
-        "50",
-        "100",
-    ]
-    assert len({asked.query["publishedAfter"] for asked in youtube_server.searches}) == 1
-    assert len(batch.items) == 120
+class Shelved:
+    """Pages kept between runs: of every query the first one, read in an earlier year."""
+
+    def __init__(self) -> None:
+        fresh = datetime.now(UTC)
+        items = [
+            Item(key=f"youtube:k{n}", id=f"k{n}", source="youtube", title="t", created_at=fresh)
+            for n in range(50)
+        ]
+        self.first = text_of(Page(tuple(items), "2020-02-02T02:02:02Z 50"), fresh)
+
+    async def page(self, key: str, ttl: float) -> str | None:
+        return self.first if json.loads(key)[-1] is None else None
+
+    async def keep_page(self, key: str, text: str) -> None:
+        """Keep nothing more."""
+
+
+@pytest.mark.parametrize("stale", [0, 1], ids=["token known", "token forgotten"])
+async def test_the_window_of_the_first_page_holds_for_the_next(
+    youtube_server: YouTubeEmulator, stale: int
+) -> None:
+    """`publishedAfter` is the first page's however late the next is asked, restarted or not."""
+    source = YOUTUBE.build(youtube_server.settings(), SourceMemory(pages=Shelved()))
+    youtube_server.fault = on("pageToken", refusal(400, "invalidPageToken"), times=stale)
+
+    await source.fetch(FetchPlan("mug", 100, "month"))
+    await source.aclose()
+
+    starts = [asked.query.get("publishedAfter") for asked in youtube_server.searches]
+    assert starts == ["2020-02-02T02:02:02Z"] * (3 if stale else 1)
+
+
+async def test_no_window_is_sent_without_one(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource
+) -> None:
+    """All time is no `publishedAfter`, on any page."""
+    await youtube.fetch(FetchPlan("mug", 60))
+
+    assert len(youtube_server.searches) == 2
+    assert not any("publishedAfter" in asked.query for asked in youtube_server.searches)
 
 
 async def test_stale_page_token_restarts_paging_once(
@@ -246,7 +281,7 @@ async def test_probe_never_searches(
 
 async def test_no_comments_wanted_asks_only_details(youtube_server: YouTubeEmulator) -> None:
     """With `comments_per_item` at 0 the full texts and counts are still read."""
-    source = build(youtube_server.settings(comments_per_item=0))
+    source = YOUTUBE.build(youtube_server.settings(comments_per_item=0))
 
     read = await source.comments(await found_by(source, 2))
     await source.aclose()
@@ -258,4 +293,4 @@ async def test_no_comments_wanted_asks_only_details(youtube_server: YouTubeEmula
 def test_unconfigured_names_what_to_set() -> None:
     """The factory says which variable is missing, without asking anything."""
     with pytest.raises(NotConfigured, match="youtube: `YOUTUBE_API_KEY` not set"):
-        build(SourceSettings.model_validate({"YOUTUBE_API_KEY": ""}))
+        YOUTUBE.build(SourceSettings.model_validate({"YOUTUBE_API_KEY": ""}))

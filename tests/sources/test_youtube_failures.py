@@ -22,8 +22,9 @@ from api.errors import (
 )
 from api.services.metering import metered
 from api.services.schemas import FetchPlan
-from api.sources.youtube import YouTubeSource, build
-from api.sources.youtube_searches import next_reset
+from api.sources.youtube import YOUTUBE
+from api.sources.youtube.client import YouTubeSource
+from api.sources.youtube.searches import next_reset
 from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import (
     SECRET,
@@ -130,7 +131,7 @@ async def test_failure_has_its_outcome(
 ) -> None:
     """Each failure is one outcome, never holds the key, costs no search in vain, is forgotten."""
     caplog.set_level(logging.DEBUG)
-    build(youtube_server.settings())
+    YOUTUBE.build(youtube_server.settings())
     youtube_server.fault = on("/", reply)
 
     with pytest.raises(expected) as caught:
@@ -202,7 +203,7 @@ async def test_long_wait_is_not_waited(
 @pytest.mark.parametrize("reply", [HANG, DRIP], ids=["silent", "dripping"])
 async def test_deadline_holds(youtube_server: YouTubeEmulator, reply: Reply) -> None:
     """A silent server, and one that drips so that no socket times out, end at the deadline."""
-    source = build(youtube_server.settings(source_timeout=0.3))
+    source = YOUTUBE.build(youtube_server.settings(source_timeout=0.3))
     youtube_server.fault = on("/search", reply)
     began = time.monotonic()
 
@@ -218,7 +219,7 @@ async def test_deadline_holds(youtube_server: YouTubeEmulator, reply: Reply) -> 
 
 async def test_nobody_listening_is_unreachable(youtube_server: YouTubeEmulator) -> None:
     """A refused connection is one failed request."""
-    source = build(youtube_server.settings(YOUTUBE_URL="http://127.0.0.1:1/"))
+    source = YOUTUBE.build(youtube_server.settings(YOUTUBE_URL="http://127.0.0.1:1/"))
 
     with metered() as calls, pytest.raises(Unreachable):
         await source.fetch(PLAN)

@@ -13,8 +13,9 @@ from api.errors import QuotaExhausted, SourceError, StoreUnavailable, Unreachabl
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.ports import Source
 from api.services.schemas import FetchPlan
-from api.sources.youtube import YouTubeSource, build
-from api.sources.youtube_searches import Searches, pacific_day
+from api.sources.youtube import YOUTUBE
+from api.sources.youtube.client import YouTubeSource
+from api.sources.youtube.searches import Searches, pacific_day
 from api.store import open_store
 from tests.loopback import HANG, Reply
 from tests.sources.emulators import SECRET, YouTubeEmulator, on, refusal
@@ -46,7 +47,7 @@ class Away:
 def asking(server: YouTubeEmulator, store: Store, limit: int = 100, **more: object) -> Source:
     """A source that counts its searches in the store."""
     settings = server.settings(youtube_searches_per_day=limit, **more)
-    return build(settings, SourceMemory(ledger=store))
+    return YOUTUBE.build(settings, SourceMemory(ledger=store))
 
 
 async def left(store: Store, limit: int = 100, key: str = SECRET) -> int | None:
@@ -131,7 +132,7 @@ async def test_every_try_is_a_search(youtube_server: YouTubeEmulator, store: Sto
     """A burst limit and a restarted paging cost as many as were sent."""
     youtube_server.fault = on("/search", refusal(429, "rateLimitExceeded"), times=1)
     settings = youtube_server.settings()
-    source = YouTubeSource(SECRET, settings, SourceMemory(ledger=store), pause=0)
+    source = YouTubeSource(settings, SourceMemory(ledger=store), pause=0)
 
     await source.fetch(FetchPlan("mug", 60))
     await source.aclose()
@@ -170,7 +171,7 @@ async def test_other_key_has_its_own_count(store: Store) -> None:
 
 async def test_lost_database_does_not_waive_the_limit(youtube_server: YouTubeEmulator) -> None:
     """When nobody can count, nothing is sent; the probe does not know what is left."""
-    source = build(youtube_server.settings(), SourceMemory(ledger=Away()))
+    source = YOUTUBE.build(youtube_server.settings(), SourceMemory(ledger=Away()))
 
     with pytest.raises(Unreachable, match="searches cannot be counted"):
         await source.fetch(PLAN)

@@ -17,6 +17,8 @@ from api.services.reporting.explaining import Explanation, Shortfall
 from api.services.schemas import Grade, Item, Question, Usage
 from api.settings import TracingSettings
 from api.tracing import Tracing, start
+from api.tracing.probing import probe
+from tests.loopback import Loopback, Reply
 from tests.tracing.collector import Collector, settings_for
 from tests.tracing.test_server_trouble import free_port
 
@@ -85,6 +87,21 @@ def test_probe(langfuse: Collector, tracing: Tracing, status: int, outcome: str)
     found, detail = tracing.probe()
     assert found == outcome
     assert "lf-" not in detail
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_probe_does_not_carry_the_keys_elsewhere(status: int) -> None:
+    """A redirect within the server is followed, one to another server is not."""
+    with Loopback(lambda asked: Reply()) as other:
+        targets = {"/api/public/projects": "/moved", "/moved": f"{other.url}/stolen"}
+        with Loopback(
+            lambda asked: Reply(status, headers={"location": targets[asked.path]})
+        ) as server:
+            outcome, detail = probe(settings_for(server.url))
+
+    assert (outcome, detail) == ("unreachable", f"HTTP {status}; check `LANGFUSE_BASE_URL`")
+    assert [asked.path for asked in server.asked] == list(targets)
+    assert other.asked == []
 
 
 @pytest.mark.parametrize("url", [f"http://127.0.0.1:{free_port()}", "no url"])

@@ -13,20 +13,15 @@ from api.faces.cli.printing import as_json, say
 from api.faces.cli.remembering import remembered
 from api.faces.cli.running import closing, run
 from api.services.ports import Source
-from api.services.reporting.dossier import TITLES
 from api.services.text import clean, one_line
+from api.settings import Settings
+from api.sources import SOURCES, TITLES
 
 _KEYS = {
-    "reddit": "`REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`, see docs/sources/reddit.md",
-    "youtube": "`YOUTUBE_API_KEY`, see docs/sources/youtube.md",
-    "amazon": "`AMAZON_PROVIDER` (and `AMAZON_API_KEY`), see docs/sources/amazon.md",
     "model": "`OPENAI_API_KEY`, see docs/settings.md",
     "langfuse": "`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, see docs/langfuse.md",
 }
 _ADDRESS = {
-    "reddit": "REDDIT_URL",
-    "youtube": "YOUTUBE_URL",
-    "amazon": "AMAZON_URL",
     "model": "OPENAI_BASE_URL",
     "langfuse": "LANGFUSE_BASE_URL",
 }
@@ -58,9 +53,9 @@ def doctor_command(form: Format) -> int:
                 _alone(built.probe_tracing()),
             )
             mode = built.mode
-        rows = [_row(name, *probe) for name, probe in zip(names, probes, strict=True)]
+        rows = [_row(settings, name, *probe) for name, probe in zip(names, probes, strict=True)]
         asked = any(row["outcome"] == "ok" for row in rows)
-        rows += [_row("model", *model), _row("langfuse", *langfuse)]
+        rows += [_row(settings, "model", *model), _row(settings, "langfuse", *langfuse)]
         report = {"mode": mode, "upstreams": rows}
         say(as_json(report) if form is Format.json else _text(report))
         return 0 if asked else 4
@@ -83,14 +78,20 @@ async def _probe(source: Source | SourceError) -> tuple[str, str, int | None]:
     return probe.outcome, probe.detail, probe.quota_left
 
 
-def _row(name: str, outcome: str, detail: str, left: int | None = None) -> dict[str, Any]:
+def _row(
+    settings: Settings, name: str, outcome: str, detail: str, left: int | None = None
+) -> dict[str, Any]:
+    keys, address = _KEYS.get(name, ""), _ADDRESS.get(name, "")
+    if spec := SOURCES.get(name):
+        needed = " and ".join(f"`{variable}`" for variable in spec.needs(settings.sources))
+        keys, address = f"{needed}, see {spec.page}", spec.address
     return {
         "upstream": name,
         "configured": outcome != "not_configured",
         "outcome": outcome,
         "detail": one_line(clean(detail)),
         "quota_left": left,
-        "fix": _FIXES.get(outcome, "").format(keys=_KEYS[name], address=_ADDRESS[name]),
+        "fix": _FIXES.get(outcome, "").format(keys=keys, address=address),
     }
 
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from api.faces.cli.layout import shown
 from api.faces.cli.printing import tell
 from api.services.ports import Event
-from api.services.reporting.dossier import TITLES
+from api.sources import TITLES
 
 if TYPE_CHECKING:
     from api.sandbox.server import Sandbox

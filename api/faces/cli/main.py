@@ -18,13 +18,14 @@ from api.errors import ConfigurationError, ListenpostError
 from api.faces.cli import stored
 from api.faces.cli.choices import DepthChoice, Format, JudgeChoice, WindowChoice
 from api.faces.cli.printing import finish, prepare, tell
+from api.sources import NAMED, SOURCES
 
 if TYPE_CHECKING:
     from api.services.listening import Ask
 
 app = typer.Typer(
     name="listenpost",
-    help="What people really say about a product on Reddit, YouTube and Amazon.",
+    help=f"What people really say about a product on {NAMED}.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -73,7 +74,7 @@ def analyze(
 
 @app.command()
 def fetch(
-    source: Annotated[str, typer.Argument(help="reddit, youtube or amazon.")],
+    source: Annotated[str, typer.Argument(help=f"One of: {', '.join(SOURCES)}.")],
     query: Query,
     depth: Depth = DepthChoice.quick,
     about: About = "",

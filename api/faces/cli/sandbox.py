@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 
 from api.errors import UsageError
 from api.faces.cli.running import INTERRUPTED
 from api.sandbox.server import serve
+from api.services.wire import is_this_machine
 
 
 def sandbox_command(
@@ -18,7 +18,7 @@ def sandbox_command(
     Raises:
         UsageError: not a loopback address, an unknown fault, or no such folder.
     """
-    if not _loopback(host):
+    if not is_this_machine(host):
         raise UsageError(f"`{host}` is no loopback address; the sandbox serves this machine only")
     if recordings is not None and not recordings.is_dir():
         raise UsageError(f"`{recordings}` is no folder of recordings")
@@ -29,15 +29,6 @@ def sandbox_command(
     except OSError as error:
         raise UsageError(f"`{host}:{port}` cannot be listened on: {error.strerror}") from None
     return INTERRUPTED
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _announce(url: str) -> None:

@@ -11,8 +11,8 @@ import uvicorn
 from api import wiring
 from api.errors import UsageError
 from api.faces.cli.running import INTERRUPTED
-from api.faces.web.access import loopback
 from api.faces.web.app import create_app
+from api.services.wire import is_this_machine
 from api.settings import Settings
 from api.wiring.serving import House, open_house
 
@@ -38,7 +38,7 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
     house = await open_house(settings)
     try:
         keyed = await house.keys.configured()
-        if not keyed and not loopback(host):
+        if not keyed and not is_this_machine(host):
             raise UsageError(
                 f"`{host}` is no loopback address: without API keys only this machine is served; "
                 "set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"

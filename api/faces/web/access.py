@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from starlette.requests import HTTPConnection
 
 from api.errors import AccessDenied, Forbidden
 from api.services.keeping.keys import Tenant
+from api.services.wire import is_this_machine
 from api.wiring.serving import House
 
 _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")
@@ -70,16 +70,6 @@ Asker = Annotated[Tenant, Depends(_asker)]
 """A caller whose request counts against its limit."""
 
 
-def loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 def _token(header: str | None) -> str | None:
     if header is None:
         return None
@@ -95,7 +85,7 @@ def _refuse_strangers(connection: HTTPConnection) -> None:
     named = [connection.headers.get("host", "")]
     if (origin := connection.headers.get("origin")) is not None:
         named.append(urlsplit(origin).netloc)
-    if not loopback(peer) or not all(loopback(_host(name)) for name in named):
+    if not is_this_machine(peer) or not all(is_this_machine(_host(name)) for name in named):
         raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1")
 
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, FastAPI
 
 from api.faces.web import analyses, chat, errors, fetching, health, mcp_door, relevance
 from api.faces.web.counting import counted
+from api.sources import NAMED
 from api.wiring.serving import House
 
 Part = Callable[[FastAPI, House], AbstractAsyncContextManager[None]]
@@ -42,7 +43,7 @@ def create_app(
 
     app = FastAPI(
         title="Listenpost",
-        summary="What people really say about a product on Reddit, YouTube and Amazon.",
+        summary=f"What people really say about a product on {NAMED}.",
         version=version("listenpost"),
         lifespan=lifespan,
         docs_url=None,

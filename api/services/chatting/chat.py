@@ -39,17 +39,12 @@ from api.services.listening import Product
 from api.services.ports import Facts
 from api.services.question.query import screen
 from api.services.reporting.agent import reason_of, spent
-from api.services.reporting.dossier import describe
+from api.services.reporting.dossier import Dossier, describe
 from api.services.schemas import Question
 from api.settings import ChatSettings, DepthName
 
 _SPARE = 3
 """Model requests of one turn beside those that make a call."""
-_SOURCES = {
-    "reddit": "Posts on Reddit about a product, with their best comments.",
-    "youtube": "Videos about a product and what viewers say; may cost one of 100 searches a day.",
-    "amazon": "Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,8 @@ class Chat:
 
     def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
         """A session that remembers nothing."""
-        return Session(session_id or uuid4().hex, tenant, self.product.start())
+        run = self.product.start()
+        return Session(session_id or uuid4().hex, tenant, run, Dossier(run.places))
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
         """A session as it was saved; None when the text cannot be read."""
@@ -159,7 +155,7 @@ class Chat:
             deps_type=ChatDesk,
             name="chat",
             instructions=self._instructions(desk),
-            toolsets=[_tools(tuple(self.product.sources), depth)],
+            toolsets=[_tools(self.product, depth)],
             model_settings=ModelSettings(temperature=0),
         )
         await agent.run(
@@ -183,7 +179,7 @@ class Chat:
         )  # fmt: skip
 
 
-def _tools(sources: tuple[str, ...], usual: DepthName) -> FunctionToolset[ChatDesk]:
+def _tools(product: Product, usual: DepthName) -> FunctionToolset[ChatDesk]:
     """One look-up per source, and one over all of them; they have no other way out than a query."""
     toolset: FunctionToolset[ChatDesk] = FunctionToolset(id="chat")
 
@@ -192,10 +188,11 @@ def _tools(sources: tuple[str, ...], usual: DepthName) -> FunctionToolset[ChatDe
             lookup = ctx.deps.look(source, query, depth, ctx.usage.total_tokens)
             return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
-        about = _SOURCES.get(source, f"Items of {source}.")
+        place = product.places.get(source)
+        about = place.says if place else f"Items of {source}."
         toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}", description=about)
 
-    for source in sources:
+    for source in product.sources:
         add(source)
 
     async def analyze(ctx: RunContext[ChatDesk], query: str, depth: DepthName = "standard") -> str:

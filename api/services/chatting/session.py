@@ -180,8 +180,9 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         return None
     if saved.version != VERSION:
         return None
-    known = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
-    dossier = Dossier(dict(_numbered(saved.given, known)))
+    dossier = Dossier(run.places)
+    known = {entry.label: dossier.exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
+    dossier = Dossier(run.places, dict(_numbered(saved.given, known)))
     looks = [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)]
     turns = {entry.label: entry.turn for entry in saved.exhibits}
     return Session(

@@ -13,7 +13,17 @@ from api.services.gate.adaptive import Policy, gather
 from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
 from api.services.gate.memory import Memory
-from api.services.ports import Event, Grader, Listener, Observer, Source, WrappedSource, silent
+from api.services.ports import (
+    Event,
+    Grader,
+    Listener,
+    Observer,
+    Places,
+    Source,
+    WrappedSource,
+    silent,
+    title_of,
+)
 from api.services.question.query import canonical, neutralise
 from api.services.schemas import (
     Assessed,
@@ -51,6 +61,7 @@ class Run:
     bounds: Bounds
     observer: Observer
     listener: Listener = silent
+    places: Places = field(default_factory=dict)
     searches: list[Gathered] = field(default_factory=list)
     """Everything that was searched in this run, failures included, each once."""
     _gathered: Memory[tuple[str, ...], Gathered] = field(default_factory=Memory)
@@ -70,7 +81,8 @@ class Run:
 
         async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
             plan = FetchPlan(wanted[key], limit, self.bounds.window)
-            fresh.append(await self._gather(question, source, plan))
+            gathered = await self._gather(question, source, plan)
+            fresh.append(replace(gathered, title=title_of(self.places, source)))
             return {key: fresh[0]}
 
         known = await self._gathered.recall({key: plain}, find)

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import regex
 
-from api.services.reporting.dossier import TITLES
 from api.services.reporting.escaping import formatted
 from api.services.reporting.grounds import ADDRESS, LABEL, NAME, Ground, bare, numbers
 from api.services.text import clean
@@ -225,8 +224,7 @@ class _Reading:
             self.unfounded = True
             return label
         self.cited.append(label)
-        source = self.ground.exhibits[label].item.source
-        return label if self._markdown else TITLES.get(source, source)
+        return label if self._markdown else self.ground.exhibits[label].where
 
     def _known(self, labels: Iterable[str]) -> list[str]:
         return [label for label in dict.fromkeys(labels) if label in self.ground.exhibits]

@@ -9,6 +9,7 @@ from datetime import UTC
 import regex
 
 from api.services.evidence.reranking import best_comments
+from api.services.ports import Places, title_of
 from api.services.schemas import Assessed, Gathered, Item, Outcome
 from api.services.text import Fence, cut, one_line
 
@@ -27,7 +28,6 @@ _WHY = {
     Outcome.CANCELLED: "cancelled",
 }
 _NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
-TITLES = {"reddit": "Reddit", "youtube": "YouTube", "amazon": "Amazon", "items": "Your items"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,13 @@ class Exhibit:
 
     label: str
     assessed: Assessed
+    title: str = ""
+    """What a person calls its source; empty: the name."""
+
+    @property
+    def where(self) -> str:
+        """Where it is from, for a person."""
+        return self.title or self.item.source
 
     @property
     def item(self) -> Item:
@@ -47,6 +54,7 @@ class Exhibit:
 class Dossier:
     """Every exhibit shown in one run, numbered in order of first showing; numbers never change."""
 
+    places: Places = field(default_factory=dict)
     _labels: dict[str, Exhibit] = field(default_factory=dict)
 
     def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
@@ -55,9 +63,13 @@ class Dossier:
         for assessed in found:
             known = self._labels.get(assessed.item.key)
             label = known.label if known else f"E{len(self._labels) + 1}"
-            shown.append(Exhibit(label, assessed))
+            shown.append(self.exhibit(label, assessed))
             self._labels[assessed.item.key] = shown[-1]
         return tuple(shown)
+
+    def exhibit(self, label: str, assessed: Assessed) -> Exhibit:
+        """One item under a name that it has already; the dossier stays as it is."""
+        return Exhibit(label, assessed, title_of(self.places, assessed.item.source))
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
@@ -114,7 +126,7 @@ def _facts(exhibit: Exhibit) -> str:
 
 def gate_line(gathered: Gathered) -> str:
     """What happened at one source, for people and models alike."""
-    name = TITLES.get(gathered.source, gathered.source)
+    name = gathered.title or gathered.source
     if not gathered.outcome.asked:
         at = gathered.retry_at
         when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
-from api.services.reporting.dossier import TITLES, Exhibit
+from api.services.reporting.dossier import Exhibit
 from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Finding, FindingKind, Question, Quote
 from api.services.text import cut, one_line
@@ -42,7 +42,7 @@ def _sentence(exhibit: Exhibit) -> str:
     item, grade = exhibit.item, exhibit.assessed.grade
     title = cut(one_line(item.title), TITLE)
     words = cut(one_line((grade.quote if grade else "") or item.body), WORDS)
-    where = TITLES.get(item.source, item.source) + (f" ({item.place})" if item.place else "")
+    where = exhibit.where + (f" ({item.place})" if item.place else "")
     parts = [f"“{title}”" if title else "", words if words != title else ""]
     return f"{where}: {', '.join(part for part in parts if part) or 'untitled'}"
 

@@ -17,6 +17,7 @@ from api.services.chatting.session import (
     Session,
     restored,
 )
+from api.services.reporting.dossier import Dossier
 from api.services.schemas import Comment
 from tests.services.fakes import FakeSource
 from tests.services.kit import assessed, kit, post, posts
@@ -26,7 +27,8 @@ PRODUCT = kit(FakeSource(posts(3)))
 
 def session() -> Session:
     """One that remembers nothing."""
-    return Session("s1", "ada", PRODUCT.start())
+    run = PRODUCT.start()
+    return Session("s1", "ada", run, Dossier(run.places))
 
 
 def again(one: Session) -> Session:

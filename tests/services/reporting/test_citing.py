@@ -12,7 +12,7 @@ from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.schemas import Finding, FindingKind, Item, Question
-from tests.services.kit import MUG, assessed, post, said
+from tests.services.kit import MUG, PLACES, assessed, post, said
 
 ITEMS = (
     post(
@@ -36,7 +36,7 @@ def checked(
     **parts: Any,
 ) -> Drafted:
     """A draft with one finding, after the check."""
-    dossier = Dossier()
+    dossier = Dossier(PLACES)
     dossier.show(assessed(one) for one in items)
     kind: FindingKind = "praise"
     given = {"topic": "Mug", "summary": "", "quotes": (), "suggestions": (), **parts}

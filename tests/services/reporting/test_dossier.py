@@ -112,7 +112,7 @@ def test_long_texts_are_cut_and_empty_ones_left_out() -> None:
 
 def gathered(outcome: Outcome = Outcome.OK, **fields: Any) -> Gathered:
     """What YouTube gave."""
-    return Gathered("youtube", "mug", outcome, **{"status": "ok", **fields})
+    return Gathered("youtube", "mug", outcome, **{"status": "ok", "title": "YouTube", **fields})
 
 
 KEPT = tuple(assessed(one) for one in posts(4))

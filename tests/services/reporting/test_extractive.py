@@ -5,12 +5,12 @@ from __future__ import annotations
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.extractive import FINDINGS, extract, quotes
 from api.services.schemas import Grade, Item
-from tests.services.kit import MUG, assessed, post, posts, said
+from tests.services.kit import MUG, PLACES, assessed, post, posts, said
 
 
 def exhibits(*found: tuple[Item, Grade | None]) -> tuple[Exhibit, ...]:
     """Items with their grades, shown."""
-    return Dossier().show(assessed(item, grade=grade) for item, grade in found)
+    return Dossier(PLACES).show(assessed(item, grade=grade) for item, grade in found)
 
 
 def test_each_of_the_best_items_speaks_for_itself() -> None:

@@ -282,8 +282,8 @@ def test_coverage_is_one_sentence_per_source() -> None:
     """
     kept = tuple(assessed(one) for one in posts(1))
     found = (
-        Gathered("reddit", "mug", Outcome.OK, kept=kept, status="ok"),
-        Gathered("amazon", "mug", Outcome.BLOCKED),
+        Gathered("reddit", "mug", Outcome.OK, kept=kept, status="ok", title="Reddit"),
+        Gathered("amazon", "mug", Outcome.BLOCKED, title="Amazon"),
     )
 
     assert coverage(found) == (

@@ -26,7 +26,6 @@ from praw.exceptions import PRAWException
 from api.errors import (
     Broken,
     ConfigurationError,
-    NotConfigured,
     Refused,
     SourceError,
     TimedOut,
@@ -37,46 +36,36 @@ from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import clean
+from api.services.wire import TOO_LARGE, TooLarge, points_here, read_all
 from api.settings import SourceSettings
-from api.sources import reddit_posts
 from api.sources.commenting import read_each
-from api.sources.fields import MAX_BYTES, TOO_LARGE
-from api.sources.loopback import is_loopback
 from api.sources.paging import Page, Shelf, exact_first
-from api.sources.reddit_answers import Allowance, TokenRejected, judge
-from api.sources.remembered import remembered
+from api.sources.reddit import NAME, answers
+from api.sources.reddit.answers import Allowance, TokenRejected
+from api.sources.spec import value_of
 from api.sources.workers import Workers
 
-NAME = "reddit"
 PAGE = 100
 """Entries Reddit gives at most per request."""
 _PAIRS = 4
 _TOKEN = "/api/v1/access_token"
 _TRIPPED = (
     prawcore.PrawcoreException, PRAWException, LookupError, ValueError, TypeError, AttributeError,
-    AssertionError, RecursionError,
+    AssertionError, ArithmeticError, RecursionError,
 )  # fmt: skip
 _INI = threading.Lock()
 R = TypeVar("R")
 
 
 def build(settings: SourceSettings, memory: SourceMemory | None = None) -> RedditSource:
-    """The source for these settings; asks nothing. `memory` keeps pages between runs.
+    """The source for settings that are there; asks nothing. `memory` keeps pages between runs.
 
     Raises:
-        NotConfigured: id or secret is missing.
         ConfigurationError: the user agent is too short for Reddit.
     """
-    secrets = {
-        "REDDIT_CLIENT_ID": settings.reddit_client_id,
-        "REDDIT_CLIENT_SECRET": settings.reddit_client_secret,
-    }
-    found = {name: value.get_secret_value().strip() for name, value in secrets.items() if value}
-    if missing := [f"`{name}`" for name in secrets if not found.get(name)]:
-        raise NotConfigured(NAME, " and ".join(missing) + " not set")
     if len(settings.reddit_user_agent.strip()) < prawcore.Requestor.MIN_USER_AGENT_LENGTH:
         raise ConfigurationError("`REDDIT_USER_AGENT` needs 7 characters or more")
-    return RedditSource(found["REDDIT_CLIENT_ID"], found["REDDIT_CLIENT_SECRET"], settings, memory)
+    return RedditSource(settings, memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +81,14 @@ class RedditSource:
 
     name = NAME
 
-    def __init__(
-        self,
-        client_id: str,
-        client_secret: str,
-        settings: SourceSettings,
-        memory: SourceMemory | None = None,
-    ) -> None:
-        """Use `build`; the credentials are those of a Reddit app."""
+    def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
+        """Use `build`, which checks the settings."""
         self._seconds, self._most = settings.source_timeout, settings.comments_per_item
-        allowance = Allowance()
-        make = partial(_client, client_id, client_secret, settings, allowance)
-        self._workers = Workers(NAME, make, _PAIRS, _close)
+        make = partial(_client, settings, Allowance())
+        self._workers = Workers(NAME, make, _PAIRS, lambda reddit: _core(reddit).close())
         pages = memory.pages if memory else None
         upstream = f"{NAME} {settings.reddit_url or ''}"
-        read = remembered(self._page, pages, upstream, settings.page_ttl)
-        self._shelf = Shelf(read, settings.page_ttl)
+        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
         self._grant: _Grant | None = None
         self._granting = asyncio.Lock()
 
@@ -130,7 +111,7 @@ class RedditSource:
         """A fresh token and a search for one post, because a token alone does not show a block."""
         try:
             await self._granted(self._grant)
-            await self._search(FetchPlan("reddit", 1), None)
+            await self._search(FetchPlan(NAME, 1), None, size=1)
         except SourceError as error:
             return Probe(error.code, error.detail)
         return Probe("ok")
@@ -139,21 +120,18 @@ class RedditSource:
         """Let the threads end."""
         self._workers.close()
 
-    async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
-        return await self._search(replace(plan, limit=PAGE), cursor)
-
-    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
+    async def _search(self, plan: FetchPlan, cursor: str | None, size: int = PAGE) -> Page:
         params: dict[str, str | int] = {
             "q": clean(plan.query),
             "restrict_sr": "False",
             "sort": "relevance",
             "syntax": "lucene",
             "t": plan.window,
-            "limit": plan.limit,
+            "limit": size,
         }
         if cursor:
             params["after"] = cursor
-        page = reddit_posts.page(_listing(await self._get("r/all/search/", params)))
+        page = answers.page(_listing(await self._get("r/all/search/", params)))
         if page is None:
             raise Broken(NAME, "a listing without submissions")
         return page
@@ -162,7 +140,7 @@ class RedditSource:
         params: dict[str, str | int] = {"limit": max(PAGE, 2 * self._most), "sort": "top"}
         answer = await self._get(f"comments/{item.id}/", params)
         tree = _listing(answer[1] if isinstance(answer, list) and len(answer) > 1 else None)
-        return replace(item, comments=reddit_posts.comments(tree, item.id, self._most))
+        return replace(item, comments=answers.comments(tree, item.id, self._most))
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
         """One GET; after a rejected token once more with a new one."""
@@ -188,23 +166,21 @@ class RedditSource:
 
 
 def _listing(answer: object) -> Mapping[str, Any]:
-    found = reddit_posts.listing(answer)
-    if found is None:
+    listing = answers.listing(answer)
+    if listing is None:
         raise Broken(NAME, "an answer without a listing")
-    return found
+    return listing
 
 
-def _client(
-    client_id: str, client_secret: str, settings: SourceSettings, allowance: Allowance
-) -> praw.Reddit:
+def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
     """One pair's client, made from our settings alone.
 
     PRAW reads `praw.ini` of the working directory and of the user, once per process, when its
     `Config` has none yet; ours sees the bundled defaults instead and puts back what was there.
     """
     root = (settings.reddit_url or "").rstrip("/")
-    session = _Session()
-    session.trust_env = not is_loopback(root)
+    session = _CappedSession()
+    session.trust_env = not points_here(root)
     defaults = configparser.ConfigParser(interpolation=None)
     defaults.read_string(files("praw").joinpath("praw.ini").read_text("utf-8"))
     with _INI:
@@ -212,8 +188,8 @@ def _client(
         try:
             return praw.Reddit(
                 "DEFAULT",
-                client_id=client_id,
-                client_secret=client_secret,
+                client_id=value_of(settings, "REDDIT_CLIENT_ID"),
+                client_secret=value_of(settings, "REDDIT_CLIENT_SECRET"),
                 user_agent=settings.reddit_user_agent.strip(),
                 username=None,
                 password=None,
@@ -236,10 +212,6 @@ def _client(
 def _core(reddit: praw.Reddit) -> Any:
     """PRAW's session; it has no public way to its token."""
     return reddit._core
-
-
-def _close(reddit: praw.Reddit) -> None:
-    _core(reddit).close()
 
 
 def _grant(reddit: praw.Reddit) -> _Grant:
@@ -265,7 +237,7 @@ def _get(reddit: praw.Reddit, *, grant: _Grant, path: str, params: dict[str, str
         raise Broken(NAME, type(error).__name__) from None
 
 
-class _Session(requests.Session):
+class _CappedSession(requests.Session):
     """Reads no more of an answer than we take, and follows no redirect."""
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
@@ -273,15 +245,14 @@ class _Session(requests.Session):
         return None
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """The answer with its body, unless that is too large."""
+        """The answer with its body, unless that is too large or cannot be unpacked."""
         response = super().send(request, **{**options, "stream": True})
-        body = bytearray()
-        for chunk in response.iter_content(65_536):
-            body += chunk
-            if len(body) > MAX_BYTES:
-                response.close()
-                raise Broken(NAME, TOO_LARGE)
-        response._content = bytes(body)
+        try:
+            response._content = read_all(response.iter_content(65_536))
+        except (TooLarge, requests.exceptions.ContentDecodingError) as error:
+            response.close()
+            what = TOO_LARGE if isinstance(error, TooLarge) else "an answer that cannot be unpacked"
+            raise Broken(NAME, what) from None
         return response
 
 
@@ -299,30 +270,27 @@ class _Requestor(prawcore.Requestor):
     def request(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> requests.Response:
         """The answer, when it is a good one; once more when a kept connection was closed."""
         self._allowance.check()
-        kwargs["allow_redirects"] = False
+        send = partial(super().request, *args, timeout=self.timeout, **kwargs)
         try:
-            response = self._send(*args, **kwargs)
+            try:
+                charge()
+                response = send(allow_redirects=False)
+            except prawcore.RequestException as error:
+                if not _hung_up(error.original_exception):
+                    raise
+                charge()
+                response = send(allow_redirects=False)
         except prawcore.RequestException as error:
             raise _failure(error.original_exception) from None
         self._allowance.note(response.headers)
         token = str(args[1]).endswith(_TOKEN)
-        judge(response.status_code, response.headers, response.content, token=token)
+        answers.judge(response.status_code, response.headers, response.content, token=token)
         for header in ("remaining", "used", "reset"):  # prawcore would sleep, or trip, on these
             response.headers.pop(f"x-ratelimit-{header}", None)
         return response
 
-    def _send(self, *args: Any, **kwargs: Any) -> requests.Response:
-        charge()
-        try:
-            return super().request(*args, timeout=self.timeout, **kwargs)
-        except prawcore.RequestException as error:
-            if not _dropped(error.original_exception):
-                raise
-        charge()
-        return super().request(*args, timeout=self.timeout, **kwargs)
 
-
-def _dropped(error: Exception) -> bool:
+def _hung_up(error: Exception) -> bool:
     """Whether the server closed the connection without an answer."""
     inner = getattr(error.args[0] if error.args else None, "args", ())
     return any(isinstance(part, ConnectionError) for part in inner)

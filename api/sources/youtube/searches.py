@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from api.errors import QuotaExhausted, StoreUnavailable, Unreachable
 from api.services.keeping.storage import Ledger
-
-NAME = "youtube"
+from api.sources.youtube import NAME
 
 
 class Searches:

@@ -15,33 +15,31 @@ from urllib.parse import urlsplit
 
 from api.errors import Broken
 from api.services.text import clean, one_line
-from api.sources.amazon_fields import (
-    Found,
-    Product,
-    Review,
-    Tile,
+from api.sources.amazon import NAME
+from api.sources.amazon.fields import (
     asin_of,
     brand_of,
     count_of,
     day_of,
     price_of,
-    pseudonym,
     review_body,
     review_title,
     stars_of,
 )
-from api.sources.amazon_pages import parse_product_page, parse_search_page
+from api.sources.amazon.pages import parse_product_page, parse_search_page
+from api.sources.amazon.products import ProductPage, ResultPage, Review, Tile, shopper
+from api.sources.fields import entries, record
 
 _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/142.0.0.0 Safari/537.36"
 )
-_FIVE = frozenset("12345")
+# the ASIN in "https://www.amazon.com/x/dp/B0TESTAA00?ref=1"
 _LINKED_ASIN = re.compile(r"/(?:dp|gp/product)/([A-Z0-9]{10})(?:[/?#]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProviderRequest:
     """What to ask, below the provider's root; always a GET."""
 
     path: str
@@ -57,7 +55,7 @@ class Complaint(Exception):
         self.status, self.words = status, words
 
 
-class Provider(Protocol):
+class AmazonProvider(Protocol):
     """Says what to ask and reads the answer."""
 
     @property
@@ -79,11 +77,11 @@ class Provider(Protocol):
         """What goes with each request."""
         ...
 
-    def search_request(self, query: str, page: int) -> Request:
+    def search_request(self, query: str, page: int) -> ProviderRequest:
         """Ask for one result page, from 1."""
         ...
 
-    def parse_search(self, answer: str) -> Found:
+    def parse_search(self, answer: str) -> ResultPage:
         """Read a result page.
 
         Raises:
@@ -92,17 +90,17 @@ class Provider(Protocol):
         """
         ...
 
-    def reviews_request(self, asin: str) -> Request:
+    def reviews_request(self, asin: str) -> ProviderRequest:
         """Ask for what buyers say, bullets included where one request gives both."""
         ...
 
-    def parse_reviews(self, answer: str) -> Product:
+    def parse_reviews(self, answer: str) -> ProductPage:
         """Read a product; raises like `parse_search`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Html:
+class OwnPages:
     """Amazon's own pages."""
 
     name: str = "html"
@@ -117,26 +115,26 @@ class Html:
             "Accept-Language": "en-US,en;q=0.9",
         }
 
-    def search_request(self, query: str, page: int) -> Request:
+    def search_request(self, query: str, page: int) -> ProviderRequest:
         """`/s?k=...&page=N`."""
-        return Request("/s", {"k": query, "page": str(page)})
+        return ProviderRequest("/s", {"k": query, "page": str(page)})
 
-    def parse_search(self, answer: str) -> Found:
+    def parse_search(self, answer: str) -> ResultPage:
         """Tiles; a page without any that does not say so is no empty shelf."""
-        found = parse_search_page(answer)
-        if found is None:
-            raise Broken("amazon", "a result page without results that does not say so")
-        return found
+        page = parse_search_page(answer)
+        if page is None:
+            raise Broken(NAME, "a result page without results that does not say so")
+        return page
 
-    def reviews_request(self, asin: str) -> Request:
+    def reviews_request(self, asin: str) -> ProviderRequest:
         """`/dp/ASIN`, which holds the top reviews."""
-        return Request(f"/dp/{asin}", {})
+        return ProviderRequest(f"/dp/{asin}", {})
 
-    def parse_reviews(self, answer: str) -> Product:
+    def parse_reviews(self, answer: str) -> ProductPage:
         """Bullets and top reviews."""
         product = parse_product_page(answer)
         if product is None:
-            raise Broken("amazon", "a product page without a product")
+            raise Broken(NAME, "a product page without a product")
         return product
 
 
@@ -153,27 +151,42 @@ class OpenWebNinja:
         host = urlsplit(root).netloc
         return {"X-RapidAPI-Key": key, "X-RapidAPI-Host": host, "X-API-Key": key}
 
-    def search_request(self, query: str, page: int) -> Request:
+    def search_request(self, query: str, page: int) -> ProviderRequest:
         """`/search`."""
-        return Request("/search", {"query": query, "page": str(page), "country": "US"})
+        return ProviderRequest("/search", {"query": query, "page": str(page), "country": "US"})
 
-    def parse_search(self, answer: str) -> Found:
+    def parse_search(self, answer: str) -> ResultPage:
         """`data.products`; ratings and prices are strings."""
-        products = _rows(_data(answer), "products")
         tiles = tuple(
-            _tile(row, asin=row.get("asin"), title=row.get("product_title"), **_ninja(row))
-            for row in products
+            _tile(
+                row,
+                asin=row.get("asin"),
+                title=row.get("product_title"),
+                stars=row.get("product_star_rating"),
+                ratings=row.get("product_num_ratings"),
+                price=price_of(row.get("product_price"), row.get("currency")),
+            )
+            for row in _rows(_data(answer), "products")
         )
-        return Found(tiles, more=bool(tiles))
+        return ResultPage(tiles, more=bool(tiles))
 
-    def reviews_request(self, asin: str) -> Request:
+    def reviews_request(self, asin: str) -> ProviderRequest:
         """`/top-product-reviews`; bullets would cost a second request."""
-        return Request("/top-product-reviews", {"asin": asin, "country": "US"})
+        return ProviderRequest("/top-product-reviews", {"asin": asin, "country": "US"})
 
-    def parse_reviews(self, answer: str) -> Product:
+    def parse_reviews(self, answer: str) -> ProductPage:
         """`data.reviews`."""
-        rows = _rows(_data(answer), "reviews", required=False)
-        return Product(reviews=_distinct(map(_ninja_review, rows)))
+        reviews = (
+            _review(
+                row,
+                shopper(row.get("review_author_id"), row.get("review_author")),
+                text=row.get("review_comment"),
+                stars=row.get("review_star_rating"),
+                helpful=row.get("helpful_vote_statement"),
+            )
+            for row in _rows(_data(answer), "reviews", required=False)
+        )
+        return ProductPage(reviews=_distinct(reviews))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,51 +201,61 @@ class Omkar:
         """One header."""
         return {"API-Key": key}
 
-    def search_request(self, query: str, page: int) -> Request:
+    def search_request(self, query: str, page: int) -> ProviderRequest:
         """`/amazon/search`."""
         params = {"query": query, "page": str(page), "country_code": "US"}
-        return Request("/amazon/search", params)
+        return ProviderRequest("/amazon/search", params)
 
-    def parse_search(self, answer: str) -> Found:
+    def parse_search(self, answer: str) -> ResultPage:
         """`results`; older answers name the ASIN only in the link and mark no advertisement."""
-        rows = [row for row in _rows(_data(answer), "results") if "/sspa/" not in _link(row)]
+        rows = [(row, clean(row.get("link"))) for row in _rows(_data(answer), "results")]
         tiles = tuple(
             _tile(
                 row,
-                asin=row.get("asin") or _asin_in(_link(row)),
+                asin=row.get("asin") or "".join(_LINKED_ASIN.findall(link)[:1]),
                 title=row.get("title"),
                 stars=row.get("rating"),
                 ratings=row.get("reviews"),
                 price=price_of(row.get("price"), row.get("currency")),
             )
-            for row in rows
+            for row, link in rows
+            if "/sspa/" not in link
         )
-        return Found(tiles, more=bool(tiles))
+        return ResultPage(tiles, more=bool(tiles))
 
-    def reviews_request(self, asin: str) -> Request:
+    def reviews_request(self, asin: str) -> ProviderRequest:
         """`/amazon/product-details`: bullets and top reviews for one request."""
-        return Request("/amazon/product-details", {"asin": asin, "country_code": "US"})
+        return ProviderRequest("/amazon/product-details", {"asin": asin, "country_code": "US"})
 
-    def parse_reviews(self, answer: str) -> Product:
+    def parse_reviews(self, answer: str) -> ProductPage:
         """Product details, or the plain list of top reviews."""
         data = _data(answer)
         rows = _rows(data, "top_reviews" if "top_reviews" in data else "results", required=False)
-        details, shares = data.get("product_details"), data.get("detailed_rating")
-        brand = details.get("Brand") if isinstance(details, dict) else None
-        return Product(
+        bullets = entries(data.get("key_features") or data.get("features"))
+        brand = record(data.get("product_details")).get("Brand")
+        reviews = (
+            _review(
+                row,
+                shopper(row.get("reviewer_id"), row.get("reviewer_name")),
+                text=row.get("review_text"),
+                stars=row.get("rating"),
+                helpful=row.get("helpful_votes"),
+            )
+            for row in rows
+        )
+        return ProductPage(
             title=one_line(clean(data.get("product_name") or data.get("title"))),
-            bullets=_texts(data.get("key_features") or data.get("features")),
+            bullets=tuple(text for bullet in bullets if (text := one_line(clean(bullet)))),
             description=clean(data.get("full_description") or data.get("description")),
             brand=brand_of(brand or data.get("brand_info")),
             stars=stars_of(data.get("rating")),
             ratings=count_of(data.get("reviews")),
-            histogram=_histogram(shares),
-            reviews=_distinct(map(_omkar_review, rows)),
+            reviews=_distinct(reviews),
         )
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    provider.name: provider for provider in (Html(), OpenWebNinja(), Omkar())
+PROVIDERS: Mapping[str, AmazonProvider] = {
+    provider.name: provider for provider in (OwnPages(), OpenWebNinja(), Omkar())
 }
 
 
@@ -241,24 +264,21 @@ def _data(answer: str) -> dict[str, Any]:
     try:
         payload = json.loads(answer)
     except (ValueError, RecursionError) as error:
-        raise Broken("amazon", "an answer that is not JSON") from error
+        raise Broken(NAME, "an answer that is not JSON") from error
     if not isinstance(payload, dict):
-        raise Broken("amazon", "an answer that is not an object")
+        raise Broken(NAME, "an answer that is not an object")
     failed = payload.get("success") is False or str(payload.get("status")).upper() == "ERROR"
     if failed or payload.get("error"):
-        raise _complaint(payload)
+        report = record(payload.get("error")) or payload
+        code = next(
+            (report[name] for name in ("code", "status_code", "status") if name in report), 0
+        )
+        status = int(code) if re.fullmatch(r"\d{3}", str(code)) else 0
+        raise Complaint(status, json.dumps(payload))
     data = payload.get("data", payload)
     if not isinstance(data, dict):
-        raise Broken("amazon", "an answer without data")
+        raise Broken(NAME, "an answer without data")
     return data
-
-
-def _complaint(payload: Mapping[str, Any]) -> Complaint:
-    inner = payload.get("error")
-    told = inner if isinstance(inner, dict) else payload
-    code = next((told[k] for k in ("code", "status_code", "status") if k in told), 0)
-    status = int(code) if re.fullmatch(r"\d{3}", str(code)) else 0
-    return Complaint(status, json.dumps(payload))
 
 
 def _rows(data: Mapping[str, Any], name: str, *, required: bool = True) -> list[dict[str, Any]]:
@@ -267,7 +287,7 @@ def _rows(data: Mapping[str, Any], name: str, *, required: bool = True) -> list[
     if rows is None and not required:
         return []
     if not isinstance(rows, list):
-        raise Broken("amazon", f"an answer without `{name}`")
+        raise Broken(NAME, f"an answer without `{name}`")
     return [row if isinstance(row, dict) else {} for row in rows]
 
 
@@ -288,59 +308,22 @@ def _tile(
     return Tile(known, text, stars_of(stars), count_of(ratings), price, brand)
 
 
-def _ninja(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "stars": row.get("product_star_rating"),
-        "ratings": row.get("product_num_ratings"),
-        "price": price_of(row.get("product_price"), row.get("currency")),
-    }
-
-
-def _ninja_review(row: Mapping[str, Any]) -> Review:
-    text, stars, helpful = "review_comment", "review_star_rating", "helpful_vote_statement"
-    return _review(row, text, stars, helpful, ("review_author_id", "review_author"))
-
-
-def _omkar_review(row: Mapping[str, Any]) -> Review:
-    return _review(row, "review_text", "rating", "helpful_votes", ("reviewer_id", "reviewer_name"))
-
-
 def _review(
-    row: Mapping[str, Any], text: str, stars: str, helpful: str, author: tuple[str, str]
+    row: Mapping[str, Any], author: str | None, *, text: object, stars: object, helpful: object
 ) -> Review:
-    """One review under the provider's field names; id, title and date are called the same."""
+    """One review; id, title and date are called the same by every provider."""
     return Review(
         clean(row.get("review_id")),
         review_title(row.get("review_title")),
-        review_body(row.get(text)),
-        pseudonym(row.get(author[0]), row.get(author[1])),
-        stars=stars_of(row.get(stars)),
-        helpful=count_of(row.get(helpful)),
+        review_body(text),
+        author,
+        stars=stars_of(stars),
+        helpful=count_of(helpful),
         written=day_of(row.get("review_date")),
     )
 
 
 def _distinct(reviews: Iterable[Review]) -> tuple[Review, ...]:
     """Reviews that can be cited and say something, each once."""
-    said = (review for review in reviews if review.id and (review.title or review.body))
-    return tuple({review.id: review for review in said}.values())
-
-
-def _histogram(shares: object) -> dict[int, int]:
-    pairs = shares.items() if isinstance(shares, dict) else ()
-    counted = ((str(star), count_of(share)) for star, share in pairs)
-    return {int(star): share for star, share in counted if star in _FIVE and share is not None}
-
-
-def _texts(values: object) -> tuple[str, ...]:
-    texts = (one_line(clean(value)) for value in values) if isinstance(values, list) else ()
-    return tuple(text for text in texts if text)
-
-
-def _link(row: Mapping[str, Any]) -> str:
-    return clean(row.get("link"))
-
-
-def _asin_in(link: str) -> str:
-    match = _LINKED_ASIN.search(link)
-    return match[1] if match else ""
+    whole = (review for review in reviews if review.id and (review.title or review.body))
+    return tuple({review.id: review for review in whole}.values())

@@ -1,4 +1,4 @@
-"""What an Amazon page or provider answer holds, and how its texts read: no client, no HTML.
+"""How the texts of an Amazon page or provider answer read: no client, no HTML.
 
 Counts, ratings, dates and votes arrive as words ("84.7K", "4.5 out of 5 stars", "Reviewed in Canada
 on October 29, 2023", "One person found this helpful") or as numbers, by whoever answers.
@@ -6,20 +6,23 @@ on October 29, 2023", "One person found this helpful") or as numbers, by whoever
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from api.services.text import clean, one_line
 
 _ASIN = re.compile(r"[A-Z0-9]{10}")
+# "1,234", "4.5", "1.234.567": digits in groups, whatever stands between them
 _NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,12})*")
+# "1,234,567" and "1.234": groups of three, so that what stands between them is no decimal point
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
+_MOST = 10**12
+"""What is larger counts nothing."""
 _THOUSANDS = {"k": 1_000, "m": 1_000_000}
+# "5.0 out of 5 stars" before a review's title
 _STARS_PREFIX = re.compile(r"^\s*\d(?:[.,]\d)?\s+out of 5 stars\s*", re.I)
+# words for screen readers before a review's text
 _HIDDEN = re.compile(
     r"^\s*(?:brief content visible, double tap to read full content\.?"
     r"|full content visible, double tap to read brief content\.?"
@@ -30,65 +33,12 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
+# "October 29, 2023", "29 October 2023" at the end; "2023-10-29" at the start
 _DATES = (
     re.compile(r"(?P<month>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}), (?P<year>\d{4})\s*$"),
     re.compile(r"(?P<day>\d{1,2}) (?P<month>[A-Za-z]{3,9})\.? (?P<year>\d{4})\s*$"),
     re.compile(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"),
 )
-_EVERYBODY = {"amazon customer", "kindle customer", "a customer", "anonymous"}
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """One product of a result page."""
-
-    asin: str
-    title: str
-    stars: float | None = None
-    ratings: int | None = None
-    price: str = ""
-    """As a person reads it, currency included."""
-    brand: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One result page."""
-
-    tiles: tuple[Tile | None, ...]
-    """In order, without advertisements; None for an entry that names no product."""
-    more: bool
-    """A next page exists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    """One buyer's review."""
-
-    id: str
-    title: str
-    body: str
-    author: str | None
-    """Already a pseudonym."""
-    stars: float | None = None
-    helpful: int | None = None
-    written: datetime | None = None
-    """Midnight UTC of the day; None when the date is missing or in another language."""
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """One product page."""
-
-    title: str = ""
-    bullets: tuple[str, ...] = ()
-    description: str = ""
-    brand: str | None = None
-    stars: float | None = None
-    ratings: int | None = None
-    histogram: Mapping[int, int] = field(default_factory=dict)
-    """Percent of ratings per number of stars."""
-    reviews: tuple[Review, ...] = ()
 
 
 def asin_of(value: object) -> str:
@@ -102,10 +52,10 @@ def stars_of(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        found = [float(value)] if math.isfinite(value) else []
+        numbers = [float(value)] if math.isfinite(value) else []
     else:
-        found = [_decimal(number) for number in _NUMBER.findall(clean(value))]
-    best = min(found, default=0.0)
+        numbers = [_decimal(number) for number in _NUMBER.findall(clean(value))]
+    best = min(numbers, default=0.0)
     return best if 0 < best <= 5 else None
 
 
@@ -114,7 +64,7 @@ def count_of(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        return int(value) if math.isfinite(value) and value >= 0 else None
+        return int(value) if 0 <= value <= _MOST else None
     text = clean(value).lower()
     number = _NUMBER.search(text)
     if number is None:
@@ -147,18 +97,14 @@ def price_of(value: object, currency: object = "") -> str:
 def day_of(value: object) -> datetime | None:
     """The day at the end of an English "Reviewed in ... on ..." (either order) or an ISO date."""
     text = one_line(clean(value))
-    for shape in _DATES:
-        if match := shape.search(text):
-            return _day(match["year"], match["month"], match["day"])
-    return None
-
-
-def _day(year: str, month: str, day: str) -> datetime | None:
-    name = month.lower()
+    match = next((match for match in (shape.search(text) for shape in _DATES) if match), None)
+    if match is None:
+        return None
+    name = match["month"].lower()
     named = [n for n, full in enumerate(_MONTHS, 1) if name in {full, full[:3], full[:4]}]
-    number = int(month) if month.isdigit() else next(iter(named), 0)
+    month = int(name) if name.isdigit() else next(iter(named), 0)
     try:
-        return datetime(int(year), number, int(day), tzinfo=UTC)
+        return datetime(int(match["year"]), month, int(match["day"]), tzinfo=UTC)
     except ValueError:
         return None
 
@@ -181,12 +127,3 @@ def brand_of(value: object) -> str | None:
     text = one_line(clean(value))
     text = re.sub(r"^(?:brand:\s*|visit the\s+)", "", text, flags=re.I)
     return re.sub(r"\s+store$", "", text, flags=re.I).strip() or None
-
-
-def pseudonym(account: object, name: object = "") -> str | None:
-    """`shopper-xxxxxxxx`, stable per account, else per name; None where the name is everybody's."""
-    shown = one_line(clean(name))
-    identity = clean(account) or ("" if shown.lower() in _EVERYBODY else shown)
-    if not identity:
-        return None
-    return f"shopper-{hashlib.sha256(f'amazon:{identity}'.encode()).hexdigest()[:8]}"

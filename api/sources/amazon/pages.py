@@ -11,21 +11,17 @@ import re
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from api.services.text import clean, one_line
-from api.sources.amazon_fields import (
-    Found,
-    Product,
-    Review,
-    Tile,
+from api.sources.amazon.fields import (
     asin_of,
     brand_of,
     count_of,
     day_of,
     price_of,
-    pseudonym,
     review_body,
     review_title,
     stars_of,
 )
+from api.sources.amazon.products import ProductPage, ResultPage, Review, Tile, shopper
 
 _TILE = 'div[data-component-type="s-search-result"]'
 _REVIEW = "[data-hook=review]"
@@ -43,7 +39,7 @@ _BLOCKS = (
     ("block page", ("To discuss automated access to Amazon data", "api-services-support@amazon")),
 )
 _BLOCK_PATHS = {"/ap/signin": "sign-in page", "/errors/validateCaptcha": "captcha page"}
-_HISTOGRAM = re.compile(r"(\d{1,3}) percent of reviews have ([1-5]) star")
+# the account in "/gp/profile/amzn1.account.AEXAMPLE/ref=x"
 _ACCOUNT = re.compile(r"amzn1\.account\.(\w+)")
 
 
@@ -62,7 +58,7 @@ def block_reason(status: int, html: str) -> str | None:
     return why
 
 
-def parse_search_page(html: str) -> Found | None:
+def parse_search_page(html: str) -> ResultPage | None:
     """The organic tiles; None when this is no result page at all (and not "no results" either)."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(_UNREAD)
@@ -71,7 +67,8 @@ def parse_search_page(html: str) -> Found | None:
     if not nodes and not any(mark in words for mark in _NONE_FOUND):
         return None
     organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
-    return Found(tuple(map(_tile, organic)), more=tree.css_first("a.s-pagination-next") is not None)
+    more = tree.css_first("a.s-pagination-next") is not None
+    return ResultPage(tuple(map(_tile, organic)), more)
 
 
 def _sponsored(tile: LexborNode) -> bool:
@@ -87,12 +84,16 @@ def _tile(node: LexborNode) -> Tile | None:
     title, brand = _title_and_brand(node)
     if not asin or not title:
         return None
+    exact = node.css_first('a[aria-label$="ratings"], a[aria-label$="rating"]')
+    rounded = '[data-csa-c-content-id*="ratings-count"], .s-underline-text'  # "84.7K"
+    ratings = exact.attributes.get("aria-label") if exact else _text(node, rounded)
+    prices = (price_of(price.text()) for price in node.css(".a-price .a-offscreen"))
     return Tile(
         asin,
         title,
         stars=stars_of(_text(node, ".a-icon-alt")),
-        ratings=_ratings(node),
-        price=_price(node),
+        ratings=count_of(ratings),
+        price=next(filter(None, prices), ""),
         brand=brand,
     )
 
@@ -109,20 +110,7 @@ def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
     return title, first if len(heads) > 1 and first != title else None
 
 
-def _ratings(tile: LexborNode) -> int | None:
-    """The exact count from the label; the visible one is rounded ("84.7K")."""
-    label = tile.css_first('a[aria-label$="ratings"], a[aria-label$="rating"]')
-    if label is not None:
-        return count_of(label.attributes.get("aria-label"))
-    return count_of(_text(tile, '[data-csa-c-content-id*="ratings-count"], .s-underline-text'))
-
-
-def _price(node: LexborNode) -> str:
-    prices = (price_of(price.text()) for price in node.css(".a-price .a-offscreen"))
-    return next(filter(None, prices), "")
-
-
-def parse_product_page(html: str) -> Product | None:
+def parse_product_page(html: str) -> ProductPage | None:
     """Bullets, rating and top reviews; None when this is no product page."""
     tree = LexborHTMLParser(html)
     if tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}") is None:
@@ -131,17 +119,21 @@ def parse_product_page(html: str) -> Product | None:
     root = tree.root
     if root is None:
         return None
-    bullets = (one_line(clean(li.text())) for li in root.css("#feature-bullets li") if _shown(li))
+    bullets = (
+        one_line(clean(bullet.text()))
+        for bullet in root.css("#feature-bullets li")
+        if "aok-hidden" not in (bullet.attributes.get("class") or "").split()
+        and bullet.attributes.get("id") != "replacementPartsFitmentBullet"
+    )
     byline = root.css_first("#bylineInfo a") or root.css_first("#bylineInfo")
     reviews = {review.id: review for review in map(_review, root.css(_REVIEW)) if review}
-    return Product(
+    return ProductPage(
         title=_product_title(root),
         bullets=tuple(bullet for bullet in bullets if bullet),
         description=_block(root, "#productDescription, #bookDescription_feature_div"),
         brand=brand_of(byline.text()) if byline else None,
         stars=stars_of(_text(root, "#acrPopover .a-icon-alt")),
         ratings=count_of(_text(root, "#acrCustomerReviewText")),
-        histogram=_histogram(root),
         reviews=tuple(reviews.values()),
     )
 
@@ -151,17 +143,6 @@ def _product_title(root: LexborNode) -> str:
     named = _text(root, "#productTitle") or _text(root, "#ebooksTitle")
     head = re.sub(r"^Amazon\.com\s*:\s*", "", _text(root, "title"))
     return named or re.sub(r"\s+-\s+Kindle edition by .*$|\s*[@:]\s*Amazon\.com\.?$", "", head)
-
-
-def _shown(node: LexborNode) -> bool:
-    hidden = "aok-hidden" in (node.attributes.get("class") or "").split()
-    return not hidden and node.attributes.get("id") != "replacementPartsFitmentBullet"
-
-
-def _histogram(root: LexborNode) -> dict[int, int]:
-    labels = (a.attributes.get("aria-label") or "" for a in root.css("#histogramTable a"))
-    found = (match for match in map(_HISTOGRAM.search, labels) if match)
-    return {int(match[2]): int(match[1]) for match in found}
 
 
 def _review(node: LexborNode) -> Review | None:
@@ -181,7 +162,7 @@ def _review(node: LexborNode) -> Review | None:
         review_id,
         title,
         body,
-        pseudonym(account[1] if account else "", _text(node, ".a-profile-name")),
+        shopper(account[1] if account else "", _text(node, ".a-profile-name")),
         stars=stars_of(
             _text(node, "[data-hook=review-star-rating], [data-hook=cmps-review-star-rating]")
         ),
@@ -196,16 +177,16 @@ def _original(node: LexborNode, selector: str) -> str:
 
 
 def _text(node: LexborNode, selector: str) -> str:
-    found = node.css_first(selector)
-    return one_line(clean(found.text())) if found else ""
+    part = node.css_first(selector)
+    return one_line(clean(part.text())) if part else ""
 
 
 def _block(node: LexborNode, selector: str) -> str:
     """Text with its line breaks; without them the words around `<br>` grow together."""
-    found = node.css_first(selector)
-    if found is None:
+    part = node.css_first(selector)
+    if part is None:
         return ""
-    for edge in found.css("br, p, li, div"):
+    for edge in part.css("br, p, li, div"):
         edge.insert_before("\n")
-    lines = (one_line(line) for line in clean(found.text()).split("\n"))
+    lines = (one_line(line) for line in clean(part.text()).split("\n"))
     return "\n".join(line for line in lines if line)

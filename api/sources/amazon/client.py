@@ -1,0 +1,261 @@
+"""Amazon through httpx: its own pages, or a paid provider.
+
+An item is a product. Before the gate it is its tile; the product page, with bullets and top
+reviews, is read for kept items only. Cost: one request per result page, one per kept product.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TypeVar
+
+import httpx
+
+from api.errors import (
+    Blocked,
+    Broken,
+    NotConfigured,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    SourceError,
+    TimedOut,
+    Unreachable,
+)
+from api.services.keeping.storage import SourceMemory
+from api.services.metering import charge
+from api.services.ports import Probe
+from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.services.text import clean, web_url
+from api.services.wire import (
+    REDIRECTS,
+    TOO_LARGE,
+    TooLarge,
+    points_here,
+    read_all_async,
+    retry_at,
+    same_server,
+)
+from api.settings import SourceSettings
+from api.sources.amazon import NAME
+from api.sources.amazon.pages import block_path, block_reason
+from api.sources.amazon.products import completed, item_of
+from api.sources.amazon.providers import (
+    PROVIDERS,
+    AmazonProvider,
+    Complaint,
+    ProviderRequest,
+)
+from api.sources.commenting import SILENCES, noted, read_each
+from api.sources.paging import Page, Shelf
+from api.sources.spec import value_of
+
+SIGN_IN = "reviews need a sign-in"
+NO_REVIEWS = "no reviews yet"
+UNDATED = "Amazon does not date products: the time window was not applied"
+
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_FINAL = (RateLimited, QuotaExhausted, Refused)
+"""After these the next product is not asked for; a block page may be one product's."""
+# what a failed answer is about, by the words of its provider: "You have exceeded the MONTHLY quota"
+_CREDIT = re.compile(r"quota|credit|payment required", re.I)
+_SPENT = re.compile(r"(?:daily|monthly) quota|credit", re.I)
+_PACE = re.compile(r"rate.?limit|too many requests|too fast", re.I)
+_KEY = re.compile(r"api.?key|token|unauthori[sz]ed|forbidden|not subscribed", re.I)
+R = TypeVar("R")
+
+
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> AmazonSource:
+    """The source for settings that are there; asks nothing. `memory` keeps pages between runs.
+
+    Raises:
+        NotConfigured: a key that no header can carry, or an unusable `AMAZON_URL`.
+    """
+    provider = PROVIDERS[value_of(settings, "AMAZON_PROVIDER")]
+    key = value_of(settings, "AMAZON_API_KEY") if provider.paid else ""
+    if not (key.isascii() and key.isprintable()):
+        raise NotConfigured(NAME, "`AMAZON_API_KEY` holds characters that no header can carry")
+    root = (settings.amazon_url or provider.root).rstrip("/")
+    try:
+        usable = bool(web_url(root) and httpx.URL(root).host)
+    except httpx.InvalidURL:
+        usable = False
+    if not usable:
+        raise NotConfigured(NAME, "`AMAZON_URL` is not an http or https address")
+    return AmazonSource(provider, settings, root, key, memory)
+
+
+class AmazonSource:
+    """Products and their buyers' reviews; belongs to one event loop."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        provider: AmazonProvider,
+        settings: SourceSettings,
+        root: str,
+        key: str,
+        memory: SourceMemory | None = None,
+    ) -> None:
+        """`root` has no slash at its end; `key` is empty for a provider without one."""
+        self._provider, self._root = provider, root
+        self._most = settings.comments_per_item
+        self._silence = f"no reviews given by `{provider.name}`" if provider.paid else SIGN_IN
+        self._seconds = settings.provider_timeout if provider.paid else settings.source_timeout
+        pages = memory.pages if memory else None
+        upstream = f"{NAME} {provider.name} {root}"
+        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
+        self._client = httpx.AsyncClient(
+            headers=provider.headers(root, key),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            timeout=self._seconds,
+            trust_env=not points_here(root),
+        )
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """Search products; see `Source.fetch` for the contract."""
+        return await self._shelf.take(plan)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """Read the product pages of kept items, four at a time; one request per item.
+
+        After a refusal, a rate limit, used-up credits or four blocked pages in a row the rest is
+        not asked.
+        """
+        if not self._most:
+            return Commented(tuple(items))
+        doubts = (*SILENCES, Blocked)
+        read = await read_each(items, self._reviewed, stops=_FINAL, doubts=doubts, what="reviews")
+        notes = {note for item in read.items for note in item.notes}
+        silences = [note for note in (NO_REVIEWS, self._silence) if note in notes]
+        return replace(read, notes=(*read.notes, *silences))
+
+    async def probe(self) -> Probe:
+        """Ask for the site's root page; a paid provider is not asked, since each call costs."""
+        if self._provider.paid:
+            return Probe("ok", f"key set for `{self._provider.name}`, not tried: calls are paid")
+        try:
+            reply = await self._reply(ProviderRequest("/", {}))
+            if reply.status != 404:
+                self._checked(reply)
+        except SourceError as error:
+            return Probe(error.code, str(error))
+        return Probe("ok", "the root page answers; no search was made")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
+        number = int(cursor or 1)
+        request = self._provider.search_request(clean(plan.query), number)
+        page = await self._parsed(request, self._provider.parse_search)
+        return Page(
+            tuple(item_of(tile) if tile else None for tile in page.tiles),
+            cursor=str(number + 1) if page.more else None,
+            notes=() if plan.window == "all" else (UNDATED,),
+        )
+
+    async def _reviewed(self, item: Item) -> Item:
+        """The item with what its page holds, and with a note when that is no review."""
+        request = self._provider.reviews_request(item.id)
+        product = await self._parsed(request, self._provider.parse_reviews)
+        full = completed(item, product, self._most)
+        if full.comments:
+            return full
+        return noted(full, NO_REVIEWS if full.engagement["ratings"] == 0 else self._silence)
+
+    async def _parsed(self, request: ProviderRequest, parse: Callable[[str], R]) -> R:
+        reply = await self._reply(request)
+        try:
+            return parse(self._checked(reply))
+        except Complaint as complaint:
+            raise _failure(complaint.status or 200, complaint.words, reply.wait) from complaint
+
+    async def _reply(self, request: ProviderRequest) -> _Reply:
+        """Send within the deadline of real time, redirects included; httpx's errors end here."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                url = httpx.URL(self._root + request.path)
+                if request.params:
+                    url = url.copy_merge_params(request.params)
+                return await self._follow(url)
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise TimedOut(NAME, f"no full answer in {self._seconds:g} s") from error
+        except TooLarge as error:
+            raise Broken(NAME, TOO_LARGE) from error
+        except httpx.DecodingError as error:
+            raise Broken(NAME, "an answer that cannot be unpacked") from error
+        except httpx.InvalidURL as error:
+            raise Broken(NAME, type(error).__name__) from error
+        except httpx.HTTPError as error:
+            raise Unreachable(NAME, f"no connection ({type(error).__name__})") from error
+
+    async def _follow(self, url: httpx.URL) -> _Reply:
+        """The answer, after redirects within the site; each is a request."""
+        for _ in range(REDIRECTS + 1):
+            charge()
+            async with self._client.stream("GET", url) as response:
+                location = response.headers.get("location")
+                if response.status_code not in _MOVED or location is None:
+                    body = await read_all_async(response.aiter_bytes())
+                    text = body.decode("utf-8-sig", "replace")
+                    return _Reply(response.status_code, response.headers, text)
+            target = url.join(location)
+            if why := block_path(target.path):
+                raise Blocked(NAME, f"redirected to a {why}")
+            if not same_server(str(url), str(target)):
+                raise Broken(NAME, "redirected to another host, name that one in `AMAZON_URL`")
+            url = target
+        raise Broken(NAME, f"more than {REDIRECTS} redirects")
+
+    def _checked(self, reply: _Reply) -> str:
+        """The body, when it can be the data."""
+        if reply.html and (why := block_reason(reply.status, reply.body)):
+            raise Blocked(NAME, why, retry_at=reply.wait)
+        if reply.status == 200:
+            return reply.body
+        page = reply.html or not self._provider.paid
+        if page and reply.status in {202, 401, 403, 429}:
+            raise Blocked(NAME, f"a page with status {reply.status}", retry_at=reply.wait)
+        raise _failure(reply.status, reply.body, reply.wait)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """One answer, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+    @property
+    def html(self) -> bool:
+        """It is a page, whatever was asked for."""
+        return "html" in self.headers.get("content-type", "") or self.body.lstrip()[:1] == "<"
+
+    @property
+    def wait(self) -> datetime | None:
+        """Until when to wait, aware UTC, when the answer says."""
+        return retry_at(self.headers)
+
+
+def _failure(status: int, words: str, wait: datetime | None) -> SourceError:
+    """The one place where a failed answer gets its meaning; `words` are read, never shown."""
+    what = f"answered {status}" if status != 200 else "reported a failure"
+    spent = status == 429 and wait is None and _SPENT.search(words)
+    if status == 402 or spent or (status in {200, 403} and _CREDIT.search(words)):
+        return QuotaExhausted(NAME, what, retry_at=wait)
+    if status == 429 or (status == 200 and _PACE.search(words)):
+        return RateLimited(NAME, what, retry_at=wait)
+    if status in {401, 403} or (status == 200 and _KEY.search(words)):
+        return Refused(NAME, what)
+    if status == 408 or status >= 500:
+        return Unreachable(NAME, what)
+    return Broken(NAME, what)

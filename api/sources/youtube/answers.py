@@ -1,0 +1,169 @@
+"""What YouTube's answers mean: which failure they are, and their JSON as items and comments.
+
+Pure, and safe for any shape.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from api.errors import (
+    Blocked,
+    Broken,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    SourceError,
+    Unreachable,
+)
+from api.services.schemas import Comment, Item, Measure
+from api.services.text import clean, unescape
+from api.services.wire import retry_at
+from api.sources.fields import entries, moment, pseudonym, record, whole
+from api.sources.paging import Page
+from api.sources.youtube import NAME
+from api.sources.youtube.searches import next_reset
+
+WATCH = "https://www.youtube.com/watch?v="
+_SPENT = {"quotaExceeded", "dailyLimitExceeded"}
+_BURST = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
+_KEY = {"keyInvalid", "API_KEY_INVALID", "keyExpired"}
+_GONE = {"commentsDisabled": "comments are turned off", "videoNotFound": "the video is gone"}
+
+
+class NoComments(Broken):
+    """This video has no comments to read; `detail` says why."""
+
+
+class StalePage(Broken):
+    """The token of a page is not known any more."""
+
+
+def answer_of(value: object, kind: str) -> Mapping[str, Any]:
+    """An answer of this kind with a list of items, which Google leaves out when it is empty.
+
+    Raises:
+        Broken: it is something else.
+    """
+    answer = record(value)
+    listed, named = answer.get("items"), answer.get("kind")
+    if (
+        named not in (None, f"youtube#{kind}")  # a list, since what it is compared with may be any
+        or not isinstance(listed, (list, type(None)))
+        or (listed is None and named is None)
+    ):
+        raise Broken(NAME, f"an answer that is no {kind}")
+    return answer
+
+
+def failure_of(status: int, content: bytes, headers: Mapping[str, str]) -> SourceError:
+    """What a failed answer says, by Google's reason first and the status second."""
+    if status >= 500 or status == 408:
+        return Unreachable(NAME, f"HTTP {status}")
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        if status == 429:
+            return RateLimited(NAME, "HTTP 429", retry_at=retry_at(headers))
+        blocked = status == 403 or b"/login" in content[:100_000]
+        return (Blocked if blocked else Broken)(NAME, f"HTTP {status} without JSON")
+    error = record(record(body).get("error"))
+    listed = [*entries(error.get("errors")), *entries(error.get("details"))]
+    reasons = {clean(record(entry).get("reason")) for entry in listed}
+    message = clean(error.get("message")).lower()
+    if gone := next((words for reason, words in _GONE.items() if reason in reasons), None):
+        return NoComments(NAME, gone)
+    burst = bool(reasons & _BURST) or status == 429
+    if reasons & _SPENT or (burst and "per day" in message):
+        return QuotaExhausted(NAME, "the day's calls are used up", retry_at=next_reset())
+    if burst:
+        return RateLimited(NAME, f"HTTP {status}", retry_at=retry_at(headers))
+    if "invalidPageToken" in reasons:
+        return StalePage(NAME, "invalidPageToken")
+    if reasons & _KEY or "api key not valid" in message:
+        return Refused(NAME, "the key is not valid")
+    if status in {401, 403}:
+        return Refused(NAME, f"HTTP {status}, the key may not be used for this")
+    return Broken(NAME, f"HTTP {status}")
+
+
+def page_of(answer: Mapping[str, Any]) -> Page:
+    """One page of search results, a slot per entry; the cursor is Google's token."""
+    token = answer.get("nextPageToken")
+    return Page(
+        tuple(video_of(entry) for entry in entries(answer.get("items"))),
+        token if isinstance(token, str) and token else None,
+    )
+
+
+def video_of(entry: object) -> Item | None:
+    """A video of a search, whose texts come escaped and cut; None for channels and playlists."""
+    id_ = clean(record(record(entry).get("id")).get("videoId"))
+    snippet = record(record(entry).get("snippet"))
+    title, body = unescape(snippet.get("title")), unescape(snippet.get("description"))
+    if not id_ or not (title or body):
+        return None
+    return Item(
+        key=f"{NAME}:{id_}",
+        id=id_,
+        source=NAME,
+        title=title,
+        body=body,
+        url=WATCH + id_,
+        author=pseudonym("channel", snippet.get("channelId")),
+        created_at=moment(snippet.get("publishedAt")),
+        engagement=_engagement({}),
+        place=unescape(snippet.get("channelTitle")) or None,
+    )
+
+
+def details_of(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The videos of a `videos.list` answer by id."""
+    return {clean(record(video).get("id")): record(video) for video in entries(answer.get("items"))}
+
+
+def detailed(item: Item, video: Mapping[str, Any]) -> Item:
+    """The item with full text and counts; here nothing is escaped."""
+    snippet = record(video.get("snippet"))
+    return replace(
+        item,
+        title=clean(snippet.get("title")) or item.title,
+        body=clean(snippet.get("description")) or item.body,
+        place=clean(snippet.get("channelTitle")) or item.place,
+        created_at=moment(snippet.get("publishedAt")) or item.created_at,
+        engagement=_engagement(record(video.get("statistics"))),
+    )
+
+
+def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comment, ...]:
+    """Up to `most` comments: threads as Google ranks them, then the replies that came with them."""
+    threads = [record(thread) for thread in entries(answer.get("items"))]
+    values = [record(thread.get("snippet")).get("topLevelComment") for thread in threads]
+    for thread in threads:
+        values += entries(record(thread.get("replies")).get("comments"))
+    comments = []
+    for value in values:
+        id_, snippet = clean(record(value).get("id")), record(record(value).get("snippet"))
+        body = clean(snippet.get("textDisplay")) or clean(snippet.get("textOriginal"))
+        if not id_ or not body:
+            continue
+        channel = record(snippet.get("authorChannelId")).get("value")
+        comment = Comment(
+            id=id_,
+            body=body,
+            url=f"{WATCH}{video}&lc={id_}",
+            author=pseudonym("viewer", channel, snippet.get("authorDisplayName")),
+            created_at=moment(snippet.get("publishedAt")),
+            engagement={"likes": whole(snippet.get("likeCount"))},
+        )
+        comments.append(comment)
+    return tuple(comments[:most])
+
+
+def _engagement(statistics: Mapping[str, Any]) -> dict[str, Measure]:
+    """Counts come as strings, and not at all when hidden or turned off."""
+    names = {"views": "viewCount", "likes": "likeCount", "comments": "commentCount"}
+    return {name: whole(statistics.get(field)) for name, field in names.items()}

@@ -1,0 +1,141 @@
+"""What every client of a server agrees on: waits, this machine, sizes and redirects."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.services.wire import (
+    LONGEST_WAIT,
+    MAX_BYTES,
+    TooLarge,
+    is_this_machine,
+    points_here,
+    read_all,
+    read_all_async,
+    retry_at,
+    same_server,
+    wait_of,
+)
+
+NOW = datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC)
+"""1790000000 seconds since 1970."""
+WAITS = [
+    ({"retry-after": "7"}, 7),
+    ({"retry-after": "1.5"}, 1.5),
+    ({"retry-after": " 2 "}, 2),
+    ({"retry-after": "0"}, 0),
+    ({"retry-after": "172800"}, LONGEST_WAIT),
+    ({"retry-after": "1790000090"}, 90),
+    ({"retry-after": "1790000090000"}, 90),
+    ({"retry-after": "1789999990"}, 0),
+    ({"retry-after": "-5"}, 0),
+    ({"retry-after": "9" * 30}, LONGEST_WAIT),
+    ({"retry-after": "9" * 5_000}, LONGEST_WAIT),
+    ({"retry-after": "1e400"}, LONGEST_WAIT),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": ""}, None),
+    ({"retry-after": "²"}, None),
+    ({"retry-after": "Mon, 21 Sep 2026 14:14:50 GMT"}, 90),
+    ({"retry-after": "Mon, 21 Sep 2026 16:14:50 +0200"}, 90),
+    ({"retry-after": "Mon, 21 Sep 2026 14:14:50"}, 90),
+    ({"retry-after": "Mon, 01 Jan 2001 00:00:00 GMT"}, 0),
+    ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, LONGEST_WAIT),
+    ({"retry-after": "Mon, 21 Sep 2026 14:14:50 +99999999999999999999"}, None),
+    ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
+    ({"retry-after-ms": "soon", "retry-after": "7"}, 7),
+    ({"retry-after": "7", "x-ratelimit-reset": "42"}, 7),
+    ({"x-ratelimit-reset": "42.5"}, 42.5),
+    ({"x-ratelimit-reset": "1790000042"}, 42),
+    ({"x-ratelimit-requests-reset": "42"}, 42),
+    ({}, None),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), WAITS)
+def test_wait_is_read_one_way(headers: dict[str, str], seconds: float | None) -> None:
+    """Seconds, decimals, dates and times; absurd is a day, past is now, unreadable is nothing."""
+    assert wait_of(headers, NOW) == seconds
+    assert retry_at(headers, NOW) == (None if seconds is None else NOW + timedelta(seconds=seconds))
+
+
+@given(st.text() | st.floats().map(str) | st.integers().map(str))
+def test_no_header_is_a_crash(text: str) -> None:
+    """Whatever a server writes is a wait within a day, or none."""
+    seconds = wait_of({"retry-after": text, "retry-after-ms": text})
+
+    assert seconds is None or 0 <= seconds <= LONGEST_WAIT
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("localhost", True),
+        ("LocalHost", True),
+        ("localhost.", True),
+        ("127.0.0.1", True),
+        ("127.8.9.10", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("::ffff:127.0.0.1", True),
+        ("", False),
+        ("0.0.0.0", False),
+        ("localhost.example", False),
+        ("127.0.0.1.example", False),
+        ("10.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("::2", False),
+        ("localho\u017ft", False),
+    ],
+)
+def test_who_is_this_machine(host: str, here: bool) -> None:
+    """The loopback range and `localhost` in every spelling, and nobody else."""
+    bracketed = f"[{host}]" if ":" in host.strip("[]") and "[" not in host else host
+
+    assert is_this_machine(host) is here
+    assert points_here(f"http://{bracketed}:8080/v1") is here
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "localhost/v1", "nothing", ""])
+def test_an_address_that_is_none_points_nowhere(url: str) -> None:
+    """What cannot be read, or names no server, is not this machine."""
+    assert not points_here(url)
+
+
+@pytest.mark.parametrize(
+    ("second", "same"),
+    [
+        ("https://shop.example/other?x=1", True),
+        ("https://SHOP.example:443/", True),
+        ("http://shop.example/", False),
+        ("https://shop.example:8443/", False),
+        ("https://www.shop.example/", False),
+        ("https://shop.example.evil/", False),
+        ("https://shop.example@evil.example/", False),
+        ("https://shop.example:port/", False),
+    ],
+)
+def test_a_server_is_scheme_host_and_port(second: str, same: bool) -> None:
+    """A redirect may lead to another path, never to another server."""
+    assert same_server("https://shop.example/s?k=mug", second) is same
+
+
+async def test_a_body_has_an_end() -> None:
+    """A body of the limit is read whole; one byte more is refused."""
+
+    async def arriving(*chunks: bytes) -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    fits = (bytes(MAX_BYTES - 1), b"x")
+
+    assert len(read_all(fits)) == len(await read_all_async(arriving(*fits))) == MAX_BYTES
+    with pytest.raises(TooLarge):
+        read_all((*fits, b"x"))
+    with pytest.raises(TooLarge):
+        await read_all_async(arriving(*fits, b"x"))
