@@ -16,8 +16,7 @@ import pytest
 from api.errors import ConfigurationError, StoreUnavailable
 from api.services.keeping.storage import Filters
 from api.store import open_store
-from api.store.database import Database
-from api.store.urls import default_path, engine_url
+from api.store.database import Database, default_path, engine_url
 from tests.postgres import Postgres
 from tests.store.made import report
 
