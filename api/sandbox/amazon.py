@@ -32,25 +32,21 @@ class Amazon:
 
     def routes(self) -> list[Route]:
         """Its paths: the shop's, OpenWeb Ninja's, omkar.cloud's."""
-        gateway, guard = Gateway(self._world, "amazon", self.fault), self.guard
-        ninja, omkar = "", "/amazon"
+        shop = Gateway(self._world, "amazon", self.fault)
+        paid = Gateway(self._world, "amazon", self.fault, self.guard)
         return [
-            gateway.route("/s", "search", self.search),
-            gateway.route("/dp/{asin}", "product", self.product),
-            gateway.route("/{slug}/dp/{asin}", "product", self.product),
-            gateway.route("/product-reviews/{asin}", "reviews", self.reviews),
-            gateway.route("/gp/customer-reviews/{id}", "reviews", self.reviews),
-            gateway.route("/ap/signin", "signin", lambda call: HTMLResponse(render("sign_in"))),
-            gateway.route(f"{ninja}/search", "search", self.ninja_search, guard=guard),
-            gateway.route(f"{ninja}/product-details", "product", self.ninja_details, guard=guard),
-            gateway.route(
-                f"{ninja}/top-product-reviews", "reviews", self.ninja_reviews, guard=guard
-            ),
-            gateway.route(f"{omkar}/search", "search", self.omkar_search, guard=guard),
-            gateway.route(f"{omkar}/product-details", "product", self.omkar_details, guard=guard),
-            gateway.route(
-                f"{omkar}/product-reviews/top", "reviews", self.omkar_reviews, guard=guard
-            ),
+            shop.route("/s", "search", self.search),
+            shop.route("/dp/{asin}", "product", self.product),
+            shop.route("/{slug}/dp/{asin}", "product", self.product),
+            shop.route("/product-reviews/{asin}", "reviews", self.reviews),
+            shop.route("/gp/customer-reviews/{id}", "reviews", self.reviews),
+            shop.route("/ap/signin", "signin", lambda _: HTMLResponse(render("sign_in"))),
+            paid.route("/search", "search", self.ninja_search),
+            paid.route("/product-details", "product", self.ninja_details),
+            paid.route("/top-product-reviews", "reviews", self.ninja_reviews),
+            paid.route("/amazon/search", "search", self.omkar_search),
+            paid.route("/amazon/product-details", "product", self.omkar_details),
+            paid.route("/amazon/product-reviews/top", "reviews", self.omkar_reviews),
         ]
 
     def fault(self, kind: str, call: Call) -> Response | None:

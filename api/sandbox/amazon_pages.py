@@ -69,16 +69,16 @@ def shopper(remark: Remark) -> str:
     return "Amazon Customer" if number < "250" else f"{first.title()} {second[0].upper()}."
 
 
-def search_page(query: str, found: Sequence[Post], number: int, advert: Post | None) -> Markup:
+def search_page(query: str, hits: Sequence[Post], number: int, advert: Post | None) -> Markup:
     """Page `number` (from 1) of what was found, the advertisement first."""
     start = (number - 1) * TILES
-    shown = found[start : start + TILES]
+    shown = hits[start : start + TILES]
     if not shown:
         return render("nothing", query=query)
     tiles = [_tile(post, start + at) for at, post in enumerate(shown, 1)]
     if advert is not None:
         tiles.insert(0, _tile(advert, start, advert=True))
-    count, last = len(found), -(-len(found) // TILES)
+    count, last = len(hits), -(-len(hits) // TILES)
     total = f"over {count // 100 * 100:,}" if count >= 1000 else f"{count:,}"
     link = f"/s?{urlencode({'k': query, 'page': number + 1})}"
     onward = render("search_next", next=number + 1, link=link)

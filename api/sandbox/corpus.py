@@ -166,8 +166,8 @@ def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
     """Name of a product and its file, in order."""
     at = resources.files("api.sandbox") / "data" / folder
     if at.is_dir():
-        found = {file.name: file for file in at.iterdir() if file.name.endswith(".jsonl")}
-        yield from ((name.removesuffix(".jsonl"), found[name]) for name in sorted(found))
+        files = {file.name: file for file in at.iterdir() if file.name.endswith(".jsonl")}
+        yield from ((name.removesuffix(".jsonl"), files[name]) for name in sorted(files))
 
 
 def slugs() -> tuple[str, ...]:

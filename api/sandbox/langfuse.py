@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.world import Call, Gateway, Respond, World
+from api.sandbox.world import Call, Gateway, World
 
 _DENIED = "Invalid credentials. Confirm that you've configured the correct host."
 _HEALTH = {"status": "OK", "version": "4.59.0"}
@@ -38,27 +38,25 @@ class Langfuse:
 
     def routes(self) -> list[Route]:
         """Its paths; only whether it is well is said without keys."""
-        gateway, guard = Gateway(self._world, "langfuse", self.fault), self.guard
-        root = "/api/public"
-
-        def posted(path: str, endpoint: str, answer: Respond) -> Route:
-            return gateway.route(
-                f"{root}/{path}", endpoint, answer, methods=("POST",), guard=guard, keep=True
-            )
-
+        public = Gateway(self._world, "langfuse", self.fault)
+        keyed = Gateway(self._world, "langfuse", self.fault, self.guard)
+        root, post = "/api/public", ("POST",)
         return [
-            posted("otel/v1/traces", "traces", self.traces),
-            posted("scores", "scores", lambda _: JSONResponse({"message": "Accepted"}, 202)),
-            posted("ingestion", "ingestion", self.ingest),
-            posted("v2/prompts", "prompts", self.store),
-            gateway.route(f"{root}/v2/prompts/{{name:path}}", "prompts", self.prompt, guard=guard),
-            gateway.route(
-                f"{root}/projects", "projects", lambda _: JSONResponse(_PROJECTS), guard=guard
+            keyed.route(
+                f"{root}/otel/v1/traces", "traces", self.traces, methods=post, keep=True
             ),
-            gateway.route(f"{root}/health", "other", lambda _: JSONResponse(_HEALTH)),
-            gateway.route(
+            keyed.route(
+                f"{root}/scores", "scores", lambda _: JSONResponse({"message": "Accepted"}, 202),
+                methods=post, keep=True,
+            ),
+            keyed.route(f"{root}/ingestion", "ingestion", self.ingest, methods=post, keep=True),
+            keyed.route(f"{root}/v2/prompts", "prompts", self.store, methods=post, keep=True),
+            keyed.route(f"{root}/v2/prompts/{{name:path}}", "prompts", self.prompt),
+            keyed.route(f"{root}/projects", "projects", lambda _: JSONResponse(_PROJECTS)),
+            public.route(f"{root}/health", "other", lambda _: JSONResponse(_HEALTH)),
+            keyed.route(
                 f"{root}/{{rest:path}}", "other", lambda _: _missing("Not Found"),
-                methods=("GET", "POST"), guard=guard,
+                methods=("GET", "POST"),
             ),
         ]  # fmt: skip
 

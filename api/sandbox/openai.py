@@ -67,15 +67,12 @@ class OpenAI:
 
     def routes(self) -> list[Route]:
         """Its paths."""
-        gateway, guard = Gateway(self._world, "openai", self.fault), self.guard
+        gateway, post = Gateway(self._world, "openai", self.fault, self.guard), ("POST",)
         return [
-            gateway.route(
-                "/v1/chat/completions", endpoint, self.complete,
-                methods=("POST",), guard=guard, keep=True,
-            ),
-            gateway.route("/v1/models", "models", self.models, guard=guard),
-            gateway.route("/v1/models/{id}", "models", self.models, guard=guard),
-        ]  # fmt: skip
+            gateway.route("/v1/chat/completions", endpoint, self.complete, methods=post, keep=True),
+            gateway.route("/v1/models", "models", self.models),
+            gateway.route("/v1/models/{id}", "models", self.models),
+        ]
 
     def fault(self, kind: str, call: Call) -> Response | None:
         """Trouble in OpenAI's words."""

@@ -114,34 +114,32 @@ def whole(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() else default
 
 
-Respond = Callable[[Call], Response]
-Refuse = Callable[[Call], Response | None]
-"""What stands in the way of an answer, such as a wrong key; None when nothing does."""
-
-
 class Gateway:
     """Wraps answers of one upstream: log, latency and the faults that need no knowledge of it."""
 
     def __init__(
-        self, world: World, upstream: str, refusals: Callable[[str, Call], Response | None]
+        self,
+        world: World,
+        upstream: str,
+        refusals: Callable[[str, Call], Response | None],
+        guard: Callable[[Call], Response | None] = lambda call: None,
     ):
-        """`refusals(kind, call)` answers a fault in the upstream's own words, or declines."""
-        self.world, self.upstream, self.refusals = world, upstream, refusals
+        """`refusals(kind, call)` answers a fault in the upstream's own words, or declines.
+
+        `guard(call)` refuses wrong keys and spent quotas, after faults and recordings.
+        """
+        self.world, self.upstream, self.refusals, self.guard = world, upstream, refusals, guard
 
     def route(
         self,
         path: str,
         endpoint: str | Callable[[Any], str],
-        answer: Respond,
+        answer: Callable[[Call], Response],
         *,
         methods: Sequence[str] = ("GET",),
-        guard: Refuse = lambda call: None,
         keep: bool = False,
     ) -> Route:
-        """A route whose requests are logged; `keep` reads their bodies as JSON and logs them.
-
-        `guard` comes after faults and recordings, before the answer.
-        """
+        """A route whose requests are logged; `keep` reads their bodies as JSON and logs them."""
 
         async def serve(request: Request) -> Response:
             try:
@@ -154,7 +152,7 @@ class Gateway:
                 self.upstream, name, request.method, request.url.path, request.url.query,
                 (body if data is None else data) if keep else None,
             )  # fmt: skip
-            kind = await self._struck(entry)
+            kind = await self._strike(entry)
             call = Call(request, body, data, kind)
             if kind == "hang":
                 self.world.journal.end(entry, 0, kind)
@@ -164,16 +162,16 @@ class Gateway:
             recordings = self.world.recordings
             response = None
             if kind:
-                response = self._refused(kind, call)
+                response = self._refusal(kind, call)
             elif recordings is not None:
                 response = recordings.next(self.upstream, name)
-            response = response or guard(call) or answer(call)
+            response = response or self.guard(call) or answer(call)
             self.world.journal.end(entry, response.status_code, kind)
             return response
 
         return Route(path, serve, methods=list(methods))
 
-    async def _struck(self, entry: LoggedRequest) -> str | None:
+    async def _strike(self, entry: LoggedRequest) -> str | None:
         """The fault that hits this request, after its latency."""
         kind = self.world.faults.strike(entry.upstream, entry.endpoint)
         seconds = self.world.faults.seconds(entry.upstream, entry.endpoint)
@@ -183,7 +181,7 @@ class Gateway:
             await asyncio.sleep(seconds)
         return kind
 
-    def _refused(self, kind: str, call: Call) -> Response | None:
+    def _refusal(self, kind: str, call: Call) -> Response | None:
         """The answer of a fault; None when it only spoils what is answered."""
         if kind == "drip":
 

@@ -76,12 +76,12 @@ class YouTube:
 
     def routes(self) -> list[Route]:
         """Its paths."""
-        gateway, guard, v3 = Gateway(self._world, "youtube", self.fault), self.guard, "/youtube/v3"
+        gateway, v3 = Gateway(self._world, "youtube", self.fault, self.guard), "/youtube/v3"
         return [
-            gateway.route(f"{v3}/search", "search", self.search, guard=guard),
-            gateway.route(f"{v3}/videos", "videos", self.videos, guard=guard),
-            gateway.route(f"{v3}/commentThreads", "comments", self.threads, guard=guard),
-            gateway.route(f"{v3}/comments", "comments", self.replies, guard=guard),
+            gateway.route(f"{v3}/search", "search", self.search),
+            gateway.route(f"{v3}/videos", "videos", self.videos),
+            gateway.route(f"{v3}/commentThreads", "comments", self.threads),
+            gateway.route(f"{v3}/comments", "comments", self.replies),
         ]
 
     def fault(self, kind: str, call: Call) -> Response | None:

@@ -12,7 +12,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
@@ -160,6 +160,14 @@ class Database:
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """An insert that knows ON CONFLICT, in this dialect."""
         return sqlite.insert(table) if self.sqlite else postgresql.insert(table)
+
+    def upsert(
+        self, table: Table, key: Sequence[str], /, **values: Any
+    ) -> postgresql.Insert | sqlite.Insert:
+        """A whole row in the place of the one with this primary key, if there is one."""
+        row = self.insert(table).values(**values)
+        others = {name: row.excluded[name] for name in values if name not in key}
+        return row.on_conflict_do_update(index_elements=key, set_=others)
 
     async def prepare(self) -> None:
         """Look at an SQLite file and put it into WAL mode.

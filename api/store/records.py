@@ -68,14 +68,10 @@ class PagesPart(Part):
     async def keep_page(self, key: str, text: str) -> None:
         """Store or replace it, and drop what is a day old."""
         now = datetime.now(UTC)
-        row = self._database.insert(pages).values(key=key, text=text, stored_at=now)
-        upsert = row.on_conflict_do_update(
-            index_elements=[pages.c.key],
-            set_={"text": row.excluded.text, "stored_at": row.excluded.stored_at},
-        )
+        row = self._database.upsert(pages, ("key",), key=key, text=text, stored_at=now)
         async with self._database.writing() as connection:
             await connection.execute(delete(pages).where(pages.c.stored_at < now - PAGE_LIFE))
-            await connection.execute(upsert)
+            await connection.execute(row)
 
 
 class KeysPart(Part):
@@ -143,15 +139,12 @@ class SessionsPart(Part):
     @unbroken
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
         """Save it."""
-        row = self._database.insert(sessions).values(
-            tenant=tenant, id=session_id, text=text, saved_at=datetime.now(UTC)
-        )
-        upsert = row.on_conflict_do_update(
-            index_elements=[sessions.c.tenant, sessions.c.id],
-            set_={"text": row.excluded.text, "saved_at": row.excluded.saved_at},
-        )
+        row = self._database.upsert(
+            sessions, ("tenant", "id"),
+            tenant=tenant, id=session_id, text=text, saved_at=datetime.now(UTC),
+        )  # fmt: skip
         async with self._database.writing() as connection:
-            await connection.execute(upsert)
+            await connection.execute(row)
 
 
 class IdempotencyPart(Part):

@@ -12,7 +12,7 @@ import secrets
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -183,11 +183,8 @@ class RunningPart(Part):
 
     async def _beat(self, connection: AsyncConnection, now: datetime) -> None:
         owner = self._owner
-        row = self._database.insert(runs).values(
-            id=owner.id, place=owner.place, pid=owner.pid, started=owner.started, seen_at=now
-        )
-        upsert = row.on_conflict_do_update(index_elements=[runs.c.id], set_={"seen_at": now})
-        await connection.execute(upsert)
+        row = self._database.upsert(runs, ("id",), **asdict(owner), seen_at=now)
+        await connection.execute(row)
 
 
 async def _mark_failed(connection: AsyncConnection, reason: str, *which: object) -> int:
