@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from api.sandbox.amazon_product import dated, shares
-from api.sandbox.amazon_search import short_count
-from api.sandbox.corpus import Post, Remark, spelled
-from api.sandbox.names import shopper
+from api.sandbox.amazon_pages import dated, shares, shopper, short_count
+from api.sandbox.corpus import DIGITS, HEX, Post, Remark, spelled
 from api.sandbox.world import World
-
-_DIGITS = "0123456789"
 
 
 def _link(post: Post) -> str:
@@ -19,7 +15,7 @@ def _link(post: Post) -> str:
 
 
 def _image(post: Post) -> str:
-    return f"https://m.media-amazon.com/images/I/{spelled(_DIGITS, 10, post.id)}._AC_UY654_.jpg"
+    return f"https://m.media-amazon.com/images/I/{spelled(DIGITS, 10, post.id)}._AC_UY654_.jpg"
 
 
 def _amount(post: Post) -> float | None:
@@ -29,12 +25,13 @@ def _amount(post: Post) -> float | None:
 
 def ninja(parameters: dict[str, str], data: dict[str, Any]) -> dict[str, Any]:
     """OpenWeb Ninja's envelope."""
-    request = spelled("0123456789abcdef", 32, *sorted(parameters.items()))
+    request = spelled(HEX, 32, *sorted(parameters.items()))
     return {"status": "OK", "request_id": request, "parameters": parameters, "data": data}
 
 
 def ninja_product(post: Post) -> dict[str, Any]:
     """One search result there: ratings and prices are texts."""
+    sold = f"{short_count(post.ratings or 0)}+ bought in past month"
     return {
         "asin": post.id,
         "product_title": post.title,
@@ -50,9 +47,7 @@ def ninja_product(post: Post) -> dict[str, Any]:
         "is_best_seller": False,
         "is_amazon_choice": False,
         "is_prime": True,
-        "sales_volume": f"{short_count(post.ratings)}+ bought in past month"
-        if post.ratings
-        else None,
+        "sales_volume": sold if post.ratings else None,
         "delivery": "FREE delivery",
         "has_variations": False,
         "product_badge": "Sponsored" if post.sponsored else None,
@@ -72,21 +67,20 @@ def ninja_details(post: Post) -> dict[str, Any]:
 
 def ninja_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
     """One review there."""
+    helpful = f"{remark.votes} people found this helpful"
     return {
         "review_id": remark.id,
         "review_title": remark.title,
         "review_comment": remark.body,
         "review_star_rating": str(remark.stars),
         "review_link": f"https://www.amazon.com/gp/customer-reviews/{remark.id}",
-        "review_author": shopper("amazon", remark.id),
+        "review_author": shopper(remark),
         "review_author_avatar": None,
         "review_images": [],
         "review_video": None,
         "review_date": dated(world, remark),
         "is_verified_purchase": remark.verified,
-        "helpful_vote_statement": f"{remark.votes} people found this helpful"
-        if remark.votes
-        else None,
+        "helpful_vote_statement": helpful if remark.votes else None,
         "reviewed_product_asin": post.id,
         "reviewed_product_variant": {},
         "is_vine": False,
@@ -131,8 +125,8 @@ def omkar_review(world: World, post: Post, remark: Remark) -> dict[str, Any]:
         "review_date": dated(world, remark),
         "is_verified_purchase": remark.verified,
         "helpful_votes": remark.votes,
-        "reviewer_name": shopper("amazon", remark.id),
-        "reviewer_id": spelled("0123456789ABCDEF", 28, remark.id),
+        "reviewer_name": shopper(remark),
+        "reviewer_id": spelled(HEX.upper(), 28, remark.id),
         "reviewer_url": None,
         "reviewer_avatar": None,
         "review_images": [],

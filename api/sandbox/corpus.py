@@ -1,4 +1,4 @@
-"""The sample corpus: made-up posts, and native ids computed from their text.
+"""The sample corpus: made-up posts by made-up people, and native ids computed from their text.
 
 The servers read `load()`. Labels lie in other files, which only `labels()` opens: for tests and
 evaluation.
@@ -10,17 +10,27 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 SourceName = Literal["reddit", "youtube", "amazon"]
 
-_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
-_UPPER = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_WEB = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-_PREFIX: Mapping[str, str] = {"reddit": "t3_", "youtube": "", "amazon": ""}
+DIGITS = "0123456789"
+HEX = "0123456789abcdef"
+BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+WEB = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+"""Letters of base 64 as it stands in addresses."""
+_UPPER = BASE36.upper()
+_FIRST = (
+    "amber brisk cedar dapper eager fuzzy gentle hazel idle jolly kind lucid mellow noble olive "
+    "plain quiet rusty sunny tidy umber vivid witty young"
+).split()
+_SECOND = (
+    "acorn badger candle dune ember ferry gravel harbor island juniper kettle lantern meadow "
+    "nickel otter pebble quill river spoon teapot upland velvet walnut zephyr"
+).split()
 
 
 def spelled(alphabet: str, length: int, *parts: object) -> str:
@@ -34,13 +44,20 @@ def spelled(alphabet: str, length: int, *parts: object) -> str:
     return "".join(letters)
 
 
+def handle(*parts: object) -> str:
+    """A user name that belongs to nobody, the same for the same parts: `brisk_otter_417`."""
+    first = _FIRST[int(spelled(DIGITS, 6, "first", *parts)) % len(_FIRST)]
+    second = _SECOND[int(spelled(DIGITS, 6, "second", *parts)) % len(_SECOND)]
+    return f"{first}_{second}_{spelled(DIGITS, 3, *parts)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A comment, or a review on Amazon."""
 
     id: str
     body: str
-    age_days: float
+    age_days: float = 0
     votes: int = 0
     """Votes, likes or helpful votes."""
     deleted: bool = False
@@ -78,7 +95,7 @@ class Post:
     @property
     def key(self) -> str:
         """The item key the product uses."""
-        return f"{self.source}:{_PREFIX[self.source]}{self.id}"
+        return f"{self.source}:{'t3_' if self.source == 'reddit' else ''}{self.id}"
 
     @property
     def popularity(self) -> int:
@@ -94,123 +111,83 @@ class Post:
 def native_id(source: str, *parts: object) -> str:
     """An id of the source's own shape."""
     if source == "reddit":
-        return "1" + spelled(_BASE36, 6, source, *parts)
+        return "1" + spelled(BASE36, 6, source, *parts)
     if source == "youtube":
-        return spelled(_WEB, 11, source, *parts)
+        return spelled(WEB, 11, source, *parts)
     return "B0" + spelled(_UPPER, 8, source, *parts)
 
 
 def remark_id(source: str, *parts: object) -> str:
     """A comment or review id of the source's own shape."""
     if source == "reddit":
-        return "n" + spelled(_BASE36, 6, source, "remark", *parts)
+        return "n" + spelled(BASE36, 6, source, "remark", *parts)
     if source == "youtube":
-        return "Ug" + spelled(_WEB, 18, source, "remark", *parts) + "4AaABAg"
+        return "Ug" + spelled(WEB, 18, source, "remark", *parts) + "4AaABAg"
     return "R" + spelled(_UPPER, 13, source, "remark", *parts)
 
 
 def posts(rows: Iterable[Mapping[str, Any]]) -> tuple[Post, ...]:
-    """Rows of one corpus file as posts; `n` and `crosspost_of` only link rows to each other."""
-    numbered = [(row.get("n"), row.get("crosspost_of"), _post(row)) for row in rows]
-    seen: Counter[str] = Counter()
-    made: list[tuple[object, object, Post]] = []
-    for number, parent, post in numbered:
-        copy = seen[post.id]
-        seen[post.id] += 1
-        if copy:
-            post = replace(post, id=native_id(post.source, post.id, copy))
-        made.append((number, parent, post))
-    ids = {(post.source, number): post.id for number, _, post in made if number is not None}
+    """Rows of one corpus file as posts.
+
+    A row has the fields of a `Post`, those of `Remark` in its `comments` (`helpful` for `votes` on
+    Amazon), and `n` and `crosspost_of`, which only link rows to each other.
+    """
+    copies: Counter[str] = Counter()
+    made: list[tuple[Mapping[str, Any], Post]] = []
+    for row in rows:
+        given = _given(row, Post)
+        source = given["source"]
+        id_ = native_id(source, given.get("place", ""), given["title"], given.get("body", ""))
+        remarks = []
+        for at, comment in enumerate(row.get("comments") or ()):
+            facts = _given({"body": "", "votes": comment.get("helpful"), **comment}, Remark)
+            remarks.append(Remark(id=remark_id(source, id_, at, facts["body"]), **facts))
+        copies[id_] += 1
+        own = id_ if copies[id_] == 1 else native_id(source, id_, copies[id_] - 1)
+        made.append((row, Post(id=own, **given | {"comments": tuple(remarks)})))
+    ids = {(post.source, row["n"]): post.id for row, post in made if row.get("n") is not None}
     return tuple(
-        replace(post, crosspost_parent=ids.get((post.source, parent)))
-        if parent is not None
-        else post
-        for _, parent, post in made
+        replace(post, crosspost_parent=ids.get((post.source, row.get("crosspost_of"))))
+        for row, post in made
     )
 
 
-def _post(row: Mapping[str, Any]) -> Post:
-    source: SourceName = row["source"]
-    title, body, place = str(row["title"]), str(row.get("body") or ""), str(row.get("place") or "")
-    id_ = native_id(source, place, title, body)
-    age = row.get("age_days")
-    return Post(
-        id=id_,
-        source=source,
-        title=title,
-        body=body,
-        place=place,
-        age_days=None if age is None else float(age),
-        votes=int(row.get("votes") or 0),
-        link=row.get("link"),
-        deleted=bool(row.get("deleted")),
-        views=int(row.get("views") or 0),
-        likes=row.get("likes"),
-        comments_disabled=bool(row.get("comments_disabled")),
-        price=row.get("price"),
-        stars=row.get("stars"),
-        ratings=row.get("ratings"),
-        sponsored=bool(row.get("sponsored")),
-        comments=tuple(
-            _remark(source, id_, place, remark)
-            for place, remark in enumerate(row.get("comments") or ())
-        ),
-    )
-
-
-def _remark(source: str, post: str, place: int, row: Mapping[str, Any]) -> Remark:
-    body = str(row.get("body") or "")
-    return Remark(
-        id=remark_id(source, post, place, body),
-        body=body,
-        age_days=float(row.get("age_days") or 0),
-        votes=int(row.get("votes") or row.get("helpful") or 0),
-        deleted=bool(row.get("deleted")),
-        title=str(row.get("title") or ""),
-        stars=row.get("stars"),
-        verified=bool(row.get("verified")),
-        country=str(row.get("country") or "the United States"),
-    )
-
-
-def _data() -> Traversable:
-    return resources.files("api.sandbox") / "data"
+def _given(row: Mapping[str, Any], kind: type[Post | Remark]) -> dict[str, Any]:
+    """The fields a row has values for; the others keep their defaults."""
+    names = {field.name for field in fields(kind)}
+    return {name: row[name] for name in row if name in names and row[name] is not None}
 
 
 def _rows(file: Traversable) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
 
 
-def _files(folder: str) -> Iterator[Traversable]:
-    at = _data() / folder
+def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
+    """Name of a product and its file, in order."""
+    at = resources.files("api.sandbox") / "data" / folder
     if at.is_dir():
-        yield from sorted(
-            (file for file in at.iterdir() if file.name.endswith(".jsonl")), key=lambda f: f.name
-        )
+        files = {file.name: file for file in at.iterdir() if file.name.endswith(".jsonl")}
+        yield from ((name.removesuffix(".jsonl"), files[name]) for name in sorted(files))
 
 
 def slugs() -> tuple[str, ...]:
     """Names of the products in the shipped corpus."""
-    return tuple(file.name.removesuffix(".jsonl") for file in _files("posts"))
+    return tuple(slug for slug, _ in _files("posts"))
 
 
 def load(slug: str | None = None) -> tuple[Post, ...]:
     """The shipped posts, of all products or of one."""
-    return tuple(
-        post
-        for file in _files("posts")
-        if slug in (None, file.name.removesuffix(".jsonl"))
-        for post in posts(_rows(file))
-    )
+    files = [file for name, file in _files("posts") if slug in (None, name)]
+    return tuple(post for file in files for post in posts(_rows(file)))
 
 
 def labels(slug: str | None = None) -> dict[str, dict[str, Any]]:
     """Item key -> its label (`n`, `relevant`, `kind`, `reason`). For tests and evaluation only."""
-    found: dict[str, dict[str, Any]] = {}
-    for file in _files("labels"):
-        if slug not in (None, file.name.removesuffix(".jsonl")):
-            continue
-        rows = _rows(_data() / "posts" / file.name)
-        keys = {row["n"]: post.key for row, post in zip(rows, posts(rows), strict=True)}
-        found |= {keys[label["n"]]: label for label in _rows(file)}
-    return found
+    texts = dict(_files("posts"))
+    labelled: dict[str, dict[str, Any]] = {}
+    for name, file in _files("labels"):
+        if slug in (None, name):
+            rows = _rows(texts[name])
+            keys = {row["n"]: post.key for row, post in zip(rows, posts(rows), strict=True)}
+            labelled |= {keys[label["n"]]: label for label in _rows(file)}
+    return labelled

@@ -31,7 +31,9 @@ KINDS: Mapping[str, frozenset[str]] = {
     "langfuse": frozenset("401 500 hang slow".split()),
 }
 _FAULT = re.compile(r"(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
+"""`openai.judge=500@2x1`: upstream, endpoint, kind, the first request hit, how many are hit."""
 _LATENCY = re.compile(r"(\w+)(?:\.(\w+))?=(\d+(?:\.\d+)?)(ms|s)?$")
+"""`reddit.search=0.3s`: upstream, endpoint, number, unit (seconds when there is none)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Fault:
         return number >= self.first and (self.times is None or number < self.first + self.times)
 
 
-def _place(upstream: str, endpoint: str | None, text: str) -> None:
+def _check_place(upstream: str, endpoint: str | None, text: str) -> None:
     if upstream not in ENDPOINTS:
         raise ValueError(f"`{text}`: no upstream `{upstream}`; there are {', '.join(ENDPOINTS)}")
     if endpoint is not None and endpoint not in ENDPOINTS[upstream]:
@@ -69,7 +71,7 @@ def fault(text: str) -> Fault:
     if match is None:
         raise ValueError(f"`{text}` is no fault; write `youtube=quota` or `openai.judge=500@2x1`")
     upstream, endpoint, kind, first, times = match.groups()
-    _place(upstream, endpoint, text)
+    _check_place(upstream, endpoint, text)
     if kind not in KINDS[upstream]:
         known = ", ".join(sorted(KINDS[upstream]))
         raise ValueError(f"`{text}`: `{upstream}` has no fault `{kind}`; it has {known}")
@@ -86,7 +88,7 @@ def latency(text: str) -> tuple[tuple[str, str | None], float]:
     if match is None:
         raise ValueError(f"`{text}` is no latency; write `openai=800ms` or `reddit.search=0.3s`")
     upstream, endpoint, number, unit = match.groups()
-    _place(upstream, endpoint, text)
+    _check_place(upstream, endpoint, text)
     return (upstream, endpoint), float(number) / (1000 if unit == "ms" else 1)
 
 
@@ -106,10 +108,10 @@ class Faults:
 
     def add(self, text: str) -> None:
         """One more fault; its requests are counted from now."""
-        made = fault(text)
+        added = fault(text)
         with self._lock:
-            self._seen.pop(made, None)
-            self._faults.append(made)
+            self._seen.pop(added, None)
+            self._faults.append(added)
 
     def delay(self, text: str) -> None:
         """Set the latency of one place."""

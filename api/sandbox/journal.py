@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -16,8 +16,8 @@ _KEPT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One request, written when its answer was ready (or none will come)."""
+class LoggedRequest:
+    """One request; it is in the log once its answer is ready (or none will come)."""
 
     number: int
     """The order in which requests started, from 1."""
@@ -39,69 +39,42 @@ class Entry:
 
     def public(self, bodies: bool = False) -> dict[str, Any]:
         """As JSON; bodies on request."""
-        shown = {
-            "number": self.number,
-            "upstream": self.upstream,
-            "endpoint": self.endpoint,
-            "method": self.method,
-            "path": self.path,
-            "status": self.status,
-            "started": self.started,
-            "ended": self.ended,
-            "fault": self.fault,
-        }
-        if bodies:
-            shown["body"] = None if isinstance(self.body, bytes) else self.body
-        return shown
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """A request under way."""
-
-    number: int
-    upstream: str
-    endpoint: str
-    method: str
-    path: str
-    query: Mapping[str, str]
-    started: float
-    body: Any = None
+        shown = asdict(self)
+        body = shown.pop("body")
+        del shown["query"]
+        return shown | ({"body": None if isinstance(body, bytes) else body} if bodies else {})
 
 
 class Journal:
-    """Entries in the order their requests started; safe to read from any thread."""
+    """Requests in the order they started; safe to read from any thread."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._entries: deque[Entry] = deque(maxlen=_KEPT)
+        self._entries: deque[LoggedRequest] = deque(maxlen=_KEPT)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
     def start(
         self, upstream: str, endpoint: str, method: str, path: str, query: str, body: Any = None
-    ) -> Started:
+    ) -> LoggedRequest:
         """Note that a request came in."""
         pairs = [(k, "***" if k in _SECRET else v) for k, v in parse_qsl(query, True)]
         shown = path + ("?" + urlencode(pairs, safe="*", quote_via=quote) if pairs else "")
-        clock = time.monotonic()
-        return Started(
-            next(self._numbers), upstream, endpoint, method, shown, dict(pairs), clock, body
-        )
-
-    def end(self, request: Started, status: int, fault: str | None = None) -> Entry:
-        """Note how it was answered."""
-        entry = Entry(
-            request.number, request.upstream, request.endpoint, request.method, request.path,
-            request.query, status, request.started, time.monotonic(), fault, request.body,
+        now = time.monotonic()
+        return LoggedRequest(
+            next(self._numbers), upstream, endpoint, method, shown, dict(pairs),
+            status=0, started=now, ended=now, body=body,
         )  # fmt: skip
+
+    def end(self, request: LoggedRequest, status: int, fault: str | None = None) -> None:
+        """Note how it was answered; it is in the log from now on."""
+        entry = replace(request, status=status, fault=fault, ended=time.monotonic())
         with self._lock:
             self._entries.append(entry)
-        return entry
 
     def entries(
         self, upstream: str | None = None, endpoint: str | None = None
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[LoggedRequest, ...]:
         """What was served so far, of everybody or of one upstream or endpoint."""
         with self._lock:
             kept = list(self._entries)

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_UNSUPPORTED = (
-    "allOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "oneOf",
-    "patternProperties",
-    "dependentRequired",
-)
+_UNSUPPORTED = "allOf not if then else oneOf patternProperties dependentRequired".split()
 _EMPTY: Mapping[str, Any] = {
     "string": "", "integer": 0, "number": 0, "boolean": False, "null": None, "array": [],
     "object": {},
+}  # fmt: skip
+_NAMES = {
+    bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object",
 }  # fmt: skip
 
 
@@ -55,12 +49,12 @@ def _complaints(schema: Any, at: tuple[str, ...]) -> Iterator[str]:
 
 
 def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema behind a `$ref`."""
+    """The schema behind a `$ref` such as `#/$defs/Finding`."""
     while "$ref" in schema:
-        found: Any = root
+        target: Any = root
         for step in str(schema["$ref"]).removeprefix("#/").split("/"):
-            found = found[step] if step else found
-        schema = found
+            target = target[step] if step else target
+        schema = target
     return schema
 
 
@@ -74,24 +68,18 @@ def fitted(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any] | None
     if "enum" in schema and value not in schema["enum"]:
         return schema["enum"][0]
     if not _matches(value, schema):
-        value = _EMPTY.get(_types(schema)[0] if _types(schema) else "object")
+        value = _EMPTY.get(_types(schema)[0])
     if isinstance(value, Mapping) and "properties" in schema:
-        return _object(value, schema, root)
+        needed = schema.get("required", ())
+        return {
+            name: fitted(value.get(name), inner, root)
+            for name, inner in schema["properties"].items()
+            if name in value or name in needed
+        }
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         most = schema.get("maxItems", len(value))
         return [fitted(inner, schema["items"], root) for inner in value[:most]]
     return value
-
-
-def _object(
-    value: Mapping[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any]
-) -> dict[str, Any]:
-    needed = schema.get("required", ())
-    return {
-        name: fitted(value.get(name), inner, root)
-        for name, inner in schema["properties"].items()
-        if name in value or name in needed
-    }
 
 
 def _types(schema: Mapping[str, Any]) -> list[str]:
@@ -100,14 +88,5 @@ def _types(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
-    kinds = _types(schema)
-    names = {
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }
-    name = names.get(type(value), "null")
+    kinds, name = _types(schema), _NAMES.get(type(value), "null")
     return not kinds or name in kinds or (name == "integer" and "number" in kinds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import gzip
 import zlib
 from collections.abc import Mapping
@@ -12,7 +10,12 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.world import Answer, Call, Desk, World
+from api.sandbox.world import Call, Gateway, World
+
+_DENIED = "Invalid credentials. Confirm that you've configured the correct host."
+_HEALTH = {"status": "OK", "version": "4.59.0"}
+_OWN = {"id": "sandbox", "name": "sandbox"}
+_PROJECTS = {"data": [{**_OWN, "metadata": {}, "organization": _OWN}]}
 
 
 def unpacked(body: bytes) -> bytes:
@@ -34,103 +37,70 @@ class Langfuse:
         self._prompts: dict[str, dict[str, Any]] = {}
 
     def routes(self) -> list[Route]:
-        """Its paths."""
-        desk, post = Desk(self._world, "langfuse", self._fault), ("POST",)
-        root, keyed = "/api/public", self._keyed
+        """Its paths; only whether it is well is said without keys."""
+        public = Gateway(self._world, "langfuse", self.fault)
+        keyed = Gateway(self._world, "langfuse", self.fault, self.guard)
+        root, post = "/api/public", ("POST",)
         return [
-            desk.route(f"{root}/otel/v1/traces", "traces", keyed(_traces), methods=post, keep=True),
-            desk.route(f"{root}/scores", "scores", keyed(_accepted), methods=post, keep=True),
-            desk.route(f"{root}/ingestion", "ingestion", keyed(_ingested), methods=post, keep=True),
-            desk.route(
-                f"{root}/v2/prompts", "prompts", keyed(self._store), methods=post, keep=True
+            keyed.route(
+                f"{root}/otel/v1/traces", "traces", self.traces, methods=post, keep=True
             ),
-            desk.route(f"{root}/v2/prompts/{{name:path}}", "prompts", keyed(self._prompt)),
-            desk.route(f"{root}/projects", "projects", keyed(_projects)),
-            desk.route(f"{root}/health", "other", _health),
-            desk.route(f"{root}/{{rest:path}}", "other", keyed(_unknown), methods=("GET", "POST")),
-        ]
+            keyed.route(
+                f"{root}/scores", "scores", lambda _: JSONResponse({"message": "Accepted"}, 202),
+                methods=post, keep=True,
+            ),
+            keyed.route(f"{root}/ingestion", "ingestion", self.ingest, methods=post, keep=True),
+            keyed.route(f"{root}/v2/prompts", "prompts", self.store, methods=post, keep=True),
+            keyed.route(f"{root}/v2/prompts/{{name:path}}", "prompts", self.prompt),
+            keyed.route(f"{root}/projects", "projects", lambda _: JSONResponse(_PROJECTS)),
+            public.route(f"{root}/health", "other", lambda _: JSONResponse(_HEALTH)),
+            keyed.route(
+                f"{root}/{{rest:path}}", "other", lambda _: _missing("Not Found"),
+                methods=("GET", "POST"),
+            ),
+        ]  # fmt: skip
 
-    def _fault(self, kind: str, call: Call) -> Response | None:
-        return _denied() if kind == "401" else None
+    def fault(self, kind: str, call: Call) -> Response | None:
+        """Trouble in Langfuse's words."""
+        return JSONResponse({"message": _DENIED}, 401) if kind == "401" else None
 
-    def _keyed(self, answer: Answer) -> Answer:
-        """The answer behind the check of both keys."""
+    def guard(self, call: Call) -> Response | None:
+        """The check of both keys."""
+        keys, known = call.basic, self._world.options.langfuse_keys
+        return None if all(keys) and known in (None, keys) else self.fault("401", call)
 
-        def serve(call: Call) -> Response:
-            keys, known = _keys(call.request.headers.get("authorization", "")), self._world.options
-            if not all(keys) or (known.langfuse_keys is not None and keys != known.langfuse_keys):
-                return _denied()
-            made = answer(call)
-            assert isinstance(made, Response)
-            return made
+    def traces(self, call: Call) -> Response:
+        """Spans by OTLP, answered in the encoding they came in; the log keeps them as they are."""
+        if "json" in call.request.headers.get("content-type", ""):
+            return JSONResponse({})
+        return Response(b"", media_type="application/x-protobuf")
 
-        return serve
+    def ingest(self, call: Call) -> Response:
+        """The older batch endpoint: each event's id comes back."""
+        batch = call.data.get("batch", []) if isinstance(call.data, Mapping) else []
+        events = [event for event in batch if isinstance(event, Mapping)]
+        done = [{"id": str(event.get("id")), "status": 201} for event in events]
+        return JSONResponse({"successes": done, "errors": []}, 207)
 
-    def _store(self, call: Call) -> Response:
-        made: dict[str, Any] = dict(call.data) if isinstance(call.data, Mapping) else {}
-        versions = self._prompts.get(str(made.get("name")), {}).get("version", 0)
-        made |= {
-            "version": versions + 1,
-            "config": made.get("config") or {},
-            "tags": made.get("tags") or [],
+    def store(self, call: Call) -> Response:
+        """Keep a prompt as the next version of its name."""
+        prompt: dict[str, Any] = dict(call.data) if isinstance(call.data, Mapping) else {}
+        name = str(prompt.get("name"))
+        prompt |= {
+            "version": self._prompts.get(name, {}).get("version", 0) + 1,
+            "config": prompt.get("config") or {},
+            "tags": prompt.get("tags") or [],
+            "labels": prompt.get("labels") or ["latest"],
+            "type": prompt.get("type") or "text",
         }
-        made |= {"labels": made.get("labels") or ["latest"], "type": made.get("type") or "text"}
-        self._prompts[str(made.get("name"))] = made
-        return JSONResponse(made, 201)
+        self._prompts[name] = prompt
+        return JSONResponse(prompt, 201)
 
-    def _prompt(self, call: Call) -> Response:
-        name = call.request.path_params["name"]
-        if name in self._prompts:
-            return JSONResponse(self._prompts[name])
-        return JSONResponse({"message": "Prompt not found", "error": "LangfuseNotFoundError"}, 404)
+    def prompt(self, call: Call) -> Response:
+        """The newest version of a prompt."""
+        prompt = self._prompts.get(call.request.path_params["name"])
+        return _missing("Prompt not found") if prompt is None else JSONResponse(prompt)
 
 
-def _denied() -> Response:
-    return JSONResponse(
-        {"message": "Invalid credentials. Confirm that you've configured the correct host."}, 401
-    )
-
-
-def _keys(header: str) -> tuple[str, str]:
-    kind, _, value = header.partition(" ")
-    try:
-        public, _, secret = base64.b64decode(value, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        return "", ""
-    return (public, secret) if kind.casefold() == "basic" else ("", "")
-
-
-def _traces(call: Call) -> Response:
-    if "json" in call.request.headers.get("content-type", ""):
-        return JSONResponse({})
-    return Response(b"", media_type="application/x-protobuf")
-
-
-def _accepted(call: Call) -> Response:
-    return JSONResponse({"message": "Accepted"}, 202)
-
-
-def _ingested(call: Call) -> Response:
-    batch = call.data.get("batch", []) if isinstance(call.data, Mapping) else []
-    done = [
-        {"id": str(event.get("id")), "status": 201} for event in batch if isinstance(event, Mapping)
-    ]
-    return JSONResponse({"successes": done, "errors": []}, 207)
-
-
-def _projects(call: Call) -> Response:
-    project = {
-        "id": "sandbox",
-        "name": "sandbox",
-        "metadata": {},
-        "organization": {"id": "sandbox", "name": "sandbox"},
-    }
-    return JSONResponse({"data": [project]})
-
-
-def _health(call: Call) -> Response:
-    return JSONResponse({"status": "OK", "version": "4.59.0"})
-
-
-def _unknown(call: Call) -> Response:
-    return JSONResponse({"message": "Not Found", "error": "LangfuseNotFoundError"}, 404)
+def _missing(message: str) -> Response:
+    return JSONResponse({"message": message, "error": "LangfuseNotFoundError"}, 404)

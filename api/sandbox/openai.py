@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -11,15 +12,40 @@ from starlette.routing import Route
 
 from api.sandbox.answers import KINDS, answer, kind_of
 from api.sandbox.chatting import chat, looks
-from api.sandbox.completions import Made, choice, cut, events, spoilt, tokens
-from api.sandbox.corpus import spelled
+from api.sandbox.corpus import HEX, spelled
 from api.sandbox.json_schemas import complaint, fitted
 from api.sandbox.quoted import Prompt
-from api.sandbox.world import Call, Desk, World
+from api.sandbox.world import Call, Gateway, World, decoded
 
-_HEX = "0123456789abcdef"
 _MODELS = ("gpt-4o-mini", "gpt-4o")
 _FINAL = "final_result"
+"""The tool whose arguments are the answer, as pydantic-ai names it."""
+_TOKEN = 4
+"""Characters of one token, about."""
+_PIECE = 24
+"""Characters of one chunk of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the model answers: text or calls of tools, and how it stopped."""
+
+    content: str | None = None
+    calls: tuple[tuple[str, str], ...] = ()
+    """Name and arguments as JSON."""
+    refusal: str | None = None
+    finish: str = "stop"
+
+    @property
+    def size(self) -> int:
+        """Its tokens, estimated."""
+        text = "".join((self.content or "", self.refusal or "", *(n + a for n, a in self.calls)))
+        return tokens(text)
+
+
+def tokens(text: str) -> int:
+    """About one for four characters."""
+    return -(-len(text) // _TOKEN)
 
 
 def refusal(status: int, message: str, kind: str, **more: Any) -> Response:
@@ -41,16 +67,17 @@ class OpenAI:
 
     def routes(self) -> list[Route]:
         """Its paths."""
-        desk, post = Desk(self._world, "openai", self._fault), ("POST",)
+        gateway, post = Gateway(self._world, "openai", self.fault, self.guard), ("POST",)
         return [
-            desk.route("/v1/chat/completions", endpoint, self._complete, methods=post, keep=True),
-            desk.route("/v1/models", "models", self._models),
-            desk.route("/v1/models/{id}", "models", self._models),
+            gateway.route("/v1/chat/completions", endpoint, self.complete, methods=post, keep=True),
+            gateway.route("/v1/models", "models", self.models),
+            gateway.route("/v1/models/{id}", "models", self.models),
         ]
 
-    def _fault(self, kind: str, call: Call) -> Response | None:
+    def fault(self, kind: str, call: Call) -> Response | None:
+        """Trouble in OpenAI's words."""
         if kind == "401":
-            return self._unauthorized("sk-wrong")
+            return _unauthorized("sk-wrong")
         if kind == "429":
             message = "Rate limit reached for requests. Please try again in 20s."
             response = refusal(429, message, "requests", code="rate_limit_exceeded")
@@ -60,108 +87,97 @@ class OpenAI:
             message = "You exceeded your current quota, please check your plan and billing details."
             return refusal(429, message, "insufficient_quota", code="insufficient_quota")
         if kind == "500":
-            return refusal(
-                500, "The server had an error while processing your request.", "server_error"
-            )
-        if (
-            kind == "no_schema"
-            and isinstance(call.data, Mapping)
-            and "response_format" in call.data
-        ):
-            return _invalid(
-                "'response_format' of type 'json_schema' is not supported.", "response_format"
-            )
+            message = "The server had an error while processing your request."
+            return refusal(500, message, "server_error")
+        wants_schema = isinstance(call.data, Mapping) and "response_format" in call.data
+        if kind == "no_schema" and wants_schema:
+            message = "'response_format' of type 'json_schema' is not supported."
+            return _invalid(message, "response_format")
         return None
 
-    @staticmethod
-    def _unauthorized(key: str) -> Response:
-        shown = f"{key[:3]}***" if key else "(none)"
-        message = f"Incorrect API key provided: {shown}."
-        return refusal(401, message, "invalid_request_error", code="invalid_api_key")
-
-    def _denied(self, call: Call) -> Response | None:
+    def guard(self, call: Call) -> Response | None:
+        """The key check."""
         kind, _, key = call.request.headers.get("authorization", "").partition(" ")
-        known = self._world.options.openai_key
-        if kind.casefold() != "bearer" or not key or (known is not None and key != known):
-            return self._unauthorized(key)
-        return None
+        if kind.casefold() == "bearer" and key and self._world.options.openai_key in (None, key):
+            return None
+        return _unauthorized(key)
 
-    def _models(self, call: Call) -> Response:
-        if (denied := self._denied(call)) is not None:
-            return denied
+    def models(self, call: Call) -> Response:
+        """All models, or the one of that id."""
         listing = [
             {"id": m, "object": "model", "created": 0, "owned_by": "sandbox"} for m in _MODELS
         ]
-        wanted = call.request.path_params.get("id")
-        if wanted is None:
+        id_ = call.request.path_params.get("id")
+        if id_ is None:
             return JSONResponse({"object": "list", "data": listing})
-        found = next((m for m in listing if m["id"] == wanted), None)
-        if found is None:
-            message = f"The model '{wanted}' does not exist"
-            return refusal(404, message, "invalid_request_error", code="model_not_found")
-        return JSONResponse(found)
+        if id_ in _MODELS:
+            return JSONResponse(listing[_MODELS.index(id_)])
+        message = f"The model '{id_}' does not exist"
+        return refusal(404, message, "invalid_request_error", code="model_not_found")
 
-    def _complete(self, call: Call) -> Response:
+    def complete(self, call: Call) -> Response:
+        """A completion, whole or as server-sent events, spoilt by a fault, cut at its budget."""
         body = call.data
-        if (denied := self._denied(call)) is not None:
-            return denied
         if not isinstance(body, Mapping):
             return _invalid("We could not parse the JSON body of your request.")
         if (wrong := _unsound(body)) is not None:
             return wrong
-        made = cut(spoilt(self._made(body), call.fault), body)
-        head = self._head(body, made)
-        if call.fault == "no_choices":
-            return JSONResponse({**head, "object": "chat.completion", "choices": []})
-        if body.get("stream"):
-            return StreamingResponse(events(head, made, body), media_type="text/event-stream")
-        return JSONResponse({**head, "object": "chat.completion", "choices": [choice(made)]})
-
-    def _head(self, body: Mapping[str, Any], made: Made) -> dict[str, Any]:
-        asked = "".join(text for _, text in Prompt.of(body["messages"]).messages)
+        prompt = Prompt.of(body["messages"])
+        generation = cut(spoilt(self._generate(body, prompt), call.fault), body)
+        prompted = "".join(text for _, text in prompt.messages)
         shapes = json.dumps([body.get("tools"), body.get("response_format")])
-        given = tokens(asked) + tokens(shapes)
-        usage = {
-            "prompt_tokens": given,
-            "completion_tokens": made.size,
-            "total_tokens": given + made.size,
-            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
-        }
-        return {
-            "id": "chatcmpl-" + spelled(_HEX, 24, asked),
+        given = tokens(prompted) + tokens(shapes)
+        head = {
+            "id": "chatcmpl-" + spelled(HEX, 24, prompted),
             "created": int(self._world.clock()),
             "model": body["model"],
             "system_fingerprint": "fp_sandbox",
             "service_tier": "default",
-            "usage": usage,
+            "usage": {
+                "prompt_tokens": given,
+                "completion_tokens": generation.size,
+                "total_tokens": given + generation.size,
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+            },
         }
+        empty = call.fault == "no_choices"
+        if body.get("stream") and not empty:
+            stream = events(head, generation, body)
+            return StreamingResponse(stream, media_type="text/event-stream")
+        choices = [] if empty else [choice(generation)]
+        return JSONResponse({**head, "object": "chat.completion", "choices": choices})
 
-    def _made(self, body: Mapping[str, Any]) -> Made:
+    def _generate(self, body: Mapping[str, Any], prompt: Prompt) -> Generation:
         """The honest answer."""
-        prompt, judge = Prompt.of(body["messages"]), self._world.judge
+        judge = self._world.judge
         schema, tool = _target(body)
         field = kind_of(schema, prompt)
-        if field is not None:
-            made = answer(field, prompt, judge)
-            value = made if schema is None else fitted(made, schema)
-            text = json.dumps(value, ensure_ascii=False)
-            return Made(calls=((tool, text),), finish="tool_calls") if tool else Made(text)
-        if schema is not None:
-            text = json.dumps(fitted({"text": chat(prompt, judge)}, schema), ensure_ascii=False)
-            return Made(calls=((tool, text),), finish="tool_calls") if tool else Made(text)
-        calls = looks(_functions(body), prompt, body.get("tool_choice"))
-        return Made(calls=calls, finish="tool_calls") if calls else Made(chat(prompt, judge))
+        if field is None and schema is None:
+            calls = looks(_functions(body), prompt, body.get("tool_choice"))
+            if calls:
+                return Generation(calls=calls, finish="tool_calls")
+            return Generation(chat(prompt, judge))
+        value = {"text": chat(prompt, judge)} if field is None else answer(field, prompt, judge)
+        fitting = value if schema is None else fitted(value, schema)
+        text = json.dumps(fitting, ensure_ascii=False)
+        return Generation(calls=((tool, text),), finish="tool_calls") if tool else Generation(text)
 
 
 def endpoint(body: Any) -> str:
-    """The endpoint's name in faults, latencies and the log, told by what is asked for."""
+    """The endpoint's name in faults, latencies and the log: what kind of answer is asked for."""
     if not isinstance(body, Mapping) or not isinstance(body.get("messages"), list):
         return "chat"
     field = kind_of(_target(body)[0], Prompt.of(body["messages"]))
     if field is None:
         return "agent" if body.get("tools") else "chat"
     return KINDS[field]
+
+
+def _unauthorized(key: str) -> Response:
+    shown = f"{key[:3]}***" if key else "(none)"
+    message = f"Incorrect API key provided: {shown}."
+    return refusal(401, message, "invalid_request_error", code="invalid_api_key")
 
 
 def _functions(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -201,3 +217,88 @@ def _unsound(body: Mapping[str, Any]) -> Response | None:
             message = f"Invalid schema for function '{function.get('name')}': {wrong}"
             return _invalid(message, "tools", "invalid_function_parameters")
     return None
+
+
+def spoilt(generation: Generation, fault: str | None) -> Generation:
+    """The answer as a fault leaves it."""
+    if fault == "refusal":
+        return Generation(refusal="I'm sorry, I can't help with that.")
+    if fault == "filtered":
+        return Generation("", finish="content_filter")
+    if fault == "length":
+        text = generation.content or next((arguments for _, arguments in generation.calls), "")
+        return Generation(text[: len(text) // 2], finish="length")
+    if fault == "prose":
+        return Generation("The first of them looks relevant to me, the others rather not.")
+    if fault == "wrong_count":  # one verdict or grade too few
+        value = decoded(generation.content or "")
+        for field in ("relevant", "grades"):
+            if isinstance(value, dict) and field in value:
+                return Generation(json.dumps({field: value[field][:-1]}, ensure_ascii=False))
+    return generation
+
+
+def cut(generation: Generation, body: Mapping[str, Any]) -> Generation:
+    """Stop where the caller's budget ends."""
+    most = body.get("max_completion_tokens") or body.get("max_tokens")
+    if not isinstance(most, int) or generation.size <= most:
+        return generation
+    room = most * _TOKEN
+    calls = tuple((name, arguments[:room]) for name, arguments in generation.calls)
+    return Generation((generation.content or "")[:room] or None, calls, finish="length")
+
+
+def _tool_calls(generation: Generation) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": "call_" + spelled(HEX, 20, number, name, arguments),
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
+        for number, (name, arguments) in enumerate(generation.calls)
+    ]
+
+
+def choice(generation: Generation) -> dict[str, Any]:
+    """The one entry of `choices`."""
+    message: dict[str, Any] = {
+        "role": "assistant", "content": generation.content, "refusal": generation.refusal,
+        "annotations": [],
+    }  # fmt: skip
+    if generation.calls:
+        message["tool_calls"] = _tool_calls(generation)
+    finish = generation.finish
+    return {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+
+
+def events(
+    head: Mapping[str, Any], generation: Generation, body: Mapping[str, Any]
+) -> Iterator[str]:
+    """The answer as server-sent events, usage last when it was asked for."""
+    start = {key: value for key, value in head.items() if key != "usage"}
+
+    def event(delta: Mapping[str, Any], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        chunk = {**start, "object": "chat.completion.chunk", "choices": [choice]}
+        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+
+    def pieces(text: str | None) -> Iterator[str]:
+        return ((text or "")[at : at + _PIECE] for at in range(0, len(text or ""), _PIECE))
+
+    content = None if generation.calls else ""
+    yield event({"role": "assistant", "content": content, "refusal": None})
+    for piece in pieces(generation.content):
+        yield event({"content": piece})
+    for piece in pieces(generation.refusal):
+        yield event({"refusal": piece})
+    for number, call in enumerate(_tool_calls(generation)):
+        function = call["function"]
+        opening = {**call, "index": number, "function": {**function, "arguments": ""}}
+        yield event({"tool_calls": [opening]})
+        for piece in pieces(function["arguments"]):
+            yield event({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
+    yield event({}, generation.finish)
+    if (body.get("stream_options") or {}).get("include_usage"):
+        chunk = {**start, "object": "chat.completion.chunk", "choices": [], "usage": head["usage"]}
+        yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ _ENDPOINTS: Mapping[str, Mapping[str, str]] = {
     },
     "amazon": {"search": r"/s\?", "product": r"/dp/", "signin": r"/ap/signin"},
 }
+"""How a recorded address begins, by upstream and endpoint: `/r/all/search?q=mug` is `search`."""
 _HEADERS = ("content-type", "retry-after", "www-authenticate", "location", "x-ratelimit-")
 
 
@@ -42,15 +43,17 @@ class Recordings:
         Raises:
             ValueError: the folder has no index of an upstream, or one is malformed.
         """
-        self._waiting: dict[tuple[str, str], deque[tuple[Path, Mapping[str, Any]]]] = {}
+        self._waiting: dict[tuple[str, str], deque[tuple[Path, Mapping[str, Any]]]]
+        self._waiting = defaultdict(deque)
         for upstream, patterns in _ENDPOINTS.items():
-            for file, facts in _index(folder / upstream):
-                url = str(facts.get("url") or facts.get("url_indicative") or "")
-                for endpoint, pattern in patterns.items():
-                    if re.match(pattern, url):
-                        self._waiting.setdefault((upstream, endpoint), deque()).append(
-                            (file, facts)
-                        )
+            index = folder / upstream / "index.json"
+            recorded = json.loads(index.read_text("utf-8")) if index.is_file() else {}
+            for name, facts in sorted(recorded.items()):
+                if (index.parent / name).is_file() and isinstance(facts, Mapping):
+                    url = str(facts.get("url") or facts.get("url_indicative") or "")
+                    for endpoint, pattern in patterns.items():
+                        if re.match(pattern, url):
+                            self._waiting[upstream, endpoint].append((index.parent / name, facts))
         if not self._waiting:
             raise ValueError(f"`{folder}` holds no `reddit`, `youtube` or `amazon/index.json`")
 
@@ -60,22 +63,8 @@ class Recordings:
         if not waiting:
             return None
         file, facts = waiting.popleft()
-        headers = {
-            name: str(value)
-            for name, value in facts.get("headers", {}).items()
-            if name.startswith(_HEADERS)
-        }
+        recorded = facts.get("headers", {}).items()
+        headers = {name: str(value) for name, value in recorded if name.startswith(_HEADERS)}
         kind = "text/html; charset=utf-8" if file.suffix == ".html" else "application/json"
         headers.setdefault("content-type", kind)
         return Response(file.read_bytes(), int(facts.get("status", 200)), headers)
-
-
-def _index(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    index = folder / "index.json"
-    if not index.is_file():
-        return
-    read = json.loads(index.read_text("utf-8"))
-    for name in sorted(read):
-        file = folder / name
-        if file.is_file() and isinstance(read[name], Mapping):
-            yield file, read[name]

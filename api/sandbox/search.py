@@ -16,11 +16,11 @@ import regex
 
 from api.sandbox.corpus import Post
 
-_WORD = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]+|[\p{L}\p{M}\p{N}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]]+",
-    regex.V1,
-)
-_CJK = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]", regex.V1)
+_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
+_WORD = regex.compile(rf"{_CJK}+|[\p{{L}}\p{{M}}\p{{N}}--{_CJK}]+", regex.V1)
+"""A run of signs without blanks between words, or of any other letters and digits (`--` takes the
+signs out of the letters): `Rabbit r1小米手机` is `Rabbit`, `r1` and `小米手机`."""
+_SIGN = regex.compile(_CJK, regex.V1)
 _PHRASE = regex.compile(r'"([^"]+)"')
 _COMMON = frozenset(
     "a an and are about at be best but by do does for from good has have how i in is it its me my "
@@ -28,22 +28,19 @@ _COMMON = frozenset(
     "which who why with worth would you your".split()
 )
 _SATURATION, _LENGTH, _FAME = 2.0, 0.3, 3.0
+"""BM25's k1 and b (repetition counts less and less, long texts a little less), and how many times
+its score a post gains per power of ten of votes or views."""
 
 
 def tokens(text: str) -> list[str]:
     """Lower-case words; runs of Chinese, Japanese or Korean become overlapping pairs."""
-    found: list[str] = []
+    words: list[str] = []
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if _CJK.match(word) and len(word) > 1:
-            found += [word[at : at + 2] for at in range(len(word) - 1)]
+        if _SIGN.match(word) and len(word) > 1:
+            words += [word[at : at + 2] for at in range(len(word) - 1)]
         else:
-            found.append(word)
-    return found
-
-
-def phrases(query: str) -> list[list[str]]:
-    """The quoted parts of a query, each as its words."""
-    return [words for part in _PHRASE.findall(query) if (words := tokens(part))]
+            words.append(word)
+    return words
 
 
 @dataclass(frozen=True)
@@ -53,49 +50,44 @@ class Index:
     posts: Sequence[Post]
 
     @cached_property
-    def _postings(self) -> dict[str, dict[int, int]]:
-        postings: dict[str, dict[int, int]] = defaultdict(dict)
-        for number, post in enumerate(self.posts):
-            counts = Counter(tokens(post.text))
-            for word, count in counts.items():
-                postings[word][number] = count
-        return dict(postings)
+    def words(self) -> list[list[str]]:
+        """The words of each post."""
+        return [tokens(post.text) for post in self.posts]
 
     @cached_property
-    def _lengths(self) -> list[int]:
-        return [len(tokens(post.text)) + 1 for post in self.posts]
+    def postings(self) -> dict[str, dict[int, int]]:
+        """Word -> number of a post -> how often it stands there."""
+        postings: dict[str, dict[int, int]] = defaultdict(dict)
+        for number, words in enumerate(self.words):
+            for word, count in Counter(words).items():
+                postings[word][number] = count
+        return dict(postings)
 
     def search(self, query: str, *, exact: bool = False) -> list[Post]:
         """Everything that holds at least one word, best first; `exact` obeys quoted phrases."""
         words = list(dict.fromkeys(tokens(query)))
-        wanted = [word for word in words if word not in _COMMON] or words
+        mean = sum(len(text) + 1 for text in self.words) / max(len(self.words), 1)
         scores: dict[int, float] = defaultdict(float)
-        for word in wanted:
-            for number, score in self._word(word):
-                scores[number] += score
-        needed = phrases(query) if exact else []
-        ranked = sorted(
-            scores, key=lambda number: (-self._boosted(number, scores), self.posts[number].id)
-        )
-        return [self.posts[n] for n in ranked if all(_holds(self.posts[n], p) for p in needed)]
-
-    def _word(self, word: str) -> list[tuple[int, float]]:
-        postings = self._postings.get(word, {})
-        rarity = math.log(1 + (len(self.posts) - len(postings) + 0.5) / (len(postings) + 0.5))
-        mean = sum(self._lengths) / max(len(self._lengths), 1)
+        for word in [word for word in words if word not in _COMMON] or words:
+            postings = self.postings.get(word, {})
+            rarity = math.log(1 + (len(self.posts) - len(postings) + 0.5) / (len(postings) + 0.5))
+            for number, count in postings.items():
+                stretch = 1 - _LENGTH + _LENGTH * (len(self.words[number]) + 1) / mean
+                scores[number] += (
+                    rarity * count * (_SATURATION + 1) / (count + _SATURATION * stretch)
+                )
+        for number in scores:
+            fame = math.log10(1 + max(self.posts[number].popularity, 0))
+            scores[number] = round(scores[number] * (1 + _FAME * fame), 9)
+        phrases = [tokens(part) for part in _PHRASE.findall(query)] if exact else []
         return [
-            (n, rarity * count * (_SATURATION + 1) / (count + _SATURATION * self._stretch(n, mean)))
-            for n, count in postings.items()
+            self.posts[number]
+            for number in sorted(scores, key=lambda n: (-scores[n], self.posts[n].id))
+            if all(_follows(phrase, self.words[number]) for phrase in phrases)
         ]
 
-    def _stretch(self, number: int, mean: float) -> float:
-        return 1 - _LENGTH + _LENGTH * self._lengths[number] / mean
 
-    def _boosted(self, number: int, scores: dict[int, float]) -> float:
-        fame = math.log10(1 + max(self.posts[number].popularity, 0))
-        return round(scores[number] * (1 + _FAME * fame), 9)
-
-
-def _holds(post: Post, phrase: list[str]) -> bool:
-    words = tokens(post.text)
-    return any(words[at : at + len(phrase)] == phrase for at in range(len(words) - len(phrase) + 1))
+def _follows(phrase: list[str], words: list[str]) -> bool:
+    """Whether the words of a phrase stand one after another."""
+    size = len(phrase)
+    return any(words[at : at + size] == phrase for at in range(len(words) - size + 1))

@@ -13,14 +13,22 @@ from pathlib import Path
 from typing import Any, Self
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from api.sandbox import corpus
-from api.sandbox.app import application
+from api.sandbox.amazon import Amazon
 from api.sandbox.corpus import Post
 from api.sandbox.faults import Faults
-from api.sandbox.journal import Entry
+from api.sandbox.journal import LoggedRequest
+from api.sandbox.langfuse import Langfuse
+from api.sandbox.openai import OpenAI
 from api.sandbox.recordings import Recordings
-from api.sandbox.world import Options, Probabilities, World
+from api.sandbox.reddit import Reddit
+from api.sandbox.world import Options, Probabilities, World, whole
+from api.sandbox.youtube import YouTube
 
 Rows = Iterable[Post | Mapping[str, Any]]
 _READY_SECONDS = 10.0
@@ -48,9 +56,10 @@ def world(
     Raises:
         ValueError: a fault or latency that does not exist, or a folder without recordings.
     """
-    made = corpus.load() if posts is None else _posts(posts)
+    rows = corpus.load() if posts is None else list(posts)
+    ready = tuple(row for row in rows if isinstance(row, Post))
     return World(
-        posts=made,
+        posts=ready + corpus.posts(row for row in rows if not isinstance(row, Post)),
         judge=judge,
         options=options or Options(),
         faults=Faults(faults, latency),
@@ -58,12 +67,6 @@ def world(
         clock=clock,
         started=clock(),
     )
-
-
-def _posts(rows: Rows) -> tuple[Post, ...]:
-    given = list(rows)
-    ready = tuple(row for row in given if isinstance(row, Post))
-    return ready + corpus.posts(row for row in given if not isinstance(row, Post))
 
 
 def environment(url: str) -> dict[str, str]:
@@ -84,7 +87,54 @@ def environment(url: str) -> dict[str, str]:
     }
 
 
-class _Server(uvicorn.Server):
+def application(world: World) -> Starlette:
+    """All servers as one application, and the paths that steer it.
+
+    Routes never collide, since each site has its own paths.
+    """
+
+    async def log(request: Request) -> Response:
+        query = request.query_params
+        first, bodies = whole(query.get("since"), 0), query.get("bodies") == "1"
+        entries = world.journal.entries(query.get("upstream"))
+        return JSONResponse({"entries": [e.public(bodies) for e in entries if e.number > first]})
+
+    async def fault(request: Request) -> Response:
+        try:
+            _steer(world.faults, await request.json())
+        except ValueError as error:
+            return JSONResponse({"error": {"code": "invalid_request", "message": str(error)}}, 422)
+        return JSONResponse({"ok": True})
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"ok": True, "posts": len(world.posts)})
+
+    steering = [
+        Route("/_sandbox/log", log),
+        Route("/_sandbox/fault", fault, methods=["POST"]),
+        Route("/_sandbox/health", health),
+    ]
+    sites = (Reddit(world), YouTube(world), OpenAI(world), Langfuse(world), Amazon(world))
+    return Starlette(routes=[*steering, *(route for site in sites for route in site.routes())])
+
+
+def _steer(faults: Faults, wanted: Any) -> None:
+    """Apply `{"clear": bool, "faults": [...], "latency": [...]}`; a single text is a list of one.
+
+    Raises:
+        ValueError: not of that form, or a fault or latency that does not exist.
+    """
+    if not isinstance(wanted, Mapping):
+        raise ValueError('send {"faults": ["youtube=quota"], "latency": ["openai=800ms"]}')
+    if wanted.get("clear"):
+        faults.clear()
+    for field, apply in (("faults", faults.add), ("latency", faults.delay)):
+        given = wanted.get(field) or []
+        for text in [given] if isinstance(given, str) else given:
+            apply(str(text))
+
+
+class _StoppableServer(uvicorn.Server):
     """A uvicorn server that stops at once when told, from any thread."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -121,24 +171,12 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._halt.set)
 
 
-def _config(made: World, host: str, port: int) -> uvicorn.Config:
-    return uvicorn.Config(
-        application(made),
-        host=host,
-        port=port,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-    )
-
-
 class Sandbox:
     """A running sandbox; use it as a context manager, or call `stop()`."""
 
-    def __init__(self, made: World, server: _Server, thread: threading.Thread, url: str) -> None:
+    def __init__(
+        self, made: World, server: _StoppableServer, thread: threading.Thread, url: str
+    ) -> None:
         """Use `Sandbox.start`."""
         self.world, self.url = made, url
         """What it serves, and its root: `http://127.0.0.1:PORT`."""
@@ -162,7 +200,11 @@ class Sandbox:
         except OSError:
             listener.close()
             raise
-        server = _Server(_config(made, host, port))
+        config = uvicorn.Config(
+            application(made), host=host, port=port, loop="asyncio", http="h11", ws="none",
+            lifespan="off", log_config=None, access_log=False,
+        )  # fmt: skip
+        server = _StoppableServer(config)
         thread = threading.Thread(
             target=server.run, args=([listener],), name="listenpost-sandbox", daemon=True
         )
@@ -172,13 +214,13 @@ class Sandbox:
         return cls(made, server, thread, f"http://{host}:{listener.getsockname()[1]}")
 
     @property
-    def log(self) -> tuple[Entry, ...]:
+    def log(self) -> tuple[LoggedRequest, ...]:
         """Every request served so far, in the order they started."""
         return self.world.journal.entries()
 
     def requests(
         self, upstream: str | None = None, endpoint: str | None = None
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[LoggedRequest, ...]:
         """The log of one upstream or endpoint."""
         return self.world.journal.entries(upstream, endpoint)
 

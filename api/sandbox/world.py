@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,9 +19,8 @@ from starlette.routing import Route
 
 from api.sandbox.corpus import Post
 from api.sandbox.faults import Faults
-from api.sandbox.journal import Journal, Started
+from api.sandbox.journal import Journal, LoggedRequest
 from api.sandbox.recordings import Recordings
-from api.sandbox.search import Index
 
 Probabilities = Callable[[str, str, list[str], str], Sequence[float]]
 """`judge(query, about, texts, source)` -> how likely each text is about the product."""
@@ -69,10 +70,6 @@ class World:
     def _by_id(self) -> dict[tuple[str, str], Post]:
         return {(post.source, post.id): post for post in self.posts}
 
-    def index(self, source: str) -> Index:
-        """A search index over the posts of one source."""
-        return Index(self.of(source))
-
     def created(self, age_days: float | None) -> float:
         """Unix seconds of something that old."""
         return float(round(self.started - (age_days or 0) * 86_400))
@@ -97,30 +94,52 @@ class Call:
         """Its query parameters."""
         return dict(self.request.query_params)
 
+    def number(self, parameter: str, default: int) -> int:
+        """A query parameter that is a whole number; the default where it is anything else."""
+        return whole(self.request.query_params.get(parameter), default)
 
-Answer = Callable[[Call], Response | Awaitable[Response]]
-Name = str | Callable[[Any], str]
+    @property
+    def basic(self) -> tuple[str, str]:
+        """User and password of basic authentication; both empty when there is none."""
+        kind, _, value = self.request.headers.get("authorization", "").partition(" ")
+        try:
+            user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return "", ""
+        return (user, password) if kind.casefold() == "basic" else ("", "")
 
 
-class Desk:
+def whole(text: str | None, default: int) -> int:
+    """`12` as a number; the default for anything but digits."""
+    return int(text) if text and text.isascii() and text.isdigit() else default
+
+
+class Gateway:
     """Wraps answers of one upstream: log, latency and the faults that need no knowledge of it."""
 
     def __init__(
-        self, world: World, upstream: str, refusals: Callable[[str, Call], Response | None]
+        self,
+        world: World,
+        upstream: str,
+        refusals: Callable[[str, Call], Response | None],
+        guard: Callable[[Call], Response | None] = lambda call: None,
     ):
-        """`refusals(kind, call)` answers a fault in the upstream's own words, or declines."""
-        self.world, self.upstream, self.refusals = world, upstream, refusals
+        """`refusals(kind, call)` answers a fault in the upstream's own words, or declines.
+
+        `guard(call)` refuses wrong keys and spent quotas, after faults and recordings.
+        """
+        self.world, self.upstream, self.refusals, self.guard = world, upstream, refusals, guard
 
     def route(
         self,
         path: str,
-        endpoint: Name,
-        answer: Answer,
+        endpoint: str | Callable[[Any], str],
+        answer: Callable[[Call], Response],
         *,
         methods: Sequence[str] = ("GET",),
         keep: bool = False,
     ) -> Route:
-        """A route whose requests are logged; `keep` keeps their bodies in the log."""
+        """A route whose requests are logged; `keep` reads their bodies as JSON and logs them."""
 
         async def serve(request: Request) -> Response:
             try:
@@ -133,63 +152,57 @@ class Desk:
                 self.upstream, name, request.method, request.url.path, request.url.query,
                 (body if data is None else data) if keep else None,
             )  # fmt: skip
-            return await self._serve(entry, Call(request, body, data), answer)
+            kind = await self._strike(entry)
+            call = Call(request, body, data, kind)
+            if kind == "hang":
+                self.world.journal.end(entry, 0, kind)
+                while (await request.receive())["type"] != "http.disconnect":
+                    pass
+                return PlainTextResponse("", 499)
+            recordings = self.world.recordings
+            response = None
+            if kind:
+                response = self._refusal(kind, call)
+            elif recordings is not None:
+                response = recordings.next(self.upstream, name)
+            response = response or self.guard(call) or answer(call)
+            self.world.journal.end(entry, response.status_code, kind)
+            return response
 
         return Route(path, serve, methods=list(methods))
 
-    async def _serve(self, entry: Started, call: Call, answer: Answer) -> Response:
+    async def _strike(self, entry: LoggedRequest) -> str | None:
+        """The fault that hits this request, after its latency."""
         kind = self.world.faults.strike(entry.upstream, entry.endpoint)
         seconds = self.world.faults.seconds(entry.upstream, entry.endpoint)
         if kind == "slow":
             kind, seconds = None, max(seconds, 2.0)
         if seconds:
             await asyncio.sleep(seconds)
-        if kind == "hang":
-            self.world.journal.end(entry, 0, kind)
-            await gone(call.request)
-            return PlainTextResponse("", 499)
-        struck = Call(call.request, call.body, call.data, kind)
-        response = self._refused(kind, struck) if kind else self._recorded(entry)
-        if response is None:
-            made = answer(struck)
-            response = made if isinstance(made, Response) else await made
-        self.world.journal.end(entry, response.status_code, kind)
+        return kind
+
+    def _refusal(self, kind: str, call: Call) -> Response | None:
+        """The answer of a fault; None when it only spoils what is answered."""
+        if kind == "drip":
+
+            async def drops() -> AsyncIterator[bytes]:
+                while not await call.request.is_disconnected():
+                    yield b" "
+                    await asyncio.sleep(0.2)
+
+            return StreamingResponse(drops(), media_type="application/json")
+        response = self.refusals(kind, call)
+        if response is None and kind == "500":
+            return PlainTextResponse("Internal Server Error", 500)
+        if response is None and kind == "notjson":
+            page = "<!doctype html><title>One moment</title><p>Please come back soon.</p>"
+            return HTMLResponse(page)
         return response
 
-    def _recorded(self, entry: Started) -> Response | None:
-        kept = self.world.recordings
-        return None if kept is None else kept.next(entry.upstream, entry.endpoint)
 
-    def _refused(self, kind: str, call: Call) -> Response | None:
-        if kind == "drip":
-            return StreamingResponse(_drops(call.request), media_type="application/json")
-        response = self.refusals(kind, call)
-        if response is not None:
-            return response
-        if kind == "500":
-            return PlainTextResponse("Internal Server Error", 500)
-        if kind == "notjson":
-            return HTMLResponse(
-                "<!doctype html><title>One moment</title><p>Please come back soon.</p>"
-            )
-        return None
-
-
-async def gone(request: Request) -> None:
-    """Wait until the client has gone away."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _drops(request: Request) -> AsyncIterator[bytes]:
-    while not await request.is_disconnected():
-        yield b" "
-        await asyncio.sleep(0.2)
-
-
-def decoded(body: bytes) -> Any:
-    """The body as JSON, or None."""
+def decoded(text: str | bytes) -> Any:
+    """The text as JSON, or None."""
     try:
-        return json.loads(body)
+        return json.loads(text)
     except ValueError:
         return None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 from api.store.analyses import AnalysesPart
-from api.store.database import Database
-from api.store.keys import KeysPart
-from api.store.ledger import LedgerPart
+from api.store.database import Database, engine_url
 from api.store.migrations import migrate
-from api.store.pages import PagesPart
-from api.store.sessions import IdempotencyPart, SessionsPart
-from api.store.urls import engine_url
+from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
 
 __all__ = ["SqlStore", "open_store"]
 
@@ -31,16 +29,14 @@ async def open_store(url: str | None) -> SqlStore:
         StoreUnavailable: no connection within five seconds, no right to it, or a newer schema.
     """
     database = Database(engine_url(url))
-    opened = False
-    try:
-        await database.unbroken(_ready(database))
-        opened = True
-    finally:
-        if not opened:
-            await database.aclose()
-    return SqlStore(database)
 
+    async def make_ready() -> SqlStore:
+        await database.prepare()
+        await migrate(database)
+        return SqlStore(database)
 
-async def _ready(database: Database) -> None:
-    await database.prepare()
-    await migrate(database)
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(database.aclose)
+        store = await database.unbroken(make_ready())
+        closing.pop_all()
+    return store

@@ -19,18 +19,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.errors import UsageError
 from api.services.keeping.storage import Filters, Kept, Listed, Listing
 from api.services.reporting.report import Report
-from api.store.columns import dumps
 from api.store.contents import chunks, clear, read, write
-from api.store.database import Database
+from api.store.database import Database, unbroken
 from api.store.forgetting import forgotten, mentioned, without
 from api.store.migrate_reports import TODAY, Unreadable, Upgrades, version_of
-from api.store.owners import BEAT
-from api.store.part import unbroken
 from api.store.reports import Divided, divided, united
-from api.store.running import RunningPart
+from api.store.running import BEAT, RunningPart
 from api.store.tables import (
     analyses,
     analysis_sources,
+    dumps,
     idempotency,
     items,
     pages,

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 from sqlalchemy import delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.store.columns import dumps, identity
 from api.store.database import Database
 from api.store.reports import FACTS, Divided, Entry
-from api.store.tables import analysis_sources, items, verdicts
+from api.store.tables import analysis_sources, dumps, identity, items, verdicts
 
 T = TypeVar("T")
 _CHUNK = 400

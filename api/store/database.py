@@ -1,36 +1,42 @@
-"""One engine with two kinds of transactions; every driver's error leaves it as `StoreUnavailable`.
+"""Where the database is, and one engine with two kinds of transactions.
 
 Reads see one snapshot. Writes on SQLite begin with `BEGIN IMMEDIATE`, one at a time within the
 process so that tasks queue instead of polling; on PostgreSQL they are READ COMMITTED, and those
-that must be alone take one advisory lock.
+that must be alone take one advisory lock. Every driver's error leaves as `StoreUnavailable`, and
+nothing here repeats a URL, since it may hold a password.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
     closing,
     contextmanager,
     nullcontext,
+    suppress,
 )
-from typing import Any, TypeVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import platformdirs
 from sqlalchemy import Connection, Table, event, select
 from sqlalchemy import func as sql
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from api.errors import StoreUnavailable
-from api.store.urls import VARIABLE, private
+from api.errors import ConfigurationError, StoreUnavailable
 
+VARIABLE = "`LISTENPOST_DATABASE_URL`"
 CONNECT_SECONDS = 5.0
 """For a connection, and for SQLite's lock held by another process."""
 _STATEMENT_SECONDS = 30.0
@@ -38,7 +44,64 @@ _PATIENCE = 2.0
 _PAUSE = 0.05
 _ALONE = 0x4C504F53
 """The advisory lock of this program's writes."""
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+asyncpg",
+    "postgresql+asyncpg": "postgresql+asyncpg",
+}
+_PARAMETERS = {"host", "port", "ssl", "sslmode"}
+_FORMS = "`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`"
+P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", bound="Part")
+
+
+def default_path() -> Path:
+    """The SQLite file in the user's data directory."""
+    return platformdirs.user_data_path("listenpost", appauthor=False) / "listenpost.db"
+
+
+def engine_url(text: str | None) -> URL:
+    """The URL with its async driver; None is the default file, whose folder is made.
+
+    Raises:
+        ConfigurationError: it is not a URL of SQLite or PostgreSQL, or SQLite without a file.
+        StoreUnavailable: the user's data directory cannot be made.
+    """
+    if text is None:
+        path = default_path()
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the folder `{path.parent}` cannot be made ({error.strerror}); set {VARIABLE}"
+            ) from None
+        return URL.create("sqlite+aiosqlite", database=str(path))
+    try:
+        url = make_url(text.strip())
+    except (ArgumentError, ValueError):
+        raise ConfigurationError(f"{VARIABLE} is not a URL; write {_FORMS}") from None
+    driver = _DRIVERS.get(url.drivername)
+    if driver is None:
+        raise ConfigurationError(
+            f"{VARIABLE} names neither SQLite nor PostgreSQL; write {_FORMS}, with no driver but "
+            "`aiosqlite` or `asyncpg`"
+        )
+    url = url.set(drivername=driver)
+    if driver == "sqlite+aiosqlite":
+        if not url.database or ":memory:" in url.database or url.database.startswith("file:"):
+            raise ConfigurationError(f"{VARIABLE} needs a file that stays; write `sqlite:///FILE`")
+        return url
+    if unknown := sorted(set(url.query) - _PARAMETERS):
+        raise ConfigurationError(
+            f"{VARIABLE} has the parameter `{unknown[0]}`, which is not known; "
+            f"known are {', '.join(f'`{name}`' for name in sorted(_PARAMETERS))}"
+        )
+    if "sslmode" in url.query:  # libpq's name for what asyncpg calls ssl
+        mode = url.query["sslmode"]
+        url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
+    return url
 
 
 class Database:
@@ -50,14 +113,25 @@ class Database:
         self._calls: set[asyncio.Task[Any]] = set()
         self.sqlite = url.get_backend_name() == "sqlite"
         self._where = f"`{url.database}`" if self.sqlite else f"PostgreSQL of {VARIABLE}"
-        self._engine = (_sqlite if self.sqlite else _postgresql)(url, seconds)
-        begin, isolation = ("BEGIN", None) if self.sqlite else (None, "REPEATABLE READ")
-        self._reader = self._engine.execution_options(
-            **{"begin": begin} if begin else {"isolation_level": isolation}
-        )
-        self._writing: AbstractAsyncContextManager[Any] = (
-            asyncio.Lock() if self.sqlite else nullcontext()
-        )
+        self._writing: AbstractAsyncContextManager[Any]
+        self._engine: AsyncEngine
+        if self.sqlite:
+            self._engine = create_async_engine(
+                url, connect_args={"timeout": seconds}, pool_timeout=CONNECT_SECONDS
+            )
+            event.listen(self._engine.sync_engine, "connect", _sqlite_connected)
+            event.listen(self._engine.sync_engine, "begin", _sqlite_begun)
+            self._reader = self._engine.execution_options(begin="BEGIN")
+            self._writing = asyncio.Lock()
+        else:
+            self._engine = create_async_engine(
+                url,
+                connect_args={"timeout": seconds, "command_timeout": _STATEMENT_SECONDS},
+                pool_timeout=CONNECT_SECONDS,
+                pool_pre_ping=True,
+            )
+            self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
+            self._writing = nullcontext()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -87,6 +161,14 @@ class Database:
         """An insert that knows ON CONFLICT, in this dialect."""
         return sqlite.insert(table) if self.sqlite else postgresql.insert(table)
 
+    def upsert(
+        self, table: Table, key: Sequence[str], /, **values: Any
+    ) -> postgresql.Insert | sqlite.Insert:
+        """A whole row in the place of the one with this primary key, if there is one."""
+        row = self.insert(table).values(**values)
+        others = {name: row.excluded[name] for name in values if name not in key}
+        return row.on_conflict_do_update(index_elements=key, set_=others)
+
     async def prepare(self) -> None:
         """Look at an SQLite file and put it into WAL mode.
 
@@ -108,17 +190,14 @@ class Database:
         """
         task = asyncio.create_task(work)
         self._calls.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._calls.discard)
+        # read the error: when the caller has left, nobody else will, and asyncio would complain
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             await asyncio.wait({task}, timeout=_PATIENCE)
             raise
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._calls.discard(task)
-        if not task.cancelled():
-            task.exception()  # nobody may be left to hear it
 
     async def aclose(self) -> None:
         """Wait for what is under way and close the connections."""
@@ -129,32 +208,27 @@ class Database:
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Drivers' errors hold statements, values and passwords: only their kind is passed on."""
+        foreign: tuple[type[Exception], ...] = ()
+        if not self.sqlite:  # what asyncpg raises while it connects, before SQLAlchemy looks at it
+            import asyncpg
+
+            foreign = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
         try:
             yield
+            return
         except DBAPIError as error:
-            raise self._unavailable(_reason(error.orig)) from None
+            why = _reason(error.orig)
         except PoolTimeout:
-            raise self._unavailable("all connections are busy") from None
+            why = "all connections are busy"
         except TimeoutError:
-            raise self._unavailable(f"no answer within {self._seconds:g} s") from None
+            why = f"no answer within {self._seconds:g} s"
         except (OSError, sqlite3.Error) as error:
-            raise self._unavailable(_reason(error)) from None
-        except _foreign(self.sqlite) as error:
-            raise self._unavailable(type(error).__name__) from None
-
-    def _unavailable(self, why: str) -> StoreUnavailable:
-        return StoreUnavailable(
+            why = _reason(error)
+        except foreign as error:
+            why = type(error).__name__
+        raise StoreUnavailable(
             f"the database {self._where} cannot be used: {why}; check {VARIABLE}"
-        )
-
-
-def _foreign(sqlite_only: bool) -> tuple[type[Exception], ...]:
-    """What asyncpg raises while it connects, before SQLAlchemy looks at it."""
-    if sqlite_only:
-        return ()
-    import asyncpg
-
-    return (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+        ) from None
 
 
 def _reason(error: BaseException | None) -> str:
@@ -170,8 +244,9 @@ def _reason(error: BaseException | None) -> str:
 
 
 def _write_ahead(file: str, seconds: float) -> None:
-    """SQLite does not wait for the lock that changing the mode needs, so we do."""
-    private(file)
+    """Change the mode; SQLite does not wait for the lock that this needs, so we do."""
+    with suppress(OSError):  # made here to be the owner's alone, its other files follow; SQLite
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))  # says why it cannot be opened
     until = time.monotonic() + seconds
     with closing(sqlite3.connect(file, seconds)) as connection:
         while True:
@@ -184,16 +259,7 @@ def _write_ahead(file: str, seconds: float) -> None:
             time.sleep(_PAUSE)
 
 
-def _sqlite(url: URL, seconds: float) -> AsyncEngine:
-    engine = create_async_engine(
-        url, connect_args={"timeout": seconds}, pool_timeout=CONNECT_SECONDS
-    )
-    event.listen(engine.sync_engine, "connect", _connected)
-    event.listen(engine.sync_engine, "begin", _begun)
-    return engine
-
-
-def _connected(connection: Any, record: object) -> None:
+def _sqlite_connected(connection: Any, record: object) -> None:
     """Every SQLite connection: transactions are ours to begin, keys are enforced."""
     connection.isolation_level = None
     cursor = connection.cursor()
@@ -202,15 +268,26 @@ def _connected(connection: Any, record: object) -> None:
     cursor.close()
 
 
-def _begun(connection: Connection) -> None:
+def _sqlite_begun(connection: Connection) -> None:
     begin = connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
     connection.exec_driver_sql(begin)
 
 
-def _postgresql(url: URL, seconds: float) -> AsyncEngine:
-    return create_async_engine(
-        url,
-        connect_args={"timeout": seconds, "command_timeout": _STATEMENT_SECONDS},
-        pool_timeout=CONNECT_SECONDS,
-        pool_pre_ping=True,
-    )
+class Part:
+    """One part of the store; the store is all of them over one database."""
+
+    def __init__(self, database: Database) -> None:
+        """The tables are there already; see `open_store`."""
+        self._database = database
+
+
+def unbroken(
+    method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+    """A method that ends its transaction although its caller is cancelled; see `Database`."""
+
+    @wraps(method)
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._database.unbroken(method(self, *args, **kwargs))
+
+    return call

@@ -57,7 +57,7 @@ def mentioned(text: str, keys: Set[str]) -> bool:
 
 
 def _mention(keys: Set[str]) -> re.Pattern[str]:
-    """A key that is not the beginning or end of another."""
+    """A key that is not the beginning or end of another: `reddit:t3_a` but not `reddit:t3_ab`."""
     names = "|".join(re.escape(key) for key in sorted(keys))
     return re.compile(rf"(?<![\w:-])(?:{names})(?![\w-])")
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, insert, inspect, select
 from sqlalchemy import func as sql
+from sqlalchemy import insert, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
-from api.store.database import Database
+from api.store.database import VARIABLE, Database
 from api.store.tables import schema_version
-from api.store.urls import VARIABLE
 
 _VERSIONS = """
 CREATE TABLE IF NOT EXISTS schema_version (
@@ -108,9 +107,14 @@ async def migrate(database: Database, to: int = LATEST) -> None:
         StoreUnavailable: it cannot be used, or was made by a newer version of this program.
     """
     async with database.reading() as connection:
-        if await _version(connection) >= to:
-            await _refuse_newer(connection)
-            return
+        version = await _version(connection)
+    if version > LATEST:
+        raise StoreUnavailable(
+            f"the database of {VARIABLE} has schema version {version}, newer than {LATEST} of this "
+            "program; upgrade listenpost"
+        )
+    if version >= to:
+        return
     moment = "DATETIME" if database.sqlite else "TIMESTAMP WITH TIME ZONE"
     async with database.writing(alone=True) as connection:
         await connection.exec_driver_sql(_VERSIONS.format(moment=moment))
@@ -123,19 +127,6 @@ async def migrate(database: Database, to: int = LATEST) -> None:
 
 async def _version(connection: AsyncConnection) -> int:
     """The newest step that was taken; 0 for an empty database."""
-    if not await connection.run_sync(_has_versions):
+    if not await connection.run_sync(lambda sync: inspect(sync).has_table(schema_version.name)):
         return 0
     return await connection.scalar(select(sql.max(schema_version.c.version))) or 0
-
-
-def _has_versions(connection: Connection) -> bool:
-    return inspect(connection).has_table(schema_version.name)
-
-
-async def _refuse_newer(connection: AsyncConnection) -> None:
-    found = await _version(connection)
-    if found > LATEST:
-        raise StoreUnavailable(
-            f"the database of {VARIABLE} has schema version {found}, newer than {LATEST} of this "
-            "program; upgrade listenpost"
-        )

@@ -1,25 +1,93 @@
-"""Analyses under way: who runs them, and what becomes of them when that process is gone."""
+"""Analyses under way: which process runs them, and what becomes of them when it is gone.
+
+A process on the same machine is looked up by its id and start time; of any other only its heartbeat
+is known, a row that it renews every ten seconds.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import socket
+import sys
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
-from api.store.database import Database
-from api.store.owners import BEAT, SILENCE, Owner, gone, this_process
-from api.store.pages import LONGEST
-from api.store.part import Part, unbroken
+from api.store.database import Database, Part, unbroken
+from api.store.records import PAGE_LIFE
 from api.store.tables import analyses, idempotency, ledger, pages, runs, sessions
 
+BEAT = 10.0
+"""Seconds between two heartbeats."""
+SILENCE = timedelta(seconds=60)
+"""Without a heartbeat for this long a process counts as gone."""
 STOPPED = "the process that ran it stopped"
 LEDGER_DAYS = timedelta(days=90)
 SESSION_DAYS = timedelta(days=30)
 IDEMPOTENCY_DAYS = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One open store of one process."""
+
+    place: str
+    """Host, boot and process namespace: where a process id means something."""
+    pid: int
+    started: str
+    """Start of the process in ticks since boot; empty where the system does not say."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+
+def this_process() -> Owner:
+    """A new owner for this process."""
+    boot = _read("/proc/sys/kernel/random/boot_id")
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        namespace = ""
+    place = " ".join((socket.gethostname(), boot, namespace)).strip()
+    return Owner(place, os.getpid(), _started(os.getpid()) or "")
+
+
+def gone(owner: Owner, seen_at: datetime, here: Owner, now: datetime) -> bool:
+    """Whether the process is known to have ended, or has been silent for too long.
+
+    On this machine that is this very process, not another that got its id.
+    """
+    if owner.place == here.place and sys.platform != "win32":
+        if owner.started and _started(owner.pid) != owner.started:
+            return True
+        if not owner.started:
+            try:
+                os.kill(owner.pid, 0)
+            except ProcessLookupError:
+                return True
+            except PermissionError:  # it is there, and somebody else's
+                pass
+    return now - seen_at > SILENCE
+
+
+def _started(pid: int) -> str | None:
+    """When a process began; None when there is none, or it is a zombie, or nobody says."""
+    # `4711 (a (b) c) S 1 4711 ...`: the name may hold anything, so the fields follow the last `)`;
+    # the first is the state, the start is the nineteenth after it
+    state, *fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split() or ("",)
+    return fields[18] if state not in {"", "Z", "X"} and len(fields) > 18 else None
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 class RunningPart(Part):
@@ -40,20 +108,19 @@ class RunningPart(Part):
             tenant=tenant, id=analysis_id, state="running", run_id=self._owner.id,
             created_at=now, query=query,
         )  # fmt: skip
-        again = {"state": "running", "run_id": self._owner.id, "reason": None}
         upsert = row.on_conflict_do_update(
             index_elements=[analyses.c.tenant, analyses.c.id],
-            set_=again,
+            set_={"state": "running", "run_id": self._owner.id, "reason": None},
             where=analyses.c.state != "done",
         )
+        mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
         async with self._database.writing() as connection:
             await self._beat(connection, now)
             await connection.execute(upsert)
-            mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
-            found = await connection.execute(select(analyses.c.created_at).where(*mine))
-            began: datetime = found.scalar_one()
+            created_at = await connection.execute(select(analyses.c.created_at).where(*mine))
+            began: datetime = created_at.scalar_one()
         if self._heart is None:
-            self._heart = asyncio.create_task(self._beating(), name="store heartbeat")
+            self._heart = asyncio.create_task(self._keep_beating(), name="store heartbeat")
         return began
 
     @unbroken
@@ -61,7 +128,7 @@ class RunningPart(Part):
         """Note that a running one ended without a report; any other stays as it is."""
         mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
         async with self._database.writing() as connection:
-            await _failed(connection, reason, *mine)
+            await _mark_failed(connection, reason, *mine)
 
     @unbroken
     async def sweep(self) -> int:
@@ -70,21 +137,26 @@ class RunningPart(Part):
         running = (
             select(analyses.c.run_id, runs)
             .join_from(analyses, runs, analyses.c.run_id == runs.c.id, isouter=True)
-            .where(analyses.c.state == "running")
+            .where(
+                analyses.c.state == "running", analyses.c.run_id.is_distinct_from(self._owner.id)
+            )
             .distinct()
         )
         swept = 0
         async with self._database.writing() as connection:
-            for run_id, *told, seen_at in (await connection.execute(running)).all():
-                if run_id != self._owner.id and (not seen_at or self._gone(told, seen_at, now)):
-                    swept += await _failed(connection, STOPPED, analyses.c.run_id == run_id)
-            await _drop_old(connection, now)
+            for run_id, _, place, pid, started, seen_at in await connection.execute(running):
+                owner = seen_at and Owner(place, pid, started, run_id)
+                if owner is None or gone(owner, seen_at, self._owner, now):
+                    swept += await _mark_failed(connection, STOPPED, analyses.c.run_id == run_id)
+            for past in (
+                delete(pages).where(pages.c.stored_at < now - PAGE_LIFE),
+                delete(sessions).where(sessions.c.saved_at < now - SESSION_DAYS),
+                delete(idempotency).where(idempotency.c.claimed_at < now - IDEMPOTENCY_DAYS),
+                delete(ledger).where(ledger.c.day < (now - LEDGER_DAYS).date()),
+                delete(runs).where(runs.c.seen_at < now - SILENCE - PAGE_LIFE),
+            ):
+                await connection.execute(past)
         return swept
-
-    def _gone(self, told: list[object], seen_at: datetime, now: datetime) -> bool:
-        run_id, place, pid, started = told
-        owner = Owner(str(place), int(str(pid)), str(started), str(run_id))
-        return gone(owner, seen_at, self._owner, now)
 
     async def _stop(self) -> None:
         """End the heartbeat; what still runs here will never be finished."""
@@ -96,43 +168,27 @@ class RunningPart(Part):
         self._heart = None
         with suppress(StoreUnavailable):
             async with self._database.writing() as connection:
-                await _failed(connection, STOPPED, analyses.c.run_id == self._owner.id)
+                await _mark_failed(connection, STOPPED, analyses.c.run_id == self._owner.id)
                 await connection.execute(delete(runs).where(runs.c.id == self._owner.id))
 
-    async def _beating(self) -> None:
+    async def _keep_beating(self) -> None:
         while True:
             await asyncio.sleep(self._pause)
             with suppress(StoreUnavailable):  # the next beat tries again
-                await self._renew()
+                await self._database.unbroken(self._beat_once())
 
-    @unbroken
-    async def _renew(self) -> None:
+    async def _beat_once(self) -> None:
         async with self._database.writing() as connection:
             await self._beat(connection, datetime.now(UTC))
 
     async def _beat(self, connection: AsyncConnection, now: datetime) -> None:
         owner = self._owner
-        row = self._database.insert(runs).values(
-            id=owner.id, place=owner.place, pid=owner.pid, started=owner.started, seen_at=now
-        )
-        upsert = row.on_conflict_do_update(index_elements=[runs.c.id], set_={"seen_at": now})
-        await connection.execute(upsert)
+        row = self._database.upsert(runs, ("id",), **asdict(owner), seen_at=now)
+        await connection.execute(row)
 
 
-async def _failed(connection: AsyncConnection, reason: str, *which: object) -> int:
+async def _mark_failed(connection: AsyncConnection, reason: str, *which: object) -> int:
     """Mark running analyses failed; how many."""
     failed = update(analyses).where(analyses.c.state == "running", *which)  # type: ignore[arg-type]
     result = await connection.execute(failed.values(state="failed", reason=reason))
     return result.rowcount
-
-
-async def _drop_old(connection: AsyncConnection, now: datetime) -> None:
-    """Pages, sessions, idempotency keys, days of the ledger and dead processes past their time."""
-    for old in (
-        delete(pages).where(pages.c.stored_at < now - LONGEST),
-        delete(sessions).where(sessions.c.saved_at < now - SESSION_DAYS),
-        delete(idempotency).where(idempotency.c.claimed_at < now - IDEMPOTENCY_DAYS),
-        delete(ledger).where(ledger.c.day < (now - LEDGER_DAYS).date()),
-        delete(runs).where(runs.c.seen_at < now - SILENCE - LONGEST),
-    ):
-        await connection.execute(old)

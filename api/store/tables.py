@@ -1,122 +1,154 @@
-"""Today's tables, for building statements; `migrations` makes them, step by step.
+"""Today's tables, for building statements, and column types that hold the same on both databases.
 
+Only names and types stand here: keys, defaults and indexes are made by `migrations`, step by step.
 An item's facts are stored once per tenant. An analysis keeps its report without the items, and one
 `verdicts` row for each place where an item stood in it: which facts it shares with the item's row,
 and its own fields (rank, score, explanation, and facts that were different then).
+
+PostgreSQL refuses NUL in text, both refuse lone surrogates, and PostgreSQL's indexes refuse long
+keys; with these types none of that is an error, whatever text a person or a site wrote.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Date, Integer, MetaData, Table, Text
+import hashlib
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
 
-from api.store.columns import Document, Moment, Name, Prose
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    Dialect,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+_log = logging.getLogger(__name__)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What no database takes as text: NUL, and half of a UTF-16 pair such as the `\\ud83d` of an emoji
+that was cut in two."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""The same in JSON, where NUL is escaped already: a lone `\\ud83d` becomes these letters."""
+_LONGEST = 200
+_HASHED = "sha256:"
+
+
+def identity(text: str) -> str:
+    """The text itself as a key, or its digest when it is long or cannot be stored."""
+    if len(text) <= _LONGEST and not _UNSTORABLE.search(text) and not text.startswith(_HASHED):
+        return text
+    return _HASHED + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def dumps(value: object) -> str:
+    """JSON that any database can hold and `json.loads` reads back exactly."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware time, UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """SQLite has no zones: what it holds is UTC."""
+        if value is None:
+            return None
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Aware UTC again."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Identity(TypeDecorator[str]):
+    """A key: compared, never shown."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """See `identity`."""
+        return None if value is None else identity(value)
+
+
+class Prose(TypeDecorator[str]):
+    """Words for people; what no database takes becomes U+FFFD."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replace NUL and lone surrogates."""
+        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+
+
+class Document(TypeDecorator[Any]):
+    """A JSON value, read back exactly; a text too, which then is kept to the last character."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """Write it as JSON."""
+        return None if value is None else dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """Read it; a text that is damaged is nothing, so that it hides no other row."""
+        if value is None:
+            return None
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            _log.warning("a stored document is no JSON and is left out: %s", type(error).__name__)
+            return None
+
 
 METADATA = MetaData()
 
-schema_version = Table(
-    "schema_version",
-    METADATA,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("applied_at", Moment, nullable=False),
-)
 
-runs = Table(
-    "runs",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    Column("place", Prose, nullable=False),
-    Column("pid", BigInteger, nullable=False),
-    Column("started", Text, nullable=False),
-    Column("seen_at", Moment, nullable=False),
-)
+def _table(name: str, /, **columns: type[TypeEngine[Any]]) -> Table:
+    return Table(name, METADATA, *(Column(column, kind) for column, kind in columns.items()))
+
+
+schema_version = _table("schema_version", version=Integer, applied_at=Moment)
+
+runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_at=Moment)
 """Processes that run analyses; `place` is host, boot and process namespace."""
 
-analyses = Table(
-    "analyses",
-    METADATA,
-    Column("tenant", Name, primary_key=True),
-    Column("id", Name, primary_key=True),
-    Column("state", Text, nullable=False),
-    Column("run_id", Text),
-    Column("created_at", Moment, nullable=False),
-    Column("query", Prose, nullable=False),
-    Column("reason", Prose),
-    Column("decision", Name),
-    Column("report_version", Integer),
-    Column("summary", Document),
-    Column("body", Document),
+analyses = _table(
+    "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, created_at=Moment,
+    query=Prose, reason=Prose, decision=Identity, report_version=Integer, summary=Document,
+    body=Document,
+)  # fmt: skip
+analysis_sources = _table(
+    "analysis_sources", tenant=Identity, analysis_id=Identity, source=Identity
 )
+items = _table("items", tenant=Identity, key=Identity, facts=Document, seen_at=Moment)
+verdicts = _table(
+    "verdicts", tenant=Identity, analysis_id=Identity, part=Identity, position=Integer,
+    key=Identity, shared=Document, own=Document,
+)  # fmt: skip
 
-analysis_sources = Table(
-    "analysis_sources",
-    METADATA,
-    Column("tenant", Name, primary_key=True),
-    Column("analysis_id", Name, primary_key=True),
-    Column("source", Name, primary_key=True),
-)
-
-items = Table(
-    "items",
-    METADATA,
-    Column("tenant", Name, primary_key=True),
-    Column("key", Name, primary_key=True),
-    Column("facts", Document, nullable=False),
-    Column("seen_at", Moment, nullable=False),
-)
-
-verdicts = Table(
-    "verdicts",
-    METADATA,
-    Column("tenant", Name, primary_key=True),
-    Column("analysis_id", Name, primary_key=True),
-    Column("part", Name, primary_key=True),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("key", Name, nullable=False),
-    Column("shared", Document, nullable=False),
-    Column("own", Document, nullable=False),
-)
-
-ledger = Table(
-    "ledger",
-    METADATA,
-    Column("scope", Name, primary_key=True),
-    Column("day", Date, primary_key=True),
-    Column("units", BigInteger, nullable=False),
-)
-
-pages = Table(
-    "pages",
-    METADATA,
-    Column("key", Name, primary_key=True),
-    Column("text", Document, nullable=False),
-    Column("stored_at", Moment, nullable=False),
-)
-
-keys = Table(
-    "keys",
-    METADATA,
-    Column("id", Name, primary_key=True),
-    Column("name", Prose, nullable=False, unique=True),
-    Column("digest", Name, nullable=False, unique=True),
-    Column("created_at", Moment, nullable=False),
-    Column("revoked", Boolean, nullable=False),
-)
-
-sessions = Table(
-    "sessions",
-    METADATA,
-    Column("tenant", Name, primary_key=True),
-    Column("id", Name, primary_key=True),
-    Column("text", Document, nullable=False),
-    Column("saved_at", Moment, nullable=False),
-)
-
-idempotency = Table(
-    "idempotency",
-    METADATA,
-    Column("tenant", Name, primary_key=True),
-    Column("key", Name, primary_key=True),
-    Column("digest", Name, nullable=False),
-    Column("analysis_id", Name, nullable=False),
-    Column("claimed_at", Moment, nullable=False),
-)
+ledger = _table("ledger", scope=Identity, day=Date, units=BigInteger)
+pages = _table("pages", key=Identity, text=Document, stored_at=Moment)
+keys = _table("keys", id=Identity, name=Prose, digest=Identity, created_at=Moment, revoked=Boolean)
+sessions = _table("sessions", tenant=Identity, id=Identity, text=Document, saved_at=Moment)
+idempotency = _table(
+    "idempotency", tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity,
+    claimed_at=Moment,
+)  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from api.sandbox.journal import Entry
+from api.sandbox.journal import LoggedRequest
 from api.sandbox.server import Sandbox
 from tests.acceptance.conftest import listenpost
 from tests.tracing.collector import Collector, collecting, settings_for
@@ -35,7 +35,7 @@ class Spent:
     sandbox: Sandbox
     langfuse: Collector
 
-    def calls(self, endpoint: str) -> tuple[Entry, ...]:
+    def calls(self, endpoint: str) -> tuple[LoggedRequest, ...]:
         """Requests to one of the model's endpoints."""
         return self.sandbox.requests("openai", endpoint)
 
@@ -82,7 +82,7 @@ def spent(request: pytest.FixtureRequest, sandbox: Sandbox, langfuse: Collector)
     return Spent(depth, listenpost(*words, env=env).json, estimate, sandbox, langfuse)
 
 
-def _asked(entry: Entry, field: str) -> int:
+def _asked(entry: LoggedRequest, field: str) -> int:
     """How many answers one judge or grade call wants."""
     schema = entry.body["response_format"]["json_schema"]["schema"]
     return int(schema["properties"][field]["minItems"])

@@ -37,7 +37,7 @@ def amazon_row(n: int, title: str, body: str = "Lights up\nFolds", **more: Any) 
     return row | {"price": "$49.50", "stars": 4.3, "ratings": 1143, "comments": []} | more
 
 
-def said(body: str, votes: int = 1, **more: Any) -> dict[str, Any]:
+def remark(body: str, votes: int = 1, **more: Any) -> dict[str, Any]:
     """One comment."""
     return {"body": body, "votes": votes, "age_days": 1.0} | more
 
@@ -52,15 +52,15 @@ def review(title: str, body: str, country: str = "the United States") -> dict[st
 
 LAMPS: list[dict[str, Any]] = [
     reddit_row(1, "Glow Lamp after a month", "Battery <3 & bright.", comments=[
-        said("Mine flickers", 9), said("[removed]", 0), said("I love it", 4),
-        said("[deleted]", 1, deleted=True), said("Where did you buy it?", 2),
+        remark("Mine flickers", 9), remark("[removed]", 0), remark("I love it", 4),
+        remark("[deleted]", 1, deleted=True), remark("Where did you buy it?", 2),
     ]),
     reddit_row(2, "Ask me anything about glow worms", "They glow.", votes=9000, age_days=400),
     reddit_row(3, "Seen elsewhere", "", place="lamps", crosspost_of=1),
     reddit_row(4, "[deleted by user] glow", "[removed]", deleted=True),
     reddit_row(5, "Glow review", "", link="https://example.com/glow"),
     youtube_row(1, "Glow Lamp: Dara's & Bo's \"test\"", "Line one of the text. " * 12, comments=[
-        said("Nice & warm <b>", 7), said("Too dim", 9), said("Hm", 1), said("Agreed", 2),
+        remark("Nice & warm <b>", 7), remark("Too dim", 9), remark("Hm", 1), remark("Agreed", 2),
     ]),
     youtube_row(2, "Glow sticks for parties", likes=None, comments_disabled=True),
     amazon_row(1, "Glow Lamp, Portable & Foldable", comments=[

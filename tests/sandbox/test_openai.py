@@ -139,6 +139,15 @@ async def test_a_request_can_fail(
         await client.chat.completions.create(**judging(*TEXTS))
 
 
+async def test_a_wrong_count_spoils_only_what_is_counted(start: Start, connect: Connect) -> None:
+    """Words in a chat are answered as they are."""
+    messages: list[Any] = [{"role": "user", "content": "Hello"}]
+    client = connect(start(faults=["openai=wrong_count"]))
+    answer = await client.chat.completions.create(model="gpt-4o", messages=messages)
+
+    assert (answer.choices[0].message.content or "").startswith("I can tell you")
+
+
 async def test_no_schema_spares_requests_without_one(start: Start, connect: Connect) -> None:
     """A server that rejects `response_format` answers when it is left out."""
     body = judging(*TEXTS)

@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy import func, select
 
 from api.services.reporting.report import Report
-from api.store.database import Database
+from api.store.database import Database, engine_url
 from api.store.tables import METADATA
-from api.store.urls import engine_url
 
 ODD = 'Плауд 小米 👨\u200d👩\u200d👧 "quoted" \\u0041 \\ \ud83d \x00 \x1b[1m'
 """Text that one database or another would refuse."""

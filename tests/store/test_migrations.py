@@ -15,11 +15,10 @@ from sqlalchemy import Connection, inspect, text
 from api.errors import StoreUnavailable
 from api.services.keeping.storage import Filters
 from api.store import SqlStore, open_store
-from api.store.database import Database
+from api.store.database import Database, engine_url
 from api.store.migrate_reports import Upgrades
 from api.store.migrations import LATEST, migrate
 from api.store.tables import METADATA
-from api.store.urls import engine_url
 from tests.services.kit import plain
 from tests.store.made import counted, item, report, typed
 

@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 
 from api.store import SqlStore, open_store
-from api.store.database import Database
+from api.store.database import Database, engine_url
 from api.store.tables import idempotency, ledger, pages, runs, sessions
-from api.store.urls import engine_url
 from tests.store.made import counted, report, typed
 
 

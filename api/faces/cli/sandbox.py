@@ -6,7 +6,7 @@ from pathlib import Path
 
 from api.errors import UsageError
 from api.faces.cli.running import INTERRUPTED
-from api.sandbox.server import serve
+from api.sandbox.server import environment, serve
 from api.services.wire import is_this_machine
 
 
@@ -32,20 +32,5 @@ def sandbox_command(
 
 
 def _announce(url: str) -> None:
-    pairs = {
-        "LISTENPOST_MODE": "live",
-        "REDDIT_URL": url,
-        "REDDIT_CLIENT_ID": "sandbox",
-        "REDDIT_CLIENT_SECRET": "sandbox",
-        "YOUTUBE_URL": url,
-        "YOUTUBE_API_KEY": "sandbox",
-        "AMAZON_URL": url,
-        "AMAZON_PROVIDER": "html",
-        "OPENAI_BASE_URL": f"{url}/v1",
-        "OPENAI_API_KEY": "sandbox",
-        "LANGFUSE_BASE_URL": url,
-        "LANGFUSE_PUBLIC_KEY": "pk-lf-sandbox",
-        "LANGFUSE_SECRET_KEY": "sandbox",
-    }
-    for name, value in pairs.items():
+    for name, value in {"LISTENPOST_MODE": "live", **environment(url)}.items():
         print(f"export {name}={value}", flush=True)
