@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
@@ -11,7 +10,7 @@ import time
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.acceptance.conftest import COMMAND
+from tests.faces.command import COMMAND, bare
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -20,10 +19,9 @@ def test_interrupted_fetch_ends_within_a_second(
 ) -> None:
     """A hung Reddit and a signal: its exit code within a second, no traceback."""
     sandbox.fault("reddit.search=hang")
-    env = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), **sandbox.environment}
     with subprocess.Popen(
         [COMMAND, "fetch", "reddit", "plaud.ai"],
-        env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=bare(sandbox.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         deadline = time.monotonic() + 60
         while not sandbox.requests("reddit", "search"):
