@@ -13,6 +13,7 @@ from api.sandbox.world import Options
 from api.services import listening
 from api.services.listening import Ask
 
+
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
     """A sandbox of this test's own."""
