@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.web.process import ROOT, Process, serving
+from tests.faces.web.process import ROOT, threaded
 
 ADDRESS = "http://127.0.0.1:8420"
 
@@ -28,15 +28,15 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server without keys, on sample data."""
     folder: Path = tmp_path_factory.mktemp("served")
     variables = {
         "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'listenpost.db'}",
         "LISTENPOST_MODE": "sandbox",
     }
-    with serving(folder, variables) as running:
-        yield running
+    with threaded(variables) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +63,21 @@ def python(*code: str, **variables: str) -> str:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_a_turn_with_curl(server: Process) -> None:
+def test_a_turn_with_curl(server: str) -> None:
     """An answer with citations."""
     (call,) = (block for block in blocks("chat.md", "sh") if block.startswith("curl"))
 
-    turn = json.loads(ran(["sh", "-c", call.replace(ADDRESS, server.url)]))
+    turn = json.loads(ran(["sh", "-c", call.replace(ADDRESS, server)]))
 
     assert turn["citations"]
     assert turn["session_id"]
 
 
-def test_a_conversation_in_python(server: Process) -> None:
+def test_a_conversation_in_python(server: str) -> None:
     """A question and a follow-up; each citation with its address."""
     (code,) = blocks("chat.md", "python")
 
-    printed = python(code.replace(ADDRESS, server.url))
+    printed = python(code.replace(ADDRESS, server))
 
     assert "battery" in printed
     assert re.search(r"^E\d+ .+ https://", printed, re.M)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faces.web.process import ROOT, Process, serving
+from tests.faces.web.process import ROOT, threaded
 
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
 KEY = "a-key-of-a-test"
@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a key, on sample data."""
     folder: Path = tmp_path_factory.mktemp("served")
     variables = {
@@ -33,19 +33,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         "LISTENPOST_MODE": "sandbox",
         "LISTENPOST_API_KEYS": KEY,
     }
-    with serving(folder, variables) as running:
-        yield running
+    with threaded(variables) as address:
+        yield address
 
 
-def ran(words: list[str], server: Process) -> str:
+def ran(words: list[str], server: str) -> str:
     """What a program printed that was given the server's address and key."""
-    env = {**os.environ, "URL": server.url, "KEY": KEY}
+    env = {**os.environ, "URL": server, "KEY": KEY}
     done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_curl(server: Process) -> None:
+def test_curl(server: str) -> None:
     """A report, a stream that ends in one, and judged items."""
     calls = [block for block in blocks("bash") if block.startswith("curl")]
     report, stream, judged = (ran(["sh", "-c", call], server) for call in calls)
@@ -56,7 +56,7 @@ def test_curl(server: Process) -> None:
     assert json.loads(judged)["relevant"] == [{"title": "My Ember mug died"}]
 
 
-def test_python(server: Process) -> None:
+def test_python(server: str) -> None:
     """Begun, followed and read to its end."""
     (code,) = blocks("python")
     printed = ran([sys.executable, "-c", code.replace("time.sleep(1)", "time.sleep(0.1)")], server)
@@ -65,7 +65,7 @@ def test_python(server: Process) -> None:
     assert "\n- " in printed
 
 
-def test_the_routes_of_the_page_are_those_of_the_server(server: Process) -> None:
+def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
     """Each one in the table, and none that is not there."""
     paths = json.loads(ran([sys.executable, "-c", _GET], server))["paths"]
     served = {
