@@ -303,16 +303,18 @@ def main(arguments: Sequence[str]) -> int:
     suite = Suite.of(root)
     say = functools.partial(print, flush=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        copies: queue.Queue[Copy] = queue.Queue()
-        whole = Copy.made(root, Path(scratch) / "0", 10 * wanted.timeout)
+        made = [
+            Copy.made(root, Path(scratch) / str(number), wanted.timeout)
+            for number in range(wanted.jobs)
+        ]
         paths = dict.fromkeys(mutant.path for mutant in chosen)
         needed = dict.fromkeys(t for path in paths for t in suite.near(path) + suite.far(path))
         say(f"{len(chosen)} mutants, seed {wanted.seed}; {len(needed)} test files without one ...")
-        failing = whole.failures(list(needed))
+        failing = replace(made[0], seconds=10 * wanted.timeout).failures(list(needed))
         for test in failing:
             say(f"fails without a mutant, so it is left out: {test}")
-        for number in range(wanted.jobs):
-            copy = Copy.made(root, Path(scratch) / str(number + 1), wanted.timeout)
+        copies: queue.Queue[Copy] = queue.Queue()
+        for copy in made:
             copies.put(replace(copy, failing=failing))
 
         def ask(mutant: Mutant) -> Fate:
