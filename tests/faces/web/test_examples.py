@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.faces.command import environment
 from tests.faces.web.process import ROOT, threaded
 
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
@@ -37,10 +40,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def ran(words: list[str], server: str) -> str:
-    """What a program printed that was given the server's address and key."""
+def curled(call: str, server: str) -> str:
+    """What a line of the shell printed that was given the server's address and key."""
     env = {**os.environ, "URL": server, "KEY": KEY}
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        ["sh", "-c", call], env=env, capture_output=True, text=True, timeout=120, check=True
+    )
     return done.stdout
 
 
@@ -48,7 +53,7 @@ def ran(words: list[str], server: str) -> str:
 def test_curl(server: str) -> None:
     """A report, a stream that ends in one, and judged items."""
     calls = [block for block in blocks("bash") if block.startswith("curl")]
-    report, stream, judged = (ran(["sh", "-c", call], server) for call in calls)
+    report, stream, judged = (curled(call, server) for call in calls)
 
     assert json.loads(report)["decision"] == "full_report"
     assert stream.startswith("event: source.started")
@@ -59,7 +64,12 @@ def test_curl(server: str) -> None:
 def test_python(server: str) -> None:
     """Begun, followed and read to its end."""
     (code,) = blocks("python")
-    printed = ran([sys.executable, "-c", code.replace("time.sleep(1)", "time.sleep(0.1)")], server)
+    with (
+        environment({**os.environ, "URL": server, "KEY": KEY}),
+        redirect_stdout(io.StringIO()) as out,
+    ):
+        exec(code.replace("time.sleep(1)", "time.sleep(0.1)"), {"__name__": "example"})
+    printed = out.getvalue()
 
     assert printed.startswith("full_report ")
     assert "\n- " in printed
@@ -67,7 +77,7 @@ def test_python(server: str) -> None:
 
 def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
     """Each one in the table, and none that is not there."""
-    paths = json.loads(ran([sys.executable, "-c", _GET], server))["paths"]
+    paths = httpx.get(f"{server}/openapi.json").json()["paths"]
     served = {
         f"{method.upper()} {path.replace('analysis_id', 'id')}"
         for path, methods in paths.items()
@@ -76,6 +86,3 @@ def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
     }
 
     assert set(re.findall(r"^\| `([A-Z]+ /v1/[^`]*)`", PAGE, re.M)) == served
-
-
-_GET = "import os, httpx; print(httpx.get(os.environ['URL'] + '/openapi.json').text)"
