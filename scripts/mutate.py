@@ -34,8 +34,8 @@ WIDER = ("tests/contract", "tests/cases", "tests/faces/test_cli_estimate.py", "t
 """What sees the whole product, asked about a mutant that its own tests let live."""
 LEAST = 0.95
 PYTEST = ("-q", "-rfE", "--no-header", "-p", "no:cacheprovider")
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.M)
-"""A failed test in pytest's summary: `FAILED tests/a.py::test_b[c] - AssertionError`."""
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
+"""A failed test in pytest's summary: `FAILED tests/a.py::test_b[c d] - AssertionError`."""
 SURVIVED = "SURVIVED"
 _FLIPS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
