@@ -77,7 +77,7 @@ class Here(Protocol):
 def inside(*words: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ended:
     """The command in this process: in the test's environment, or in a bare one with `env`.
 
-    For threads other than the event loop's, and not within one.
+    Only in the main thread and outside of an event loop: it has signals and a loop of its own.
     """
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as out,
