@@ -2,6 +2,10 @@
 
 Each rule is a generator of findings. Sizes, broad excepts, cycles and shared client libraries
 concern `api`; patches concern `tests`; machine paths and registry hosts concern every tracked file.
+
+The limit on a function is where reading certainly ends, not what to cut for. The rule is: a private
+helper has two callers or a name worth reading, and a function reads top down on one level; lines
+that only one place uses stand in that place.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 FILE_LINES = 350
-FUNCTION_LINES = 40
+FUNCTION_LINES = 60
 SHARED = frozenset(
     {
         "fastapi",
@@ -67,7 +71,7 @@ class Module:
 
 def check(root: Path) -> list[Finding]:
     """Every finding in a checkout, by file and line."""
-    files = _tracked(root)
+    files = tracked(root)
     modules = [_module(root, path) for path in files if path.endswith(".py")]
     package = [module for module in modules if module.path.startswith("api/")]
     found = [
@@ -168,7 +172,7 @@ def machine_words(root: Path, path: str) -> Iterator[Finding]:
             yield Finding(path, number, "machine", "names a machine's path or a registry host")
 
 
-def _tracked(root: Path) -> list[str]:
+def tracked(root: Path) -> list[str]:
     """What git tracks; without git, what is not hidden."""
     command = ["git", "-C", str(root), "ls-files", "-z"]
     try:

@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         over = self.server.loopback.over
         self.close_connection = reply.manner != "answer"
         if reply.manner == "hang":
-            over.wait(30)
+            over.wait(300)
         if reply.manner in {"hang", "hang up"}:
             return
         self.send_response(reply.status)

@@ -219,6 +219,7 @@ def test_the_names_that_stayed_are_in_the_code(root: Path) -> None:
 
 def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
     """Every example is valid, and what it imports exists."""
+    imported = 0
     for page in pages(root):
         for code in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
             tree = compile(
@@ -228,3 +229,5 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
                 if isinstance(node, ast.ImportFrom):
                     module = import_module(str(node.module))
                     assert all(hasattr(module, alias.name) for alias in node.names)
+                    imported += len(node.names)
+    assert imported > 5

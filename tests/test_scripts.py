@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -66,3 +67,31 @@ def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     assert script.stat().st_mode & 0o111
     assert script.read_text("utf-8").startswith("#!/usr/bin/env bash\n")
     assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "handed"),
+    [
+        (("sources", "-k", "cases"), "-m pytest tests/sources -k cases"),
+        (("tests/services/gate", "lab"), "-m pytest tests/services/gate tests/lab"),
+        (("test_docs.py", "-x"), "-m pytest tests/test_docs.py -x"),
+        (("--co",), "-m pytest --co"),
+    ],
+)
+def test_areas_are_folders_of_the_tests(
+    root: Path, tmp_path: Path, words: tuple[str, ...], handed: str
+) -> None:
+    """`scripts/test sources` runs tests/sources; what follows the areas is pytest's."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    (tmp_path / "venv" / "stamp").write_text("made")
+    for name in ("python", "listenpost"):
+        (programs / name).write_text('#!/bin/sh\n[ "$1" = -c ] && echo made || echo "$@"\n')
+        (programs / name).chmod(0o755)
+
+    done = subprocess.run(
+        [root / "scripts" / "test", *words], capture_output=True, text=True, timeout=30,
+        env={"PATH": os.environ["PATH"], "VENV": str(tmp_path / "venv")}, check=True,
+    )  # fmt: skip
+
+    assert done.stdout == f"{handed}\n"

@@ -16,7 +16,7 @@ import pytest
 
 from api.sandbox.journal import LoggedRequest
 from api.sandbox.server import Sandbox
-from tests.acceptance.conftest import listenpost
+from tests.faces.command import inside
 from tests.tracing.collector import Collector, collecting, settings_for
 
 POPULAR, ACID = "plaud.ai", "flamenco vs classical guitarist pricing"
@@ -75,11 +75,12 @@ def spent(request: pytest.FixtureRequest, sandbox: Sandbox, langfuse: Collector)
         "LANGFUSE_BASE_URL": langfuse.url,
         "LANGFUSE_PUBLIC_KEY": keys.langfuse_public_key,
         "LANGFUSE_SECRET_KEY": keys.langfuse_secret_key.get_secret_value(),
+        "LISTENPOST_TRACE_FLUSH_TIMEOUT": "60",
     }
     words = ("analyze", query, "--depth", depth, "--format", "json")
-    estimate = listenpost(*words, "--estimate", env=env).json
+    estimate = inside(*words, "--estimate", env=env).json
     assert not sandbox.log
-    return Spent(depth, listenpost(*words, env=env).json, estimate, sandbox, langfuse)
+    return Spent(depth, inside(*words, env=env).json, estimate, sandbox, langfuse)
 
 
 def _asked(entry: LoggedRequest, field: str) -> int:

@@ -6,7 +6,8 @@ from typing import Any
 
 from api import wiring
 from api.sandbox.server import Sandbox
-from tests.acceptance.conftest import analyzed, listenpost
+from tests.acceptance.conftest import analyzed
+from tests.faces.command import inside
 
 ACID = "flamenco vs classical guitarist pricing"
 UPSTREAMS = ("reddit", "youtube", "amazon")
@@ -112,7 +113,7 @@ def test_no_source_to_ask_is_exit_code_four(sandbox: Sandbox) -> None:
     for fault in ("reddit=403html", "youtube=search_quota", "amazon=captcha"):
         sandbox.fault(fault)
 
-    ended = listenpost("analyze", "plaud.ai", "--format", "json", env=env)
+    ended = inside("analyze", "plaud.ai", "--format", "json", env=env)
 
     assert ended.code == 4
     assert ended.json["decision"] == "insufficient_data"

@@ -10,7 +10,8 @@ import pytest
 
 from api import wiring
 from api.sandbox import corpus
-from tests.acceptance.conftest import analyzed, listenpost
+from tests.acceptance.conftest import analyzed
+from tests.faces.command import inside
 
 SOURCES = {"reddit", "youtube", "amazon"}
 PRODUCTS: list[dict[str, Any]] = json.loads(
@@ -21,7 +22,7 @@ POPULAR = [one for one in PRODUCTS if one["slug"] not in {"tidbyt", "guitar"}]
 
 def test_analyze_without_a_key_is_a_report_that_says_sample_data() -> None:
     """An empty environment gives a cited report about plaud.ai, marked as sample data."""
-    ended = listenpost("analyze", "plaud.ai", "--format", "json")
+    ended = inside("analyze", "plaud.ai", "--format", "json")
 
     report = ended.json
     kept = {item["key"] for item in report["items"]}
@@ -35,7 +36,7 @@ def test_analyze_without_a_key_is_a_report_that_says_sample_data() -> None:
 
 def test_the_report_a_person_reads_shows_every_source_and_its_gate() -> None:
     """The text report says sample data and shows fetched, kept, yield and refetched per source."""
-    ended = listenpost("analyze", "plaud.ai")
+    ended = inside("analyze", "plaud.ai")
 
     assert ended.code == 0
     assert "SAMPLE DATA" in ended.out

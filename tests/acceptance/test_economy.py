@@ -9,7 +9,7 @@ from api.sandbox.server import Sandbox
 from api.services import listening
 from api.services.listening import Ask, Heard
 from api.services.schemas import Item, Question
-from tests.acceptance.conftest import listenpost
+from tests.faces.command import inside
 
 
 async def _fetch(built: wiring.Built, source: str, query: str, limit: int | None = None) -> Heard:
@@ -18,7 +18,7 @@ async def _fetch(built: wiring.Built, source: str, query: str, limit: int | None
 
 def test_youtube_refetches_at_ten_in_the_sandbox() -> None:
     """`fetch youtube plaud.ai` shows attempts of 5 and 10 and that it was refetched."""
-    ended = listenpost("fetch", "youtube", "plaud.ai", "--format", "json")
+    ended = inside("fetch", "youtube", "plaud.ai", "--format", "json")
 
     assert ended.code == 0
     assert ended.json["refetched"] is True
@@ -69,7 +69,7 @@ async def test_comments_are_read_for_kept_items_only(built: wiring.Built, sandbo
 
 def test_the_same_command_runs_against_any_server(sandbox: Sandbox) -> None:
     """With base URLs and keys set, the command is live: real requests, no sample mark."""
-    ended = listenpost("analyze", "Oura", "--format", "json", env=dict(sandbox.environment))
+    ended = inside("analyze", "Oura", "--format", "json", env=dict(sandbox.environment))
 
     assert ended.code == 0
     assert ended.json["sample"] is False

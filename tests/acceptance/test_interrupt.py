@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
@@ -11,16 +10,18 @@ import time
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.acceptance.conftest import COMMAND
+from tests.faces.command import COMMAND, bare
+
+TIMEOUTS = ("LISTENPOST_SOURCE_TIMEOUT", "LISTENPOST_CRAWL_TIMEOUT")
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupted_fetch_ends_within_a_second(
+def test_an_interrupted_fetch_waits_for_nobody(
     sandbox: Sandbox, sign: signal.Signals, code: int
 ) -> None:
-    """A hung Reddit and a signal: its exit code within a second, no traceback."""
+    """A hung Reddit that may hang for an hour, and a signal: its exit code, no traceback."""
     sandbox.fault("reddit.search=hang")
-    env = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), **sandbox.environment}
+    env = bare({**sandbox.environment, **dict.fromkeys(TIMEOUTS, "3600")})
     with subprocess.Popen(
         [COMMAND, "fetch", "reddit", "plaud.ai"],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -29,10 +30,8 @@ def test_interrupted_fetch_ends_within_a_second(
         while not sandbox.requests("reddit", "search"):
             assert time.monotonic() < deadline
             threading.Event().wait(0.02)
-        began = time.monotonic()
         process.send_signal(sign)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=60)
 
     assert process.returncode == code
-    assert time.monotonic() - began < 1.0
     assert "Traceback" not in said

@@ -11,7 +11,8 @@ import pytest
 
 from api import wiring
 from api.sandbox.server import Sandbox
-from tests.acceptance.conftest import analyzed, listenpost
+from tests.acceptance.conftest import analyzed
+from tests.faces.command import inside
 
 PRODUCTS = ("plaud.ai", "Oura", "小米", "Oura Ring 4")
 SHORT = "Tidbyt"
@@ -24,7 +25,7 @@ def answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """One product's full report in standard."""
     with Sandbox.start() as sandbox:
         env = {**sandbox.environment, "HOME": str(tmp_path_factory.mktemp("home"))}
-        found: Answer = listenpost("analyze", request.param, "--format", "json", env=env).json
+        found: Answer = inside("analyze", request.param, "--format", "json", env=env).json
     assert found["decision"] == "full_report"
     return found
 

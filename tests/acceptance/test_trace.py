@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.acceptance.conftest import Ended, listenpost
+from tests.faces.command import Ended, process
 from tests.tracing.collector import Collector, collecting, settings_for
 
 GATE_PATHS = {
@@ -37,7 +37,7 @@ def _run(sandbox: Sandbox, langfuse: Collector) -> Ended:
         "LISTENPOST_USER_ID": "u-1",
         "LISTENPOST_SESSION_ID": "s-1",
     }
-    return listenpost("analyze", "plaud.ai", "--format", "json", env=env)
+    return process("analyze", "plaud.ai", "--format", "json", env=env)
 
 
 def test_one_analysis_is_one_trace(sandbox: Sandbox, langfuse: Collector) -> None:

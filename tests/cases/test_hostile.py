@@ -150,6 +150,7 @@ async def test_a_model_that_obeys_changes_no_structure(
     assert degraded == (verdict != "all true")
     assert report["decision"] == harmless_report["decision"] == "full_report"
     assert report["total_survived"] == len(keys) >= 4
+    assert report["findings"]
     assert all(keys >= set(finding["cites"]) for finding in report["findings"])
     assert "evil.example" not in said
     assert "E9999" not in said

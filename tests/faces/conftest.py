@@ -8,13 +8,13 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from tests.faces.command import Here
+from tests.faces.command import Here, inside
 
 
 @pytest.fixture
-def here(capfd: pytest.CaptureFixture[str]) -> Here:
+def here() -> Here:
     """The command in this process."""
-    return Here(capfd)
+    return inside
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`listenpost chat` as a process: questions, a pipe, and a person at a terminal."""
+"""`listenpost chat`: questions, a pipe, and a person at a terminal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from api.sandbox.server import Sandbox
+from tests.faces.command import Ended, inside
 
 ASKED = "What do people say about plaud.ai?"
 UPSTREAMS = ("reddit", "youtube", "amazon")
@@ -53,14 +54,9 @@ def environment(sandbox: Sandbox, tmp_path: Path, root: Path) -> dict[str, str]:
     return {**os.environ, **pointed, **ours}
 
 
-def talk(
-    environment: dict[str, str], *words: str, lines: str = ""
-) -> subprocess.CompletedProcess[str]:
+def talk(environment: dict[str, str], *words: str, lines: str = "") -> Ended:
     """Run the command to its end."""
-    return subprocess.run(
-        [*COMMAND, *words], input=lines, capture_output=True, text=True, timeout=60,
-        env=environment, check=False,
-    )  # fmt: skip
+    return inside("chat", *words, env=environment, stdin=lines.encode())
 
 
 def fetched(sandbox: Sandbox) -> int:
@@ -71,42 +67,42 @@ def fetched(sandbox: Sandbox) -> int:
 def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """A question, a follow-up that looks further, and one that makes no new fetch."""
     first = talk(environment, ASKED)
-    session = SESSION.search(first.stderr)
-    assert session is not None, first.stderr
+    session = SESSION.search(first.err)
+    assert session is not None, first.err
     after_first = fetched(sandbox)
     second = talk(environment, "and its Zigbee?", "--session", session[1])
     after_second = fetched(sandbox)
     third = talk(environment, "and the battery?", "--session", session[1])
 
-    assert [one.returncode for one in (first, third)] == [0, 0], third.stderr
-    assert second.returncode in {0, 3}, "nobody speaks of that"
+    assert [one.code for one in (first, third)] == [0, 0], third.err
+    assert second.code in {0, 3}, "nobody speaks of that"
     assert 0 < after_first < after_second == fetched(sandbox)
-    assert "fetch_reddit: plaud.ai …" in first.stderr
-    assert "[E" not in second.stdout
-    assert "battery" in third.stdout
-    cited = set(re.findall(r"^\[(E\d+)\] \S", third.stdout, re.MULTILINE))
+    assert "fetch_reddit: plaud.ai …" in first.err
+    assert "[E" not in second.out
+    assert "battery" in third.out
+    cited = set(re.findall(r"^\[(E\d+)\] \S", third.out, re.MULTILINE))
     assert cited
-    assert cited == set(re.findall(r"E\d+", third.stdout))
-    assert third.stdout.count("     https://") == len(cited)
+    assert cited == set(re.findall(r"E\d+", third.out))
+    assert third.out.count("     https://") == len(cited)
 
 
 def test_a_pipe_asks_a_question_a_line(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """In one session; blank lines are none; the last answer's code counts."""
     done = talk(environment, lines=f"{ASKED}\n\nand the battery?\nhello\n")
 
-    assert done.returncode == 3
+    assert done.code == 3
     assert len(sandbox.requests("reddit", "search")) <= 2
-    assert done.stdout.count("\n\n[E") == 2
-    assert done.stdout.rstrip().endswith("for example `standing desk wobble` or `plaud.ai`.")
-    assert "\x1b" not in done.stdout
+    assert done.out.count("\n\n[E") == 2
+    assert done.out.rstrip().endswith("for example `standing desk wobble` or `plaud.ai`.")
+    assert "\x1b" not in done.out
 
 
 def test_small_talk_asks_nobody(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """Guidance on stdout and code 3."""
     done = talk(environment, "hey this is a test message")
 
-    assert done.returncode == 3
-    assert "for example" in done.stdout
+    assert done.code == 3
+    assert "for example" in done.out
     assert sandbox.log == ()
 
 
@@ -116,16 +112,16 @@ def test_no_source_that_answers_is_code_4(sandbox: Sandbox, environment: dict[st
 
     done = talk(environment, "plaud.ai")
 
-    assert done.returncode == 4
-    assert "could not be asked" in done.stdout
+    assert done.code == 4
+    assert "could not be asked" in done.out
 
 
 def test_an_unknown_session_is_a_mistake(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """Code 2, one line, nothing asked."""
     done = talk(environment, "plaud.ai", "--session", "nope")
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no chat session `nope`" in done.stderr
+    assert (done.code, done.out) == (2, "")
+    assert "there is no chat session `nope`" in done.err
     assert sandbox.log == ()
 
 
@@ -136,16 +132,16 @@ def test_without_a_database_it_talks_all_the_same(environment: dict[str, str]) -
     done = talk(broken, "hello")
     again = talk(broken, "hello", "--session", "s1")
 
-    assert done.returncode == 3
-    assert "warning: the session is not kept" in done.stderr
-    assert again.returncode == 2
+    assert done.code == 3
+    assert "warning: the session is not kept" in done.err
+    assert again.code == 2
 
 
 def test_an_empty_pipe_is_no_question(environment: dict[str, str]) -> None:
     """Code 0, nothing said."""
     done = talk(environment, lines="\n")
 
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.code, done.out) == (0, "")
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -10,13 +11,15 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.web.process import ROOT, Process, serving
+from tests.faces.command import environment
+from tests.faces.web.process import ROOT, threaded
 
 ADDRESS = "http://127.0.0.1:8420"
 
@@ -28,15 +31,15 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server without keys, on sample data."""
     folder: Path = tmp_path_factory.mktemp("served")
     variables = {
         "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'listenpost.db'}",
         "LISTENPOST_MODE": "sandbox",
     }
-    with serving(folder, variables) as running:
-        yield running
+    with threaded(variables) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -46,38 +49,42 @@ def sandbox() -> Iterator[Sandbox]:
         yield started
 
 
-def ran(words: list[str], **variables: str) -> str:
-    """What a program printed; the command line stands in its path."""
-    scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    env = {**os.environ, "PATH": scripts, "PYTHONPATH": str(ROOT), **variables}
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def awaiting(*code: str) -> str:
+    """A program of code that awaits at its top level."""
+    body = textwrap.indent("\n".join(code), "    ")
+    return f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
 
 
 def python(*code: str, **variables: str) -> str:
-    """What Python code printed that awaits at its top level."""
-    body = textwrap.indent("\n".join(code), "    ")
-    script = f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
-    return ran([sys.executable, "-c", script], **variables)
+    """What such a program printed; our command stands in its path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with (
+        environment({**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), **variables}),
+        redirect_stdout(io.StringIO()) as printed,
+    ):
+        exec(awaiting(*code), {"__name__": "example"})
+    return printed.getvalue()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_a_turn_with_curl(server: Process) -> None:
+def test_a_turn_with_curl(server: str) -> None:
     """An answer with citations."""
     (call,) = (block for block in blocks("chat.md", "sh") if block.startswith("curl"))
 
-    turn = json.loads(ran(["sh", "-c", call.replace(ADDRESS, server.url)]))
+    done = subprocess.run(
+        ["sh", "-c", call.replace(ADDRESS, server)], capture_output=True, timeout=120, check=True
+    )
+    turn = json.loads(done.stdout)
 
     assert turn["citations"]
     assert turn["session_id"]
 
 
-def test_a_conversation_in_python(server: Process) -> None:
+def test_a_conversation_in_python(server: str) -> None:
     """A question and a follow-up; each citation with its address."""
     (code,) = blocks("chat.md", "python")
 
-    printed = python(code.replace(ADDRESS, server.url))
+    printed = python(code.replace(ADDRESS, server))
 
     assert "battery" in printed
     assert re.search(r"^E\d+ .+ https://", printed, re.M)
@@ -105,7 +112,12 @@ def test_an_agent_with_the_toolset(sandbox: Sandbox) -> None:
     agent, data, gate = blocks("agents.md", "python")
     pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
 
-    printed = python(agent, data, gate, LISTENPOST_MODE="live", **pointed)
+    done = subprocess.run(  # its agent's connections end with the process
+        [sys.executable, "-c", awaiting(agent, data, gate)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "LISTENPOST_MODE": "live", **pointed},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    printed = done.stdout
 
     assert re.search(r"\[E\d+", printed)
     assert "fetch_reddit_tool ok " in printed

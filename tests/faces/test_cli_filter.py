@@ -7,7 +7,7 @@ import json
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.command import process
+from tests.faces.command import inside, process
 
 ABOUT = ("filter", "Plaud Note", "--source", "reddit")
 KEPT = (
@@ -22,7 +22,7 @@ INPUT = b"\n".join([KEPT[0], DROPPED, KEPT[1], KEPT[2]])
 
 def test_kept_lines_are_the_same_bytes() -> None:
     """White space, line ends, wrong UTF-8 and odd numbers included; one line on stderr."""
-    ended = process(*ABOUT, stdin=INPUT)
+    ended = inside(*ABOUT, stdin=INPUT)
 
     assert ended.code == 0
     assert ended.raw == b"".join(KEPT)
@@ -32,7 +32,7 @@ def test_kept_lines_are_the_same_bytes() -> None:
 
 def test_json_has_both_sides() -> None:
     """One object: relevant, dropped, share, status, reason; numbers that JSON lacks are null."""
-    ended = process(*ABOUT, "--format", "json", stdin=INPUT)
+    ended = inside(*ABOUT, "--format", "json", stdin=INPUT)
 
     assert list(ended.json) == ["relevant", "dropped", "yield_ratio", "status", "reason"]
     assert ended.json["relevant"][2] == {
@@ -46,8 +46,8 @@ def test_json_has_both_sides() -> None:
 
 def test_no_input_is_skipped_not_all() -> None:
     """Nothing was judged, so there is no yield to speak of."""
-    text = process(*ABOUT, stdin=b"\n")
-    told = process(*ABOUT, "--format", "json", stdin=b"")
+    text = inside(*ABOUT, stdin=b"\n")
+    told = inside(*ABOUT, "--format", "json", stdin=b"")
 
     assert (text.code, text.out) == (0, "")
     assert text.err == "kept 0 of 0, yield -, gate skipped\n"
@@ -59,7 +59,7 @@ def test_no_input_is_skipped_not_all() -> None:
 def test_the_model_of_the_key_judges(upstream: Sandbox) -> None:
     """One call, with what tells the product from its namesakes."""
     env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
-    ended = process(*ABOUT, "--about", "a voice recorder", env=env, stdin=INPUT)
+    ended = inside(*ABOUT, "--about", "a voice recorder", env=env, stdin=INPUT)
 
     (asked,) = upstream.requests("openai")
     assert ended.code == 0
@@ -71,7 +71,7 @@ def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> 
     """Degraded, and still a success: nothing is lost."""
     upstream.fault("openai=401")
     env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
-    ended = process(*ABOUT, env=env, stdin=DROPPED)
+    ended = inside(*ABOUT, env=env, stdin=DROPPED)
 
     assert (ended.code, ended.out.encode()) == (0, DROPPED)
     assert ended.err.startswith("kept 1 of 1, yield 100 %, gate degraded (unauthorized)")
@@ -88,7 +88,7 @@ def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> 
 )
 def test_what_makes_no_sense_is_two(words: tuple[str, ...], stdin: bytes, said: str) -> None:
     """It is said, and nothing is printed."""
-    ended = process(*words, stdin=stdin)
+    ended = inside(*words, stdin=stdin)
 
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err

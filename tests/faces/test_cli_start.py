@@ -211,10 +211,10 @@ def test_messages_hold_no_escapes(here: Here) -> None:
 
 
 def test_a_long_query_does_not_take_long(here: Here) -> None:
-    """Ten thousand characters are refused at once, with guidance."""
-    began = time.monotonic()
+    """A hundred thousand characters are refused, with guidance, for little processor time."""
+    began = time.process_time()
     ended = here("fetch", "reddit", "plaud note " * 10_000)
 
     assert ended.code == 2
     assert "ask in at most 500 characters" in ended.err
-    assert time.monotonic() - began < 10.0
+    assert time.process_time() - began < 10.0

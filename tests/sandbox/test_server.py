@@ -15,7 +15,7 @@ from tests.sandbox.conftest import Start, reddit_row
 
 
 def test_it_is_ready_at_once() -> None:
-    """The shipped corpus is served within 0.3 seconds of this process's work; the best of three."""
+    """The shipped corpus is served for 0.3 seconds of processor time; the best of three."""
     spent = []
     for _ in range(3):
         began = time.process_time()

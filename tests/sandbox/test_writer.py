@@ -65,6 +65,7 @@ def test_texts_are_the_writers_own_and_hold_no_numbers() -> None:
         assert not re.search(r"\d", " ".join(said))
         assert all(finding["cites"] for finding in made["findings"])
         assert {c for finding in made["findings"] for c in finding["cites"]} <= set(labels)
+        assert made["quotes"]
         assert all(quote["text"] in labels[quote["cite"]] for quote in made["quotes"])
 
 

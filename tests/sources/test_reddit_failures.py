@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -126,17 +126,16 @@ async def test_failure_has_its_outcome(
 ) -> None:
     """Each failure becomes one outcome, at once, without the secret, and is forgotten."""
     reddit_server.fault = on(part, reply)
-    began = time.monotonic()
 
     with pytest.raises(expected) as caught:
         await reddit.fetch(PLAN)
-    took = time.monotonic() - began
+    asked = sum(part in path for path in reddit_server.paths)
     probe = await reddit.probe()
     reddit_server.fault = on("never", reply)
 
     assert caught.value.code == expected.code == probe.outcome
     assert SECRET not in str(caught.value)
-    assert took < 1.5, "prawcore would have slept"
+    assert asked <= 2, "prawcore would have slept and asked a third time"
     assert len((await reddit.fetch(PLAN)).items) == 5
 
 
@@ -198,11 +197,9 @@ async def test_pace_is_not_slept_for(reddit_server: RedditEmulator, reddit: Sour
         "x-ratelimit-remaining": "2.0", "x-ratelimit-used": "98", "x-ratelimit-reset": "590",
     }  # fmt: skip
     found = await found_by(reddit, 2)
-    began = time.monotonic()
 
-    await reddit.comments(found)
-
-    assert time.monotonic() - began < 2
+    async with asyncio.timeout(5):
+        await reddit.comments(found)
 
 
 @pytest.mark.parametrize("part", ["/search", "access_token"])
@@ -211,14 +208,12 @@ async def test_deadline_holds(reddit_server: RedditEmulator, part: str, reply: R
     """A silent server, and one that drips so that no socket times out, end at the deadline."""
     source = REDDIT.build(reddit_server.settings(source_timeout=0.3))
     reddit_server.fault = on(part, reply)
-    began = time.monotonic()
 
-    with pytest.raises(TimedOut):
-        await source.fetch(PLAN)
-    took = time.monotonic() - began
+    async with asyncio.timeout(60):
+        with pytest.raises(TimedOut):
+            await source.fetch(PLAN)
     reddit_server.fault = on("never", reply)
 
-    assert 0.2 < took < 1.2
     assert len((await source.fetch(PLAN)).items) == 5, "the next call has a fresh client"
     await source.aclose()
 
@@ -262,10 +257,9 @@ async def test_dead_comments_stop_early(reddit_server: RedditEmulator) -> None:
     source = REDDIT.build(reddit_server.settings(source_timeout=0.3))
     found = await found_by(source, 24)
     reddit_server.fault = on("/comments/", HANG)
-    began = time.monotonic()
 
     with pytest.raises(TimedOut):
         await source.comments(found)
     await source.aclose()
 
-    assert time.monotonic() - began < 1.5
+    assert sum("/comments/" in path for path in reddit_server.paths) <= 8

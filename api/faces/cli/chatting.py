@@ -73,7 +73,7 @@ def chat_command(question: str | None, session: str | None, depth: DepthName) ->
         StoreUnavailable: a session is named and the database cannot be used.
     """
     settings = wiring.load_settings()
-    signal.signal(signal.SIGTERM, _terminate)
+    before = signal.signal(signal.SIGTERM, _terminate)
     with asyncio.Runner() as runner:
         try:
             talk = runner.run(_opened(settings, session, depth))
@@ -83,6 +83,8 @@ def chat_command(question: str | None, session: str | None, depth: DepthName) ->
                 runner.run(talk.aclose())
         except KeyboardInterrupt:
             leave(INTERRUPTED)
+        finally:
+            signal.signal(signal.SIGTERM, before)
     if talk.session is not None:
         _tell(f"session {talk.session}: `listenpost chat --session {talk.session}` goes on")
     return code

@@ -1,8 +1,10 @@
-"""`listenpost serve` as a process of its own."""
+"""`listenpost serve` on a real port: as a process of its own, or in a thread, which is quicker."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -10,6 +12,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import uvicorn
+
+from api import wiring
+from api.faces.web.app import create_app
+from api.settings import Settings
+from api.wiring.serving import open_house
+from tests.faces.command import environment
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = (sys.executable, "-c", "from api.faces.cli.main import run; run()")
@@ -29,31 +39,12 @@ class Process:
         self.process.wait()
 
 
-def command(
-    *words: str, folder: Path, variables: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Another command of the same installation, to its end."""
-    return subprocess.run(
-        [*COMMAND, *words],
-        env=environment(variables),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The test's environment, where the package is found."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-
-
 @contextmanager
 def serving(folder: Path, variables: Mapping[str, str], *words: str) -> Iterator[Process]:
     """A server on a free port; it is terminated at the end."""
     with subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", *words],
-        env=environment(variables),
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
@@ -69,3 +60,37 @@ def serving(folder: Path, variables: Mapping[str, str], *words: str) -> Iterator
             process.terminate()
             process.wait(20)
             reading.join()
+
+
+@contextmanager
+def threaded(variables: Mapping[str, str]) -> Iterator[str]:
+    """The HTTP app with these settings in a thread of this process; its address."""
+    with environment({**os.environ, **variables}):
+        settings = wiring.load_settings()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ready, over = threading.Event(), threading.Event()
+        serving = threading.Thread(
+            target=lambda: asyncio.run(_serve(settings, listener, ready, over)), daemon=True
+        )
+        serving.start()
+        assert ready.wait(60)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            serving.join(60)
+            assert not serving.is_alive()
+
+
+async def _serve(
+    settings: Settings, listener: socket.socket, ready: threading.Event, over: threading.Event
+) -> None:
+    """Serve until it is over, as `listenpost serve` does until a signal."""
+    house = await open_house(settings)
+    config = uvicorn.Config(create_app(house), log_config=None, lifespan="on", ws="none")
+    server = uvicorn.Server(config)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.serve([listener]))
+        ready.set()
+        await asyncio.to_thread(over.wait)
+        server.should_exit = True

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.faces.web.process import ROOT, Process, serving
+from tests.faces.command import environment
+from tests.faces.web.process import ROOT, threaded
 
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
 KEY = "a-key-of-a-test"
@@ -25,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a key, on sample data."""
     folder: Path = tmp_path_factory.mktemp("served")
     variables = {
@@ -33,22 +36,24 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         "LISTENPOST_MODE": "sandbox",
         "LISTENPOST_API_KEYS": KEY,
     }
-    with serving(folder, variables) as running:
-        yield running
+    with threaded(variables) as address:
+        yield address
 
 
-def ran(words: list[str], server: Process) -> str:
-    """What a program printed that was given the server's address and key."""
-    env = {**os.environ, "URL": server.url, "KEY": KEY}
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=True)
+def curled(call: str, server: str) -> str:
+    """What a line of the shell printed that was given the server's address and key."""
+    env = {**os.environ, "URL": server, "KEY": KEY}
+    done = subprocess.run(
+        ["sh", "-c", call], env=env, capture_output=True, text=True, timeout=120, check=True
+    )
     return done.stdout
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_curl(server: Process) -> None:
+def test_curl(server: str) -> None:
     """A report, a stream that ends in one, and judged items."""
     calls = [block for block in blocks("bash") if block.startswith("curl")]
-    report, stream, judged = (ran(["sh", "-c", call], server) for call in calls)
+    report, stream, judged = (curled(call, server) for call in calls)
 
     assert json.loads(report)["decision"] == "full_report"
     assert stream.startswith("event: source.started")
@@ -56,18 +61,23 @@ def test_curl(server: Process) -> None:
     assert json.loads(judged)["relevant"] == [{"title": "My Ember mug died"}]
 
 
-def test_python(server: Process) -> None:
+def test_python(server: str) -> None:
     """Begun, followed and read to its end."""
     (code,) = blocks("python")
-    printed = ran([sys.executable, "-c", code.replace("time.sleep(1)", "time.sleep(0.1)")], server)
+    with (
+        environment({**os.environ, "URL": server, "KEY": KEY}),
+        redirect_stdout(io.StringIO()) as out,
+    ):
+        exec(code.replace("time.sleep(1)", "time.sleep(0.1)"), {"__name__": "example"})
+    printed = out.getvalue()
 
     assert printed.startswith("full_report ")
     assert "\n- " in printed
 
 
-def test_the_routes_of_the_page_are_those_of_the_server(server: Process) -> None:
+def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
     """Each one in the table, and none that is not there."""
-    paths = json.loads(ran([sys.executable, "-c", _GET], server))["paths"]
+    paths = httpx.get(f"{server}/openapi.json").json()["paths"]
     served = {
         f"{method.upper()} {path.replace('analysis_id', 'id')}"
         for path, methods in paths.items()
@@ -76,6 +86,3 @@ def test_the_routes_of_the_page_are_those_of_the_server(server: Process) -> None
     }
 
     assert set(re.findall(r"^\| `([A-Z]+ /v1/[^`]*)`", PAGE, re.M)) == served
-
-
-_GET = "import os, httpx; print(httpx.get(os.environ['URL'] + '/openapi.json').text)"

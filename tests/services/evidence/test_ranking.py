@@ -81,6 +81,19 @@ def test_stale_goes_last_and_undated_is_neutral() -> None:
     assert names(found.kept) == ["today", "tomorrow", "undated", "stale"]
 
 
+def test_half_a_year_is_where_undated_stands() -> None:
+    """
+    Recency halves in 180 days, to the day: an undated item stands between 179 and 181.
+    """
+    found = ranked(
+        one("r:after", created_at=NOW - timedelta(days=180, hours=1)),
+        one("r:undated"),
+        one("r:before", created_at=NOW - timedelta(days=179, hours=23)),
+    )
+
+    assert names(found.kept) == ["before", "undated", "after"]
+
+
 def test_engagement_counts_within_its_own_source() -> None:
     """
     Millions of views do not beat votes: ungraded items interleave by their standing.

@@ -1,0 +1,338 @@
+"""Whether the tests notice a wrong program: `python scripts/mutate.py [--seed 1] [--count 60]`.
+
+Draws mutants of `api/services`, `api/sources`, `api/judges` and `api/store`, each with one thing
+wrong: a comparison, a bound, a condition, a number, `and` for `or`, nothing returned, a call left
+out, `min` for `max`. Each runs in a copy of the checkout against the tests nearest to it, then
+against those of the whole product. The same seed draws the same mutants of the same sources. Not
+part of CI: a mutant takes seconds to minutes. Ends with 1 when fewer than 95 % are killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import os
+import queue
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from house import tracked
+
+ROOMS = ("api/services", "api/sources", "api/judges", "api/store")
+WIDER = ("tests/contract", "tests/cases")
+"""What sees the whole product, asked about a mutant that its own tests let live."""
+LEAST = 0.95
+PYTEST = ("-q", "-rfE", "--no-header", "-p", "no:cacheprovider")
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
+"""A failed test in pytest's summary: `FAILED tests/a.py::test_b[c d] - AssertionError`."""
+SURVIVED = "SURVIVED"
+_FLIPS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+"""The other side of the bound, and the opposite."""
+_SWAPS = {"min": "max", "max": "min"}
+_LOGGERS = frozenset({"_log", "log", "logger", "logging", "warnings"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One thing wrong in one file."""
+
+    path: str
+    line: int
+    start: int
+    """Bytes of the file that are replaced, from here to `end`."""
+    end: int
+    before: str
+    after: str
+
+    def of(self, source: str) -> str:
+        """The file with the mistake in it."""
+        data = source.encode()
+        return (data[: self.start] + self.after.encode() + data[self.end :]).decode()
+
+    def __str__(self) -> str:
+        before, after = (_short(text) for text in (self.before, self.after))
+        return f"{self.path}:{self.line}: `{before}` -> `{after}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a mutant."""
+
+    mutant: Mutant
+    killer: str
+    """The first test that failed, `timeout`, or `SURVIVED`."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether a test noticed."""
+        return self.killer != SURVIVED
+
+
+def mutants(path: str, source: str) -> Iterator[Mutant]:
+    """Every mutant of a file, from top to bottom."""
+    data, starts = source.encode(), [0]
+    for text in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(text))
+    for node in _running(ast.parse(source)):
+        for place, after in _mistakes(node):
+            start = starts[place.lineno - 1] + place.col_offset
+            end = starts[(place.end_lineno or 1) - 1] + (place.end_col_offset or 0)
+            yield Mutant(path, place.lineno, start, end, data[start:end].decode(), after)
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs: no annotation, decorator, assertion, log line, f-string or type checker's part."""
+    for name, value in ast.iter_fields(node):
+        if name in {"annotation", "returns", "decorator_list"}:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not _is_silent(child):
+                yield child
+                yield from _running(child)
+
+
+def _is_silent(node: ast.AST) -> bool:
+    match node:
+        case ast.JoinedStr() | ast.Assert() | ast.If(test=ast.Name("TYPE_CHECKING")):
+            return True
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(owner)))):
+            return owner in _LOGGERS
+    return False
+
+
+def _mistakes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """What may stand in which place instead; an expression comes in parentheses."""
+    match node:
+        case ast.Compare(left, [operator], [right]):
+            for flipped in _FLIPS[type(operator)]:
+                yield node, f"({ast.unparse(ast.Compare(left, [flipped()], [right]))})"
+        case ast.BoolOp(joined, values):
+            other = ast.Or() if isinstance(joined, ast.And) else ast.And()
+            yield node, f"({ast.unparse(ast.BoolOp(other, values))})"
+        case ast.UnaryOp(ast.Not(), operand):
+            yield node, f"({ast.unparse(operand)})"
+        case ast.If(test) | ast.While(test) | ast.IfExp(test) | ast.comprehension(ifs=[test]):
+            if not isinstance(test, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant)):
+                yield test, f"({ast.unparse(ast.UnaryOp(ast.Not(), test))})"
+        case ast.Constant(bool(truth)):
+            yield node, str(not truth)
+        case ast.Constant(int(number) | float(number)):
+            yield from ((node, f"({number + step!r})") for step in (1, -1))
+        case ast.Return(ast.expr() as value) if not _is_nothing(value):
+            yield node, "return None"
+        case ast.Expr(ast.Call() | ast.Await(ast.Call())):
+            yield node, "pass"
+        case ast.Call(ast.Name(name), arguments, keywords) if name in _SWAPS:
+            yield node, ast.unparse(ast.Call(ast.Name(_SWAPS[name]), arguments, keywords))
+
+
+def _is_nothing(value: ast.expr) -> bool:
+    """`None` or `False`: a caller that asks `if` cannot tell them apart."""
+    return isinstance(value, ast.Constant) and value.value in (None, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The test files of a checkout, and which modules each imports."""
+
+    imports: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, root: Path) -> Suite:
+        """Read it."""
+        files = (path for path in tracked(root) if re.fullmatch(r"tests/.*/test_\w+\.py", path))
+        return cls({path: frozenset(_imported((root / path).read_text("utf-8"))) for path in files})
+
+    def near(self, path: str) -> list[str]:
+        """Tests named after a module, tests that import it, tests in its mirrored room."""
+        name, room = Path(path).stem, "tests/" + Path(path).parent.as_posix().partition("/")[2]
+        module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        named = [test for test in self._in(room) if Path(test).stem.startswith(f"test_{name}")]
+        importing = [test for test, modules in self.imports.items() if module in modules]
+        return list(dict.fromkeys([*named, *importing, *self._in(room)]))
+
+    def far(self, path: str) -> list[str]:
+        """The rest of its floor, and what sees the whole product."""
+        floor = "tests/" + path.split("/")[1]
+        wider = [test for test in self.imports if test.startswith((f"{floor}/", *WIDER))]
+        return [test for test in wider if test not in self.near(path)]
+
+    def _in(self, room: str) -> list[str]:
+        return [test for test in self.imports if Path(test).parent.as_posix() == room]
+
+
+def _imported(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A checkout of its own, in which one file at a time is wrong."""
+
+    root: Path
+    seconds: float
+    """A run that takes longer hangs."""
+    failing: Sequence[str] = ()
+    """Tests that fail without any mutant, and so can tell nothing."""
+
+    @classmethod
+    def made(cls, root: Path, folder: Path, seconds: float) -> Copy:
+        """What git tracks, as it is now."""
+        for path in tracked(root):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / path, folder / path)
+        return cls(folder, seconds)
+
+    @contextmanager
+    def wrong(self, mutant: Mutant) -> Iterator[None]:
+        """The mutant in its place, and no byte code of what was there before."""
+        source = (self.root / mutant.path).read_text("utf-8")
+        self._write(mutant.path, mutant.of(source))
+        try:
+            yield
+        finally:
+            self._write(mutant.path, source)
+
+    def _write(self, path: str, source: str) -> None:
+        target = self.root / path
+        target.write_text(source, "utf-8")
+        for stale in target.parent.glob(f"__pycache__/{target.stem}.*.pyc"):
+            stale.unlink()
+
+    def failures(self, files: Sequence[str], *options: str) -> list[str]:
+        """The tests that fail, `timeout` alone when there is no end, nothing when all is well.
+
+        Raises:
+            RuntimeError: pytest could not be used.
+        """
+        if not files:
+            return []
+        left_out = (f"--deselect={test}" for test in self.failing)
+        command = [sys.executable, "-m", "pytest", *options, *PYTEST, *left_out, *files]
+        with subprocess.Popen(
+            command, cwd=self.root, env=os.environ | {"PYTHONPATH": str(self.root)}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        ) as process:  # fmt: skip
+            try:
+                shown, _ = process.communicate(timeout=self.seconds)
+            except subprocess.TimeoutExpired:
+                return ["timeout"]
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode in (0, 5):
+            return []
+        if process.returncode in (3, 4):
+            raise RuntimeError(shown)
+        return FAILED.findall(shown) or [f"exit code {process.returncode}"]
+
+
+def fate(mutant: Mutant, suite: Suite, failures: Callable[..., list[str]]) -> Fate:
+    """Ask the tests near it, and where those notice nothing those far away."""
+    for tests in (suite.near(mutant.path), suite.far(mutant.path)):
+        if failed := failures(tests, "-x"):
+            return Fate(mutant, failed[0])
+    return Fate(mutant, SURVIVED)
+
+
+def judged(
+    chosen: Iterable[Mutant], ask: Callable[[Mutant], Fate], say: Callable[[str], None], jobs: int
+) -> int:
+    """Ask about each mutant, tell every fate and the share; 1 when too many live."""
+    fates = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for met in pool.map(ask, chosen):
+            fates.append(met)
+            say(f"{'killed' if met.killed else SURVIVED:8}  {met.mutant}  {met.killer}")
+    killed = sum(met.killed for met in fates)
+    say(f"{killed} of {len(fates)} killed, {killed / max(len(fates), 1):.1%}; {LEAST:.0%} wanted")
+    return int(killed < LEAST * len(fates) or not fates)
+
+
+def drawn(root: Path, only: Sequence[str], seed: int, count: int) -> list[Mutant]:
+    """So many mutants of the files below these folders, in the order of the files."""
+    below = tuple(f"{place.removesuffix('/')}/" for place in only)
+    files = [
+        path for path in tracked(root) if path.endswith(".py") and f"{path}/".startswith(below)
+    ]
+    every = [found for path in files for found in mutants(path, (root / path).read_text("utf-8"))]
+    numbers = sorted(random.Random(seed).sample(range(len(every)), min(count, len(every))))
+    return [every[number] for number in numbers]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draw, check that the tests pass without a mistake, and ask about every mutant."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument(
+        "--only", action="append", metavar="PATH", help="file or folder; repeatable"
+    )
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one run of tests")
+    wanted = parser.parse_args(arguments)
+    root = Path(__file__).resolve().parents[1]
+    chosen = drawn(root, wanted.only or ROOMS, wanted.seed, wanted.count)
+    suite = Suite.of(root)
+    say = functools.partial(print, flush=True)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        made = [
+            Copy.made(root, Path(scratch) / str(number), wanted.timeout)
+            for number in range(wanted.jobs)
+        ]
+        paths = dict.fromkeys(mutant.path for mutant in chosen)
+        needed = dict.fromkeys(t for path in paths for t in suite.near(path) + suite.far(path))
+        say(f"{len(chosen)} mutants, seed {wanted.seed}; {len(needed)} test files without one ...")
+        failing = replace(made[0], seconds=10 * wanted.timeout).failures(list(needed))
+        for test in failing:
+            say(f"fails without a mutant, so it is left out: {test}")
+        copies: queue.Queue[Copy] = queue.Queue()
+        for copy in made:
+            copies.put(replace(copy, failing=failing))
+
+        def ask(mutant: Mutant) -> Fate:
+            copy = copies.get()
+            try:
+                with copy.wrong(mutant):
+                    return fate(mutant, suite, copy.failures)
+            finally:
+                copies.put(copy)
+
+        return judged(chosen, ask, say, wanted.jobs)
+
+
+def _short(text: str) -> str:
+    """On one line, and not more than fits beside others."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 60 else f"{flat[:57]}..."
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
