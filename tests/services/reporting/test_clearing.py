@@ -15,7 +15,7 @@ EXHIBITS = {
     "E1": Exhibit(
         "E1", assessed(post(0, body="40 of 2024. E27 fits.", comments=(said("", url=TALK),)))
     ),
-    "E2": Exhibit("E2", assessed(post(1, "youtube"))),
+    "E2": Exhibit("E2", assessed(post(1, "youtube")), "YouTube"),
     "E12": Exhibit("E12", assessed(post(2))),
 }
 GROUND = ground_of(EXHIBITS, [f"mug {ASKED}"], ["Reddit: kept 7 of 9"])
