@@ -135,14 +135,14 @@ class Clearing:
         text = clean(sentence)
         before = sentence[: len(sentence) - len(sentence.lstrip())].replace("\r", "")
         after = "\n" if sentence.endswith("\n") and text else ""
-        reading = _Reading(self._ground(), self._markdown)
-        marked = reading.marked(text)
+        parsed = _Sentence(self._ground(), self._markdown)
+        marked = parsed.marked(text)
         given = _CITED.sub("", marked).replace(_GONE, "")
-        unsaid = [n for n in numbers(_MARKER.sub("", given)) if not reading.ground.holds(n)]
-        self.flaws += Flaws(tuple(reading.unknown), tuple(reading.links), tuple(unsaid))
-        if unsaid or reading.unfounded:
+        unsaid = [n for n in numbers(_MARKER.sub("", given)) if not parsed.ground.holds(n)]
+        self.flaws += Flaws(tuple(parsed.unknown), tuple(parsed.links), tuple(unsaid))
+        if unsaid or parsed.unfounded:
             return after
-        self._cited |= dict.fromkeys(reading.cited)
+        self._cited |= dict.fromkeys(parsed.cited)
         tidied = _ANGLED.sub(r"\1", _BLANKS.sub("", _AROUND.sub(_GONE, marked)))
         if not self._markdown:
             return before + tidied + after
@@ -160,7 +160,7 @@ class Clearing:
         return shown
 
 
-class _Reading:
+class _Sentence:
     """One sentence against its ground: what it cites, and what of it is not there."""
 
     def __init__(self, ground: Ground, markdown: bool) -> None:

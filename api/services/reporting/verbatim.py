@@ -10,7 +10,7 @@ import regex
 from api.services.schemas import Item, Quote
 from api.services.text import clean
 
-LONGEST = 600
+LONGEST_QUOTE = 600
 """Characters of a quote; more is no quote."""
 
 _ALIKE = str.maketrans(
@@ -40,21 +40,21 @@ def verbatim(words: object, item: Item) -> Quote | None:
     `I can't`), and something must be said in letters.
     """
     quote = clean(words)
-    if len(quote) > LONGEST:
+    if len(quote) > LONGEST_QUOTE:
         return None
-    spelled = (_Reading(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
+    spelled = (_Comparable(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
     needles = [letters for letters in dict.fromkeys(spelled) if regex.search(r"\p{L}", letters)]
     places: list[tuple[str, str, str | None]]
     places = [(item.title, item.url, None), (item.body, item.url, None)]
     places += [(comment.body, comment.url or item.url, comment.id) for comment in item.comments]
     for text, url, comment_id in places:
         # a caller's own items may hold anything
-        if isinstance(text, str) and (passage := _Reading(text).passage(needles)):
+        if isinstance(text, str) and (passage := _Comparable(text).passage(needles)):
             return Quote(passage, item.key, url, comment_id)
     return None
 
 
-class _Reading:
+class _Comparable:
     """A text as it is compared, and where each letter of that stands in the text itself."""
 
     def __init__(self, text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.services.reporting.verbatim import LONGEST, verbatim
+from api.services.reporting.verbatim import LONGEST_QUOTE, verbatim
 from tests.services.kit import post, said
 
 POST = post(
@@ -42,7 +42,16 @@ def test_what_comes_back_stands_in_the_item(words: str, held: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["like it", "I dis", "must try hard", "I DISLIKE it", "100 %", "", "“”", "x" * (LONGEST + 1)],
+    [
+        "like it",
+        "I dis",
+        "must try hard",
+        "I DISLIKE it",
+        "100 %",
+        "",
+        "“”",
+        "x" * (LONGEST_QUOTE + 1),
+    ],
 )
 def test_what_does_not_stand_there_is_no_quote(words: str) -> None:
     """Parts of words, other words, other case, no letter, and too much are none."""
