@@ -6,10 +6,10 @@ The import package is `api`. Importing it loads no client library: the product b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from api.services.ports import Provided, provide
+from api.services.ports import Provided, Provider, provide
 
 if TYPE_CHECKING:
     from api.services.tools import (
@@ -29,21 +29,19 @@ __all__ = [
 ]
 
 
-def _lazily() -> Callable[[], Awaitable[Provided]]:
-    built: list[Any] = []
+@cache
+def _per_loop() -> Provider:
+    """What builds products; it is imported with the first."""
+    from api.wiring.loops import PerLoop
 
-    async def provided() -> Provided:
-        if not built:
-            from api.wiring import PerLoop
-
-            built.append(PerLoop())
-        product: Provided = await built[0].current()
-        return product
-
-    return provided
+    return PerLoop().product
 
 
-provide(_lazily())
+async def _provided(own_items: bool) -> Provided:
+    return await _per_loop()(own_items)
+
+
+provide(_provided)
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,10 @@ Messages name the thing and the remedy; they never hold keys, bodies or URLs wit
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import ClassVar
 
@@ -101,7 +105,7 @@ class ModelError(ListenpostError):
     def __init__(self, reason: str, detail: str = "") -> None:
         """Keep the reason code apart from the words."""
         super().__init__(f"model: {reason}" + (f" ({detail})" if detail else ""))
-        self.reason = reason
+        self.reason, self.detail = reason, detail
 
 
 class SourceError(ListenpostError):
@@ -175,3 +179,40 @@ class Broken(SourceError):
 
     code, status = "broken", 502
     remedy = "report it with the `trace_id`"
+
+
+@contextmanager
+def building(failed: Callable[[str], ListenpostError]) -> Iterator[None]:
+    """Around a library's constructor: what it raises becomes `failed(detail)`; ours pass.
+
+    Libraries read variables of the environment by themselves, and what they raise over a malformed
+    one may be of any class. The detail names the variables in question, never a value.
+    """
+    try:
+        yield
+    except ListenpostError:
+        raise
+    except Exception as error:
+        names = ", ".join(f"`{name}`" for name in _suspects(error))
+        remedy = f"correct or unset {names}" if names else "no variable is known that explains it"
+        detail = f"its client cannot be built ({type(error).__name__}); {remedy}"
+        raise failed(detail) from (None if names else error)
+
+
+def _suspects(error: Exception) -> list[str]:
+    """Variables over which a constructor may have failed, by what it says; else every proxy's."""
+    text, values = str(error), {name: value for name, value in os.environ.items() if value}
+    # it may name the variable: `OTEL_ATTRIBUTE_COUNT_LIMIT must be a non-negative integer`
+    named: list[str] = re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", text)
+    if known := [name for name in named if name in values]:
+        return known
+    # or quote the value of one of its own: `could not convert string to float: 'abc'`
+    own = [name for name in values if name.startswith(("LANGFUSE_", "OTEL_", "OPENAI_"))]
+    if quoted := [name for name in own if repr(values[name]) in text]:
+        return quoted
+    if isinstance(error, OSError):
+        return [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if name in values]
+    proxies = [name for name in values if name.lower().endswith("_proxy")]
+    if "SOCKS" in text:  # a proxy whose package is not installed
+        return [name for name in proxies if values[name].lower().startswith("socks")]
+    return proxies

@@ -77,7 +77,7 @@ async def analyses(runs: int, query: str) -> None:
 
         async def work(graded: bool = graded) -> dict[str, Any]:
             built = wiring.build(wiring.load_settings())
-            product = built.product if graded else replace(built.product, grader=None)
+            product = built if graded else replace(built, grader=None)
             began = time.perf_counter()
             report = await listening.analyze(product, Ask(query, "quick"))
             answer = report.model_dump(mode="json")
@@ -119,7 +119,7 @@ async def filter_call() -> None:
              body="The battery lasts for days and the summaries are good, but the plan costs. " * 3)
         for n in range(5)
     ]  # fmt: skip
-    gated = await built.product.gate.judge(Question("plaud.ai"), items, "reddit")
+    gated = await built.gate.judge(Question("plaud.ai"), items, "reddit")
     usage = gated.usage
     print(f"filter call, 5 items: {usage.input_tokens} input tokens (goal 500), {usage.usd} USD")
     await built.aclose()
@@ -128,7 +128,7 @@ async def filter_call() -> None:
 async def grading(runs: int) -> None:
     """Grading 10, 20 and 40 items: all chunks at once against one after another."""
     built = wiring.build(wiring.load_settings())
-    grader, question = built.product.grader, Question("plaud.ai")
+    grader, question = built.grader, Question("plaud.ai")
     assert grader is not None
     for count in (10, 20, 40):
         items = [

@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,8 +21,9 @@ import httpx2
 import openai
 from openai import AsyncOpenAI
 
-from api.errors import ModelError
+from api.errors import ModelError, building
 from api.judges.completions import Completion, Tokens, read
+from api.judges.limiting import Limiter
 from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
@@ -54,31 +55,13 @@ class Request:
     """Deadline in real time, retries and waiting for a free slot included."""
 
 
-class Limiter:
-    """At most `size` model calls under way at once, in every event loop that uses it."""
-
-    def __init__(self, size: int = 8) -> None:
-        """Give one limiter to everything that calls models."""
-        self._size = size
-        self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
-
-    def slots(self) -> asyncio.Semaphore:
-        """The semaphore of the running loop."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._slots:
-            for dead in [known for known in self._slots if known.is_closed()]:
-                del self._slots[dead]
-            self._slots[loop] = asyncio.Semaphore(self._size)
-        return self._slots[loop]
-
-
 class ModelClient:
     """Asks one OpenAI-compatible server; belongs to one event loop."""
 
     def __init__(self, settings: ModelSettings, limiter: Limiter | None = None) -> None:
         """Opens nothing; a missing key shows when something is asked."""
         self._settings = settings
-        self.limiter = limiter or Limiter(settings.model_concurrency)
+        self._limiter = limiter or Limiter(settings.model_concurrency)
         self._schemas_rejected = False
 
     @cached_property
@@ -86,20 +69,22 @@ class ModelClient:
         """The library's client, for building on; its calls obey limit and retry too.
 
         Raises:
-            ModelError: `no_key`, or `unauthorized` for a key that no header can carry.
+            ModelError: `no_key`, `unauthorized` for a key that no header can carry, `unreachable`
+                for a variable that the library cannot read.
         """
         key, url = _key(self._settings), self._settings.openai_base_url
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
         _checked(url)
-        http = _PatientHttp(
-            self.limiter,
-            timeout=timeout,
-            limits=httpx2.Limits(max_connections=64, max_keepalive_connections=16),
-            trust_env=not points_here(url),
-        )
-        return AsyncOpenAI(
-            api_key=key, base_url=url, timeout=timeout, max_retries=0, http_client=http
-        )
+        with building(partial(ModelError, "unreachable")):
+            http = _PatientHttp(
+                self._limiter,
+                timeout=timeout,
+                limits=httpx2.Limits(max_connections=64, max_keepalive_connections=16),
+                trust_env=not points_here(url),
+            )
+            return AsyncOpenAI(
+                api_key=key, base_url=url, timeout=timeout, max_retries=0, http_client=http
+            )
 
     async def ask(self, request: Request) -> Completion:
         """One completion at temperature 0; a server that rejects the schema is asked without it.
@@ -127,9 +112,10 @@ class ModelClient:
             return "timed_out", f"no answer within {2 * _CONNECT_SECONDS:g} s"
         except (openai.AuthenticationError, openai.PermissionDeniedError):
             return "refused", "check `OPENAI_API_KEY`"
-        except (openai.OpenAIError, httpx2.InvalidURL, ModelError) as error:
-            reason = error.reason if isinstance(error, ModelError) else _model_error(error).reason
-            return "unreachable", f"{reason}; check `OPENAI_BASE_URL`"
+        except ModelError as error:
+            return "unreachable", error.detail
+        except (openai.OpenAIError, httpx2.InvalidURL) as error:
+            return "unreachable", f"{_model_error(error).reason}; check `OPENAI_BASE_URL`"
         return "ok", "it answers and takes the key"
 
     async def aclose(self) -> None:

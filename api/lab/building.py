@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -11,13 +12,8 @@ from pydantic import SecretStr
 from api.errors import UsageError
 from api.judges.local import LocalJudge
 from api.lab.baselines import BASELINES
-from api.lab.evaluating import Asked, AskedGrader, AskedJudge
+from api.lab.evaluating import Candidate, GraderCandidate, JudgeCandidate
 from api.settings import ModelSettings, Settings
-from api.wiring.models import Crew, model_client
-
-if TYPE_CHECKING:
-    from api.judges.client import ModelClient
-    from api.sandbox.server import Sandbox
 
 JudgeName = Literal[
     "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
@@ -27,65 +23,58 @@ PAID = frozenset({"openai", "grader"})
 """Those that ask a model server: their answers are worth keeping."""
 
 
-@dataclass(slots=True)
-class Evaluated:
-    """A judge or grader, and what must be closed after it."""
-
-    asked: Asked
-    client: ModelClient | None = None
-    sandbox: Sandbox | None = None
-
-    async def aclose(self) -> None:
-        """Close the model client and stop the sandbox."""
-        if self.client is not None:
-            await self.client.aclose()
-        if self.sandbox is not None:
-            self.sandbox.stop()
+def sampled(settings: Settings, name: str) -> bool:
+    """Whether the sandbox's model answers for this name: without a key, or in mode `sandbox`."""
+    mode, key = settings.general.mode, settings.models.openai_api_key
+    return name in PAID and (mode == "sandbox" or (mode == "auto" and key is None))
 
 
-def build_evaluated(settings: Settings, name: str, model: str | None = None) -> Evaluated:
-    """The judge of this name for the running loop.
+@asynccontextmanager
+async def candidate(
+    settings: Settings, name: str, model: str | None = None
+) -> AsyncIterator[Candidate]:
+    """The judge or grader of this name, closed at the end.
 
-    `openai` and `grader` ask `model` (default: the filter model) at the configured server; without
-    a key, or in mode `sandbox`, at the sandbox's model endpoint, which spends nothing.
+    `openai` and `grader` ask `model` (default: the filter model) at the configured server; see
+    `sampled` for when it is the sandbox, which spends nothing.
+
+    Raises:
+        UsageError: a model for a judge that asks none, or no key for one that does.
     """
     if name not in PAID:
         if model is not None:
             raise UsageError(f"`--model` goes with `openai` or `grader`; `{name}` asks no model")
         judge = LocalJudge() if name == "local" else BASELINES[name]
-        return Evaluated(AskedJudge(judge, judge.name))
-    models, sandbox = _server(settings)
-    if model is not None:
-        models = models.model_copy(update={"filter_model": model})
-    client = model_client(models, None)
-    crew = Crew(settings, models, client, None)
-    return Evaluated(_asked(crew, name, "sandbox" if sandbox else _host(models)), client, sandbox)
+        yield JudgeCandidate(judge, judge.name)
+        return
+    models = settings.models
+    async with AsyncExitStack() as stack:
+        if sampled(settings, name):
+            from api.sandbox.server import Sandbox
 
+            url = stack.enter_context(Sandbox.start()).url
+            update = {"openai_api_key": SecretStr("sandbox"), "openai_base_url": f"{url}/v1"}
+            host, models = "sandbox", models.model_copy(update=update)
+        elif models.openai_api_key is None:
+            raise UsageError(f"`{name}` asks a model; set `OPENAI_API_KEY`")
+        else:
+            host = _host(models)
+        from api.judges.client import ModelClient
+        from api.judges.grades import OpenAIGrader
+        from api.judges.prompting import system
+        from api.judges.relevance import OpenAIJudge
+        from api.services.text import Fence
 
-def _server(settings: Settings) -> tuple[ModelSettings, Sandbox | None]:
-    models, mode = settings.models, settings.general.mode
-    if mode == "live" or (mode == "auto" and models.openai_api_key is not None):
-        return models, None
-    from api.sandbox.server import Sandbox
-
-    sandbox = Sandbox.start()
-    update = {"openai_api_key": SecretStr("sandbox"), "openai_base_url": f"{sandbox.url}/v1"}
-    return models.model_copy(update=update), sandbox
-
-
-def _asked(crew: Crew, name: str, host: str) -> Asked:
-    from api.judges.prompting import system
-    from api.services.text import Fence
-
-    called = crew.models.filter_model + (f"@{host}" if host else "")
-    bare = Fence("")
-    if name == "openai":
-        judge = crew.gate(alone=False, checked=False).primary
-        return AskedJudge(judge, called, system("relevance", bare))
-    grader = crew.grader()
-    if grader is None:
-        raise UsageError("the grader asks a model; set `OPENAI_API_KEY`")
-    return AskedGrader(grader, f"grades:{called}", system("grades", bare))
+        client = ModelClient(models)
+        stack.push_async_callback(client.aclose)
+        model, bare = model or models.filter_model, Fence("")
+        shown = model + (f"@{host}" if host else "")
+        if name == "openai":
+            openai = OpenAIJudge(client, model, models.scoring_timeout)
+            yield JudgeCandidate(openai, shown, system("relevance", bare))
+        else:
+            grader = OpenAIGrader(client, model, models.scoring_timeout)
+            yield GraderCandidate(grader, f"grades:{shown}", system("grades", bare))
 
 
 def _host(models: ModelSettings) -> str:

@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 """Items answered so far, and all."""
 
 
-class Asked(Protocol):
+class Candidate(Protocol):
     """Whoever is evaluated."""
 
     @property
@@ -44,7 +44,7 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedJudge:
+class JudgeCandidate:
     """A judge under evaluation."""
 
     judge: Judge
@@ -52,7 +52,7 @@ class AskedJudge:
     template: str = ""
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
-        """See `Asked.answer`."""
+        """See `Candidate.answer`."""
         judged: Judgement = await self.judge.judge(question, items, source)
         return Answered(
             tuple(Opinion(verdict.relevant, verdict.probability) for verdict in judged.verdicts),
@@ -61,7 +61,7 @@ class AskedJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedGrader:
+class GraderCandidate:
     """A grader under evaluation; a grade of `cutoff` or more counts as relevant."""
 
     grader: Grader
@@ -70,7 +70,7 @@ class AskedGrader:
     cutoff: int = 3
 
     async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
-        """See `Asked.answer`; a page with a defaulted grade is no answer."""
+        """See `Candidate.answer`; a page with a defaulted grade is no answer."""
         graded = await self.grader.grade(question, items)
         if any(grade.defaulted for grade in graded.grades):
             raise ModelError("malformed", "some grades are defaults")
@@ -95,7 +95,7 @@ class Manner:
 
 
 async def evaluate(
-    asked: Asked,
+    candidate: Candidate,
     queries: Sequence[LabelledQuery],
     manner: Manner | None = None,
     *,
@@ -111,7 +111,7 @@ async def evaluate(
         ConfigurationError: the cache cannot be written.
     """
     manner = manner or Manner()
-    run = _Run(asked, manner, cache, progress, list(_pages(queries, manner)))
+    run = _Evaluation(candidate, manner, cache, progress, list(_pages(queries, manner)))
     waiting = iter(run.pages)
     await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
     if run.hopeless is not None:
@@ -120,13 +120,13 @@ async def evaluate(
     reasons = sorted({page.reason for page in run.pages if page.reason})
     if not any(page.answered for page in run.pages):
         raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
-    result = score(asked.name, queries, sheets, min_yield=manner.min_yield)
+    result = score(candidate.name, queries, sheets, min_yield=manner.min_yield)
     about = manner.about and any(query.about for query in queries)
     return replace(result, reasons=tuple(reasons), page=manner.page, about=about)
 
 
 @dataclass(slots=True)
-class _Page:
+class _LabelledPage:
     number: int
     """Which query."""
     start: int
@@ -137,21 +137,23 @@ class _Page:
     reason: str = ""
 
 
-def _pages(queries: Sequence[LabelledQuery], manner: Manner) -> Iterator[_Page]:
+def _pages(queries: Sequence[LabelledQuery], manner: Manner) -> Iterator[_LabelledPage]:
     for number, query in enumerate(queries):
         items = query.shown()
         question = Question(query.query, query.about if manner.about else "")
         for start in range(0, len(items), manner.page):
-            yield _Page(number, start, question, query.source, items[start : start + manner.page])
+            yield _LabelledPage(
+                number, start, question, query.source, items[start : start + manner.page]
+            )
 
 
 @dataclass(slots=True)
-class _Run:
-    asked: Asked
+class _Evaluation:
+    candidate: Candidate
     manner: Manner
     cache: AnswerCache | None
     progress: Progress | None
-    pages: list[_Page]
+    pages: list[_LabelledPage]
     hopeless: ModelError | None = None
     done: int = 0
     total: int = field(init=False)
@@ -159,7 +161,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.total = sum(len(page.items) for page in self.pages)
 
-    async def work(self, waiting: Iterator[_Page]) -> None:
+    async def work(self, waiting: Iterator[_LabelledPage]) -> None:
         """Take page after page until none is left or it makes no sense to go on."""
         for page in waiting:
             if self.hopeless is not None:
@@ -174,13 +176,15 @@ class _Run:
             if self.progress is not None:
                 self.progress(self.done, self.total)
 
-    async def _answered(self, page: _Page) -> Answered:
+    async def _answered(self, page: _LabelledPage) -> Answered:
         count = len(page.items)
-        key = page_key(self.asked.name, self.asked.template, page.question, page.source, page.items)
+        key = page_key(
+            self.candidate.name, self.candidate.template, page.question, page.source, page.items
+        )
         if self.cache is not None and (known := self.cache.get(key, count)) is not None:
             return known
         began = perf_counter()
-        answered = await self.asked.answer(page.question, page.items, page.source)
+        answered = await self.candidate.answer(page.question, page.items, page.source)
         if len(answered.opinions) != count:
             raise ModelError("count_mismatch", f"{len(answered.opinions)} for {count}")
         answered = replace(answered, seconds=perf_counter() - began)

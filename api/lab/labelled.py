@@ -64,7 +64,7 @@ class LabelledQuery:
         )
 
 
-class _Item(BaseModel):
+class _ItemRecord(BaseModel):
     title: Any = None
     body: Any = None
     relevant: StrictBool
@@ -75,12 +75,12 @@ class _Item(BaseModel):
     language: str | None = None
 
 
-class _Line(BaseModel):
+class _QueryRecord(BaseModel):
     query: Annotated[str, Field(min_length=1)]
     source_hint: Annotated[str, Field(min_length=1)]
     family: str = ""
     about: str = ""
-    items: Annotated[list[_Item], Field(min_length=1)]
+    items: Annotated[list[_ItemRecord], Field(min_length=1)]
 
 
 def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
@@ -112,7 +112,7 @@ def labelled(query: LabelledQuery, items: Iterable[LabelledItem]) -> LabelledQue
 
 def _query(line: str, where: str) -> LabelledQuery:
     try:
-        read = _Line.model_validate_json(line)
+        read = _QueryRecord.model_validate_json(line)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         field = ".".join(map(str, first["loc"])) or "line"
@@ -131,7 +131,7 @@ def _query(line: str, where: str) -> LabelledQuery:
     )
 
 
-def _items(items: Iterable[_Item]) -> Iterator[LabelledItem]:
+def _items(items: Iterable[_ItemRecord]) -> Iterator[LabelledItem]:
     for item in items:
         yield LabelledItem(
             clean(item.title),

@@ -23,7 +23,7 @@ _PLAIN = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LabelledVerdict:
     """One verdict beside its label."""
 
     truth: bool
@@ -92,7 +92,7 @@ class Confusion:
         return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def tally(answers: Sequence[Answer], min_yield: float = 0.5) -> Tally:
+def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
     """Count one page: its verdicts, its yield, its refetch decision and its calibration bins.
 
     Columns: tp, fp, fn, tn, pages, absolute yield error, refetch decisions right, verdicts with a
@@ -186,7 +186,7 @@ def summed(tallies: Sequence[Tally]) -> Measures:
     return measures(total(tallies))
 
 
-def _cell(answer: Answer) -> int:
+def _cell(answer: LabelledVerdict) -> int:
     if answer.truth:
         return 0 if answer.relevant else 2
     return 1 if answer.relevant else 3

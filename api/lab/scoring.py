@@ -13,7 +13,7 @@ from api.lab.agreement import grade_of, ndcg, quadratic_kappa, spearman
 from api.lab.answer_cache import Answered, Opinion
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.metrics import (
-    Answer,
+    LabelledVerdict,
     Measures,
     Tally,
     calibration,
@@ -174,12 +174,12 @@ def _cases(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> Iterabl
 
 def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, Tally]:
     """One tally per query text: lines that ask the same are drawn together."""
-    lines: dict[int, list[Answer]] = defaultdict(list)
+    lines: dict[int, list[LabelledVerdict]] = defaultdict(list)
     names: dict[int, str] = {}
     for case in cases:
         names[case.number] = case.query.query
         lines[case.number].append(
-            Answer(case.item.relevant, case.opinion.relevant, case.opinion.probability)
+            LabelledVerdict(case.item.relevant, case.opinion.relevant, case.opinion.probability)
         )
     grouped: dict[str, list[Tally]] = defaultdict(list)
     for number, answers in lines.items():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from api.errors import ModelError, UsageError
 from api.services.evidence.pipeline import Evidence, Steps, collect
@@ -14,7 +17,16 @@ from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
 from api.services.evidence.sufficiency import decide
 from api.services.gate.judging import Gate, RunGate
-from api.services.ports import Event, Facts, Grader, Listener, Observer, Places, silent
+from api.services.ports import (
+    Event,
+    Facts,
+    Grader,
+    Listener,
+    Observer,
+    Places,
+    Probing,
+    silent,
+)
 from api.services.question.query import screen
 from api.services.question.scope import Scope
 from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
@@ -32,6 +44,8 @@ from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
 MAX_LIMIT = 500
 """Items per source a person may ask for."""
+MOST_RUNS = 64
+"""Tool-using agents whose runs a product remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Everything a run is built from; one per process and event loop."""
+    """What one event loop works with; whoever built it closes it in that loop."""
 
     sources: Sources
     gate: Gate
@@ -66,6 +80,21 @@ class Product:
     """Everything comes from the sandbox."""
     places: Places = field(default_factory=dict)
     """How people call the sources, and what is found there."""
+    agent_model: Callable[[], Any] | None = None
+    """Builds the model of an agent, its library loaded with the first; None without a key."""
+    probes: Mapping[str, Probing] = field(default_factory=dict)
+    """What can be asked beside the sources: `model` and `langfuse`."""
+    requests: Callable[[], Iterable[str]] = tuple
+    """What the sandbox was asked until now, a line each."""
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False)
+    """What `aclose` does, the last first."""
+    _runs: OrderedDict[str, tuple[Run, Dossier]] = field(
+        default_factory=OrderedDict, init=False, repr=False
+    )
+
+    async def aclose(self) -> None:
+        """Close sockets and threads, hand over the last traces, stop the sandbox; once."""
+        await self.closing.aclose()
 
     def start(self, window: Window = "all", listener: Listener = silent) -> Run:
         """A run with an empty memory."""
@@ -74,6 +103,16 @@ class Product:
             self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
             self.places,
         )  # fmt: skip
+
+    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
+        """Ask one source; calls with the same run id share one memory and one numbering."""
+        if run_id is None:
+            return await fetch(self, source, ask)
+        run, dossier = self._runs.setdefault(run_id, (self.start(), Dossier(self.places)))
+        self._runs.move_to_end(run_id)
+        while len(self._runs) > MOST_RUNS:
+            self._runs.popitem(last=False)
+        return await fetch(self, source, ask, run=run, dossier=dossier)
 
     def scope(self, ask: Ask) -> Scope:
         """What the question covers.

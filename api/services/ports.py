@@ -143,6 +143,22 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WrappedJudge:
+    """Forwards to another judge; a wrapper overrides what it changes."""
+
+    inner: Judge
+
+    @property
+    def name(self) -> str:
+        """The inner judge's name."""
+        return self.inner.name
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """See `Judge.judge`."""
+        return await self.inner.judge(question, items, source)
+
+
+@dataclass(frozen=True, slots=True)
 class Grades:
     """Grades in the order of the items, and what they cost."""
 
@@ -294,8 +310,12 @@ class SilentObserver:
         return nullcontext(_Silent())
 
 
+Probing = Callable[[], Awaitable[tuple[str, str]]]
+"""Asks what is no source whether it can be asked: outcome (as in `Probe`) and detail."""
+
+
 class Provided(Protocol):
-    """What the tools work with when nothing is passed to them."""
+    """What the tools work with when nothing is passed to them: a `Product`, without its types."""
 
     @property
     def gate(self) -> Any:
@@ -307,7 +327,8 @@ class Provided(Protocol):
         ...
 
 
-Provider = Callable[[], Awaitable[Provided]]
+Provider = Callable[[bool], Awaitable[Provided]]
+"""Gives the product of the running event loop; with True the one that judges a caller's items."""
 _provider: list[Provider] = []
 
 
@@ -316,10 +337,12 @@ def provide(provider: Provider) -> None:
     _provider[:] = [provider]
 
 
-async def provided() -> Provided:
+async def provided(*, own_items: bool = False) -> Provided:
     """What the slot's function builds, one instance per running event loop.
+
+    With `own_items` it is to judge what the caller hands in; then it has no sources.
 
     Raises:
         ConfigurationError: the environment holds an unknown or malformed setting.
     """
-    return await _provider[0]()
+    return await _provider[0](own_items)

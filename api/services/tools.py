@@ -75,7 +75,7 @@ async def relevance_filter(
     """
     if not items:
         return Filtered.of(items, Gated((), "skipped"))
-    gate = Gate(judge) if judge is not None else (await provided()).gate
+    gate = Gate(judge) if judge is not None else (await provided(own_items=True)).gate
     seen = [shown(item, source, number) for number, item in enumerate(items)]
     return Filtered.of(items, await gate.judge(Question(clean(query), clean(about)), seen, source))
 

@@ -5,6 +5,7 @@ Without keys nothing is imported or sent. docs/langfuse.md tells the tree, the s
 
 from __future__ import annotations
 
+from api.errors import ConfigurationError, building
 from api.settings import TracingSettings
 from api.tracing.wrapping import Tracing
 
@@ -17,10 +18,15 @@ def start(
     """Tracing to the Langfuse of the settings, or None when a key is missing.
 
     Asks the network nothing. It belongs to no event loop, and several may live side by side; one
-    that is dropped without `shutdown` hands over what it has and ends on its own.
+    that is dropped without `shutdown` hands over what it has and ends on its own. A server
+    on this machine is asked past every proxy.
+
+    Raises:
+        ConfigurationError: the libraries cannot read a variable of theirs; it is named.
     """
     if not (settings.langfuse_public_key and settings.langfuse_secret_key):
         return None
-    from api.tracing.client import Client
+    with building(ConfigurationError):
+        from api.tracing.client import Client
 
-    return Tracing.over(Client(settings, user_id, session_id))
+        return Tracing.over(Client(settings, user_id, session_id))

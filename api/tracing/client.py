@@ -1,7 +1,8 @@
 """The Langfuse client: spans, scores, agents, and an end that no server can hold up.
 
-The only file that imports langfuse and OpenTelemetry. A client has its own tracer provider and
-stays out of Langfuse's registry by key, so that the program around it is left alone.
+The only file that imports langfuse and OpenTelemetry, with the HTTP clients they take. A client has
+its own tracer provider and stays out of Langfuse's registry by key, so that the program around it
+is left alone.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
+import httpx
+import requests
 from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry import context as otel_context
@@ -35,6 +39,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Status, format_trace_id, get_current_span
 
 from api.errors import ListenpostError, ModelError
+from api.services.wire import points_here
 from api.settings import TracingSettings
 from api.tracing.closing import Closer
 from api.tracing.masking import mask
@@ -42,7 +47,7 @@ from api.tracing.probing import basic, probe
 from api.tracing.silence import Hush, Notice, quiet
 
 if TYPE_CHECKING:
-    from pydantic_ai.models.instrumented import InstrumentationSettings
+    from api.tracing.agents import AgentSpans
 
 Kind = Literal["agent", "span", "retriever", "generation"]
 REQUEST_SECONDS = 5
@@ -78,9 +83,10 @@ class Client:
         notice = Notice(urlsplit(settings.langfuse_base_url).netloc.rpartition("@")[2])
         hush, before = Hush(notice), set(threading.enumerate())
         self._provider = _provider(settings.trace_environment, self._labels)
-        self._langfuse, resources = _client(settings, self._provider, _Exporter(settings, notice))
-        self._agents: InstrumentationSettings | None = None
-        end = _End(self._langfuse, resources, self._provider, hush)
+        exporter = _Exporter(settings, notice)
+        self._langfuse, resources = _client(settings, self._provider, exporter)
+        self._agents: AgentSpans | None = None
+        end = partial(_end, self._langfuse, resources, self._provider, hush)
         self._closer = Closer(end, settings.trace_flush_timeout, notice)
         hush.cover(set(threading.enumerate()) - before)
         weakref.finalize(self, self._closer.ask).atexit = False
@@ -118,19 +124,11 @@ class Client:
 
     def instrument(self) -> None:
         """Agents of pydantic-ai write their spans here, unless the program sends them elsewhere."""
-        from pydantic_ai import Agent
-        from pydantic_ai.models.instrumented import InstrumentationSettings
+        from api.tracing.agents import AgentSpans
 
-        taken = Agent._instrument_default
-        if taken and not _is_ours(getattr(taken, "tracer", None)):
-            return
         if self._agents is None:
-            self._agents = InstrumentationSettings(
-                tracer_provider=self._provider,
-                include_binary_content=False,
-                include_model_request_parameters=False,
-            )
-        Agent.instrument_all(self._agents)
+            self._agents = AgentSpans(self._provider)
+        self._agents.begin(is_ours)
 
     def instrument_if_loaded(self) -> None:
         """The same, without importing pydantic-ai for a run that has no agent."""
@@ -144,10 +142,7 @@ class Client:
     def shutdown(self) -> None:
         """Hand over what is queued; returns after `trace_flush_timeout` at the latest."""
         if self._agents is not None:
-            from pydantic_ai import Agent
-
-            if Agent._instrument_default is self._agents:
-                Agent.instrument_all(False)
+            self._agents.end()
         self._closer.ask()
         self._closer.wait()
 
@@ -201,14 +196,14 @@ def _ending(error: BaseException) -> dict[str, str]:
     return {"level": "ERROR", "status_message": reason}
 
 
-def _is_ours(made: object) -> bool:
+def is_ours(made: object) -> bool:
     """Whether a span or tracer comes from a provider of ours."""
     resource = getattr(made, "resource", None)
     return resource is not None and resource.attributes.get(_DISTRO) == _OURS
 
 
 def _open(span: object) -> bool:
-    return isinstance(span, Span) and span.is_recording() and _is_ours(span)
+    return isinstance(span, Span) and span.is_recording() and is_ours(span)
 
 
 def _label(value: str | None) -> str | None:
@@ -236,42 +231,37 @@ def _client(
     known = LangfuseResourceManager._instances
     with LangfuseResourceManager._lock:
         theirs = known.pop(public, None)
-        client = Langfuse(
-            public_key=public,
-            secret_key=secret.get_secret_value() if secret else "",
-            base_url=settings.langfuse_base_url.rstrip("/"),
-            timeout=REQUEST_SECONDS,
-            flush_at=BATCH,
-            environment=settings.trace_environment,
-            tracer_provider=provider,
-            span_exporter=exporter,
-        )
-        resources = known.pop(public)
-        if theirs is not None:
-            known[public] = theirs
+        try:
+            client = Langfuse(
+                public_key=public,
+                secret_key=secret.get_secret_value() if secret else "",
+                base_url=settings.langfuse_base_url.rstrip("/"),
+                timeout=REQUEST_SECONDS,
+                httpx_client=httpx.Client(
+                    timeout=REQUEST_SECONDS, trust_env=not points_here(settings.langfuse_base_url)
+                ),
+                flush_at=BATCH,
+                environment=settings.trace_environment,
+                tracer_provider=provider,
+                span_exporter=exporter,
+            )
+            resources = known.pop(public)
+        finally:
+            if theirs is not None:
+                known[public] = theirs
     atexit.unregister(resources.shutdown)
     return client, resources
 
 
-class _End:
-    """What closing means; holds no client of ours, so that a dropped one can be collected."""
-
-    def __init__(
-        self,
-        langfuse: Langfuse,
-        resources: LangfuseResourceManager,
-        provider: TracerProvider,
-        hush: Hush,
-    ) -> None:
-        self._langfuse, self._resources = langfuse, resources
-        self._provider, self._hush = provider, hush
-
-    def __call__(self) -> None:
-        self._langfuse.shutdown()
-        self._provider.shutdown()
-        self._resources.httpx_client.close()
-        self._resources.prompt_cache._task_manager.shutdown()
-        self._hush.lift()
+def _end(
+    langfuse: Langfuse, resources: LangfuseResourceManager, provider: TracerProvider, hush: Hush
+) -> None:
+    """What closing means; it knows no client of ours, so that a dropped one can be collected."""
+    langfuse.shutdown()
+    provider.shutdown()
+    resources.httpx_client.close()
+    resources.prompt_cache._task_manager.shutdown()
+    hush.lift()
 
 
 class _Spans(SynchronousMultiSpanProcessor):
@@ -295,6 +285,8 @@ class _Exporter(SpanExporter):
 
     def __init__(self, settings: TracingSettings, notice: Callable[[], None]) -> None:
         self._notice = notice
+        session = requests.Session()
+        session.trust_env = not points_here(settings.langfuse_base_url)
         self._inner = OTLPSpanExporter(
             endpoint=f"{settings.langfuse_base_url.rstrip('/')}/api/public/otel/v1/traces",
             headers={
@@ -305,6 +297,7 @@ class _Exporter(SpanExporter):
             },
             timeout=REQUEST_SECONDS,
             compression=Compression.Gzip,
+            session=session,
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -324,7 +317,10 @@ def _masked(span: ReadableSpan) -> ReadableSpan:
         parent=span.parent,
         resource=span.resource,
         attributes=_attributes(span.attributes),
-        events=[Event(one.name, _attributes(one.attributes), one.timestamp) for one in span.events],
+        events=[
+            Event(event.name, _attributes(event.attributes), event.timestamp)
+            for event in span.events
+        ],
         links=span.links,
         kind=span.kind,
         instrumentation_scope=span.instrumentation_scope,
@@ -335,5 +331,7 @@ def _masked(span: ReadableSpan) -> ReadableSpan:
 
 
 def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = attributes or {}
-    return {key: value if key in _OWNER_SET else mask(value) for key, value in found.items()}
+    return {
+        name: value if name in _OWNER_SET else mask(value)
+        for name, value in (attributes or {}).items()
+    }

@@ -12,15 +12,20 @@ MASKED = "[masked]"
 _PATTERNS = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
+        # keys by their form: `sk-proj-...`, `pk-lf-...`, then Google's `AIza...`
         (r"(?<![A-Za-z0-9])(?:sk|pk)-[A-Za-z0-9_-]{6,}", MASKED),
         (r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{20,}", MASKED),
+        # what a header carries: `Bearer eyJ...`, `Basic cGs6c2s=`
         (r"(?i)\b(bearer[ \t]+)[^\s\"'<>,;]{6,}", rf"\1{MASKED}"),
         (r"(?i)\b(basic[ \t]+)[a-z0-9+/]{16,}={0,2}", rf"\1{MASKED}"),
+        # a query's secret, `?api_key=...`, and a user in a URL, `https://ada:pw@host`
         (r"(?i)([?&;][\w-]{0,24}(?:key|token|secret|password|sig)=)[^&\s\"'<>\\]+", rf"\1{MASKED}"),
         (r"(?i)(\bhttps?://)[^\s/@\"'<>]{1,256}@", rf"\1{MASKED}@"),
+        # an e-mail address, its parts bounded so that no long text takes quadratic time
         (r"(?<![\w.%+-])[\w.%+-]{1,64}@[a-zA-Z0-9-]{1,63}(?:\.[a-zA-Z0-9-]{1,63}){1,8}", MASKED),
     )
 )
+# names whose whole value is a secret: `openai_api_key`, `X-Secret`, `access-token`
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|[_-])(?:api[_-]?key|secret(?:[_-]key)?|password|authorization|(?:access|refresh)[_-]token)$"
 )
@@ -34,14 +39,16 @@ def mask(value: Any) -> Any:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
-        return {key: MASKED if _secret(key, one) else mask(one) for key, one in value.items()}
+        return {
+            name: MASKED if part and _secret(name) else mask(part) for name, part in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [mask(one) for one in value]
+        return [mask(part) for part in value]
     return value
 
 
-def _secret(name: object, value: object) -> bool:
-    return isinstance(name, str) and bool(value) and _SECRET_NAME.search(name) is not None
+def _secret(name: object) -> bool:
+    return isinstance(name, str) and _SECRET_NAME.search(name) is not None
 
 
 def _text(text: str) -> str:

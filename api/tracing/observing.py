@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
@@ -20,14 +20,8 @@ _BULKY = {"items", "dropped"}
 """Parts of an answer that stay out of the trace: the spans of the sources tell about them."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What one question gathered, whichever tool or task asked for it."""
-
-    gathered: list[Gathered] = field(default_factory=list)
-
-
-_tally: ContextVar[_Tally | None] = ContextVar("listenpost_tally", default=None)
+_searches: ContextVar[list[Gathered] | None] = ContextVar("listenpost_searches", default=None)
+"""What the question under way gathered, whichever tool or task asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +39,18 @@ class LangfuseObserver:
     def analysis(self, name: str, question: Question) -> Iterator[Recorder[Facts]]:
         """A trace; inside another one a span, whose facts then count for the outer one."""
         self.client.instrument_if_loaded()
-        outer = _tally.get() if self.client.trace_id else None
-        asked = {"question": question.text, "about": question.about or None}
+        previous = _searches.get()
+        inner = previous is not None and self.client.trace_id is not None
+        given = {"question": question.text, "about": question.about or None}
         kind: Kind = "span" if name == "fetch" else "agent"
-        with self.client.observation(name, kind, input=asked) as span:
-            tally = outer or _Tally()
-            previous = _tally.get()
-            _tally.set(tally)
+        with self.client.observation(name, kind, input=given) as span:
+            searches: list[Gathered] = []
+            if not inner:
+                _searches.set(searches)
             try:
-                yield _Analysis(self.client, span, None if outer else tally)
+                yield _Analysis(self.client, span, None if inner else searches)
             finally:
-                _tally.set(previous)
+                _searches.set(previous)
 
     @contextmanager
     def gathering(self, source: str, query: str) -> Iterator[Recorder[Gathered]]:
@@ -68,29 +63,32 @@ class LangfuseObserver:
 class _Analysis:
     client: Client
     span: Observation
-    tally: _Tally | None
+    searches: list[Gathered] | None
     """None within another analysis: the scores of a trace are written once."""
 
     def record(self, facts: Facts) -> None:
         """See `Recorder.record`."""
+        answer: Any = facts.output
+        if isinstance(answer, Published):
+            answer = answer.model_dump(mode="json", exclude=_BULKY)
         self.span.update(
             output={
                 "decision": facts.decision,
                 "items_kept": facts.items_kept,
                 "upstream_calls": facts.upstream_calls,
                 "usd": facts.usd,
-                "answer": _brief(facts.output),
+                "answer": answer,
             }
         )
-        if self.tally is None:
+        if self.searches is None:
             return
         scores: dict[str, Score] = {
             "decision": facts.decision,
             "items_kept": float(facts.items_kept),
             "upstream_calls": float(facts.upstream_calls),
-            **_of_all(self.tally.gathered),
+            **_trace_scores(self.searches),
         }
-        reasons = dict.fromkeys(filter(None, map(_open_reason, self.tally.gathered)))
+        reasons = dict.fromkeys(filter(None, map(_open_reason, self.searches)))
         for name, value in scores.items():
             comment = ", ".join(reasons) if name == "fail_open" and value else None
             self.client.score(name, value, self.span, whole_trace=True, comment=comment)
@@ -103,16 +101,16 @@ class _Gathering:
 
     def record(self, facts: Gathered) -> None:
         """See `Recorder.record`."""
-        self.span.update(output=_told(facts), **_level(facts))
-        if (tally := _tally.get()) is not None:
-            tally.gathered.append(facts)
+        self.span.update(output=_output(facts), **_level(facts))
+        if (searches := _searches.get()) is not None:
+            searches.append(facts)
         reason = _open_reason(facts)
-        for name, value in _of_one(facts).items():
+        for name, value in _source_scores(facts).items():
             comment = reason if name == "fail_open" else None
             self.client.score(name, value, self.span, comment=comment)
 
 
-def _of_one(gathered: Gathered) -> dict[str, Score]:
+def _source_scores(gathered: Gathered) -> dict[str, Score]:
     """A source's scores; without a sound verdict it has no yield, so that means stay true."""
     if not gathered.outcome.asked:
         return {}
@@ -128,19 +126,19 @@ def _of_one(gathered: Gathered) -> dict[str, Score]:
     return scores
 
 
-def _of_all(gathered: list[Gathered]) -> dict[str, Score]:
+def _trace_scores(searches: list[Gathered]) -> dict[str, Score]:
     """The same over all sources that could be asked; each item counts once."""
-    asked = [one for one in gathered if one.outcome.asked]
-    if not asked:
+    answers = [gathered for gathered in searches if gathered.outcome.asked]
+    if not answers:
         return {}
     scores: dict[str, Score] = {
-        "refetched": any(one.refetched for one in asked),
-        "refetch_gain": float(sum(one.refetch_gain for one in asked)),
-        "fail_open": any(one.fail_open for one in asked),
+        "refetched": any(gathered.refetched for gathered in answers),
+        "refetch_gain": float(sum(gathered.refetch_gain for gathered in answers)),
+        "fail_open": any(gathered.fail_open for gathered in answers),
     }
-    judged = [one for one in asked if one.status == "ok"]
-    kept = {assessed.item.key for one in judged for assessed in one.kept}
-    seen = kept | {assessed.item.key for one in judged for assessed in one.dropped}
+    judged = [gathered for gathered in answers if gathered.status == "ok"]
+    kept = {assessed.item.key for gathered in judged for assessed in gathered.kept}
+    seen = kept | {assessed.item.key for gathered in judged for assessed in gathered.dropped}
     if seen:
         scores["relevance_yield"] = len(kept) / len(seen)
     return scores
@@ -148,8 +146,8 @@ def _of_all(gathered: list[Gathered]) -> dict[str, Score]:
 
 def _open_reason(gathered: Gathered) -> str | None:
     """Why items passed, or stayed away, without a verdict."""
-    degraded = (one for one in gathered.attempts if one.status == "degraded")
-    return next((one.reason or "unknown" for one in degraded), None)
+    degraded = (attempt for attempt in gathered.attempts if attempt.status == "degraded")
+    return next((attempt.reason or "unknown" for attempt in degraded), None)
 
 
 def _level(gathered: Gathered) -> dict[str, str]:
@@ -160,7 +158,7 @@ def _level(gathered: Gathered) -> dict[str, str]:
     return {}
 
 
-def _told(gathered: Gathered) -> dict[str, Any]:
+def _output(gathered: Gathered) -> dict[str, Any]:
     return {
         "outcome": str(gathered.outcome),
         "reason": gathered.reason,
@@ -171,21 +169,23 @@ def _told(gathered: Gathered) -> dict[str, Any]:
         },
         "attempts": [
             {
-                "limit": one.limit,
-                "fetched": one.fetched,
-                "new": one.new,
-                "relevant": one.relevant,
-                "requests": one.requests,
-                "status": one.status,
-                "reason": one.reason,
+                "limit": attempt.limit,
+                "fetched": attempt.fetched,
+                "new": attempt.new,
+                "relevant": attempt.relevant,
+                "requests": attempt.requests,
+                "status": attempt.status,
+                "reason": attempt.reason,
             }
-            for one in gathered.attempts
+            for attempt in gathered.attempts
         ],
         "fetched": gathered.fetched,
         "kept": [assessed.item.key for assessed in gathered.kept],
         "dropped": [assessed.item.key for assessed in gathered.dropped],
         "disputed": [
-            one.item.key for one in (*gathered.kept, *gathered.dropped) if one.verdict.disputed
+            assessed.item.key
+            for assessed in (*gathered.kept, *gathered.dropped)
+            if assessed.verdict.disputed
         ],
         "yield_ratio": gathered.yield_ratio,
         "refetched": gathered.refetched,
@@ -193,9 +193,3 @@ def _told(gathered: Gathered) -> dict[str, Any]:
         "upstream_calls": gathered.upstream_calls,
         "notes": list(gathered.notes),
     }
-
-
-def _brief(output: Published | str | None) -> dict[str, Any] | str | None:
-    if isinstance(output, Published):
-        return output.model_dump(mode="json", exclude=_BULKY)
-    return output

@@ -7,9 +7,9 @@ from http import HTTPStatus
 from http.client import HTTPMessage
 from typing import IO
 from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from api.services.wire import same_server
+from api.services.wire import points_here, same_server
 from api.settings import TracingSettings
 
 _SECONDS = 5.0
@@ -18,9 +18,10 @@ _SECONDS = 5.0
 def probe(settings: TracingSettings) -> tuple[str, str]:
     """Outcome and detail of one request; blocks."""
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/projects"
+    handlers = [_AtHome(), ProxyHandler({})] if points_here(url) else [_AtHome()]
     try:
         asked = Request(url, headers={"Authorization": basic(settings)})  # noqa: S310 - the owner's
-        with build_opener(_AtHome).open(asked, timeout=_SECONDS):
+        with build_opener(*handlers).open(asked, timeout=_SECONDS):
             return "ok", "it answers and takes the keys"
     except HTTPError as error:
         error.close()

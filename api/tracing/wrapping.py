@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -9,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.listening import Writer, Written
-from api.services.ports import Grader, Grades, Judge, Probe, Rewriter, Rewrites, Source
+from api.services.ports import (
+    Grader,
+    Grades,
+    Judge,
+    Rewriter,
+    Rewrites,
+    Source,
+    WrappedJudge,
+    WrappedSource,
+)
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
 from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question, Usage
@@ -55,9 +65,9 @@ class Tracing:
         """The report agent's own spans, which pydantic-ai makes."""
         return TracedWriter(inner, self.client)
 
-    def probe(self) -> tuple[str, str]:
-        """Outcome and detail of asking Langfuse whether the keys fit; blocks for one request."""
-        return self.client.probe()
+    async def probe(self) -> tuple[str, str]:
+        """Outcome and detail of asking Langfuse whether the keys fit, with one request."""
+        return await asyncio.to_thread(self.client.probe)
 
     def shutdown(self) -> None:
         """Hand over what is queued, once; blocks for `trace_flush_timeout` at most."""
@@ -65,61 +75,41 @@ class Tracing:
 
 
 @dataclass(frozen=True, slots=True)
-class TracedSource:
-    """Implements `Source`."""
+class TracedSource(WrappedSource):
+    """Spans around what a source is asked for."""
 
-    inner: Source
     client: Client
-
-    @property
-    def name(self) -> str:
-        """The source's own name."""
-        return self.inner.name
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """See `Source.fetch`."""
-        asked = {"query": plan.query, "limit": plan.limit, "window": plan.window}
-        with self.client.observation(f"fetch.{self.name}", "retriever", input=asked) as span:
+        given = {"query": plan.query, "limit": plan.limit, "window": plan.window}
+        with self.client.observation(f"fetch.{self.name}", "retriever", input=given) as span:
             batch = await self.inner.fetch(plan)
-            told = {"items": len(batch.items), "full": batch.full, "notes": list(batch.notes)}
-            span.update(output=told)
+            output = {"items": len(batch.items), "full": batch.full, "notes": list(batch.notes)}
+            span.update(output=output)
             return batch
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """See `Source.comments`."""
-        asked = {"items": [item.key for item in items]}
-        with self.client.observation(f"comments.{self.name}", "retriever", input=asked) as span:
+        given = {"items": [item.key for item in items]}
+        with self.client.observation(f"comments.{self.name}", "retriever", input=given) as span:
             read = await self.inner.comments(items)
             count = sum(len(item.comments) for item in read.items)
             span.update(output={"comments": count, "notes": list(read.notes)})
             return read
 
-    async def probe(self) -> Probe:
-        """See `Source.probe`."""
-        return await self.inner.probe()
-
-    async def aclose(self) -> None:
-        """See `Source.aclose`."""
-        await self.inner.aclose()
-
 
 @dataclass(frozen=True, slots=True)
-class TracedJudge:
-    """Implements `Judge`."""
+class TracedJudge(WrappedJudge):
+    """A generation for each call of a judge."""
 
-    inner: Judge
     client: Client
-
-    @property
-    def name(self) -> str:
-        """The judge's own name."""
-        return self.inner.name
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
-        asked = {**_asked(question, items), "source": source}
+        given = {**_given(question, items), "source": source}
         with self.client.observation(
-            "relevance_filter", "generation", model=self.name, input=asked
+            "relevance_filter", "generation", model=self.name, input=given
         ) as span:
             judged = await self.inner.judge(question, items, source)
             flags = [verdict.relevant for verdict in judged.verdicts]
@@ -137,7 +127,7 @@ class TracedGrader:
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
         """See `Grader.grade`."""
         with self.client.observation(
-            "grade", "generation", model=_model(self.inner), input=_asked(question, items)
+            "grade", "generation", model=_model(self.inner), input=_given(question, items)
         ) as span:
             graded = await self.inner.grade(question, items)
             scores = [None if grade.defaulted else grade.score for grade in graded.grades]
@@ -158,13 +148,13 @@ class TracedRewriter:
         self, question: Question, variants: int, gaps: Sequence[str] = ()
     ) -> Rewrites:
         """See `Rewriter.rewrite`."""
-        asked = {"question": question.text, "variants": variants, "gaps": list(gaps)}
+        given = {"question": question.text, "variants": variants, "gaps": list(gaps)}
         with self.client.observation(
-            "rewrite", "generation", model=_model(self.inner), input=asked
+            "rewrite", "generation", model=_model(self.inner), input=given
         ) as span:
-            found = await self.inner.rewrite(question, variants, gaps)
-            span.update(output=list(found.queries), **_spent(found.usage))
-            return found
+            rewrites = await self.inner.rewrite(question, variants, gaps)
+            span.update(output=list(rewrites.queries), **_spent(rewrites.usage))
+            return rewrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,19 +166,19 @@ class TracedExplainer:
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """See `Explainer.explain`."""
-        asked = {
+        given = {
             "question": shortfall.question.text,
             "queries": list(shortfall.queries),
             "coverage": list(shortfall.coverage),
             "dropped": len(shortfall.dropped),
         }
         with self.client.observation(
-            "explain", "generation", model=_model(self.inner), input=asked
+            "explain", "generation", model=_model(self.inner), input=given
         ) as span:
-            told = await self.inner.explain(shortfall)
-            output = {"text": told.text, "suggestions": list(told.suggestions)}
-            span.update(output=output, **_spent(told.usage))
-            return told
+            explanation = await self.inner.explain(shortfall)
+            output = {"text": explanation.text, "suggestions": list(explanation.suggestions)}
+            span.update(output=output, **_spent(explanation.usage))
+            return explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +194,7 @@ class TracedWriter:
         return await self.inner.write(run, evidence, dossier)
 
 
-def _asked(question: Question, items: Sequence[Item]) -> dict[str, Any]:
+def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
     return {
         "question": question.text,
         "about": question.about or None,

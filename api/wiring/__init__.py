@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
 from api import settings as all_settings
-from api.errors import ConfigurationError, SourceError
-from api.services import listening
+from api.errors import ConfigurationError, SourceError, Unreachable, building
+from api.judges.limiting import Limiter
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Steps
-from api.services.evidence.run import Run
-from api.services.gate.judging import Gate
 from api.services.keeping.storage import SourceMemory
-from api.services.listening import Ask, Heard, Product
-from api.services.ports import SilentObserver, Source
-from api.services.reporting.dossier import Dossier
+from api.services.listening import Product
+from api.services.ports import Probing, SilentObserver, Source
 from api.services.schemas import Item
-from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
+from api.settings import Settings, SourceSettings
 from api.sources import PLACES, SOURCES
-from api.wiring.models import Crew, model_client
+from api.wiring.models import agent_model, gate, model_client, steps_of_model
 
 if TYPE_CHECKING:
-    from api.judges.client import ModelClient
     from api.sandbox.server import Sandbox
     from api.tracing import Tracing
 
 Mode = Literal["live", "sandbox"]
-_RUNS = 64
-"""Tool-using agents whose runs one loop remembers."""
 
 
 def load_settings() -> Settings:
@@ -67,134 +61,104 @@ def mode_for(settings: Settings, items: Sequence[Item] | None) -> Mode:
     return "live" if own else mode_of(settings)
 
 
-@dataclass(slots=True)
-class Built:
-    """One loop's product, the gate for a person's own items, and what must be closed."""
-
-    settings: Settings
-    mode: Mode
-    product: Product
-    client: ModelClient | None
-    tracing: Tracing | None = None
-    sandbox: Sandbox | None = None
-    _runs: OrderedDict[str, tuple[Run, Dossier]] = field(default_factory=OrderedDict)
-
-    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
-        """Ask one source; calls with the same run id share one memory and one numbering."""
-        if run_id is None:
-            return await listening.fetch(self.product, source, ask)
-        run, dossier = self._runs.setdefault(
-            run_id, (self.product.start(), Dossier(self.product.places))
-        )
-        self._runs.move_to_end(run_id)
-        while len(self._runs) > _RUNS:
-            self._runs.popitem(last=False)
-        return await listening.fetch(self.product, source, ask, run=run, dossier=dossier)
-
-    async def probe_model(self) -> tuple[str, str]:
-        """Outcome and detail of asking the model server for nothing."""
-        if self.client is None:
-            return "not_configured", "no key: the local judge answers, reports are extracted"
-        return await self.client.probe()
-
-    async def probe_tracing(self) -> tuple[str, str]:
-        """Outcome and detail of asking Langfuse whether the keys fit."""
-        if self.tracing is None:
-            return "not_configured", "no keys: nothing is traced"
-        return await asyncio.to_thread(self.tracing.probe)
-
-    async def aclose(self) -> None:
-        """Close sockets and threads, hand over the last traces, stop the sandbox."""
-        for source in self.product.sources.values():
-            if not isinstance(source, SourceError):
-                await source.aclose()
-        if self.client is not None:
-            await self.client.aclose()
-        if self.tracing is not None:
-            await asyncio.to_thread(self.tracing.shutdown)
-        if self.sandbox is not None:
-            self.sandbox.stop()
-
-
 def build(
     settings: Settings,
     items: Sequence[Item] | None = None,
     *,
-    beside: ModelClient | None = None,
+    limiter: Limiter | None = None,
     memory: SourceMemory | None = None,
-) -> Built:
+) -> Product:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
     With `items` they are the only source, and unless the mode says `sandbox` the person's own model
-    answers: their items are no sample data. Model calls share the limit of the client `beside`.
-    `memory` is what real sources remember between runs; the sandbox starts afresh each time.
+    answers: their items are no sample data. `limiter` is what several products share. `memory` is
+    what real sources remember between runs; the sandbox starts afresh each time.
     """
-    mode = mode_for(settings, items)
-    if mode == "live":
-        return _assemble(settings, mode, items, None, beside, memory)
+    if mode_for(settings, items) == "live":
+        return _product(settings, items, limiter, memory)
     from api.sandbox.server import Sandbox
 
-    return _assemble(settings, mode, items, Sandbox.start(), beside)
+    return _product(settings, items, limiter, sandbox=Sandbox.start())
 
 
-def _assemble(
+def build_gate(settings: Settings, *, limiter: Limiter | None = None) -> Product:
+    """A product without sources: its gate judges the items that a person hands in.
+
+    It uses the person's key although no source may be configured. In mode `sandbox` nothing is
+    spent: the local judge answers, as it would behind the sandbox.
+    """
+    if settings.general.mode == "sandbox":
+        models = settings.models.model_copy(update={"openai_api_key": None})
+        tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
+        settings = replace(settings, models=models, tracing=tracing)
+    return _product(settings, (), limiter)
+
+
+def _product(
     settings: Settings,
-    mode: Mode,
     items: Sequence[Item] | None,
-    sandbox: Sandbox | None,
-    beside: ModelClient | None,
+    limiter: Limiter | None,
     memory: SourceMemory | None = None,
-) -> Built:
-    sources, models, tracing_settings = settings.sources, settings.models, settings.tracing
+    sandbox: Sandbox | None = None,
+) -> Product:
+    closing = AsyncExitStack()  # the last that is pushed is the first that is closed
     if sandbox is not None:
-        sources, models, tracing_settings = _pointed(settings, sandbox.url)
-    tracing = _tracing(settings, tracing_settings)
-    crew = Crew(settings, models, model_client(models, beside), tracing)
-    local = sandbox is None and settings.general.judge != "openai"
-    gate = crew.gate(alone=local and crew.client is None, checked=sandbox is None)
-    product = Product(
-        sources=_sources(sources, items, tracing, memory),
-        gate=gate,
-        grader=crew.grader(),
-        steps=Steps(crew.rewriter(), Assessor(settings.ranking, settings.retrieval)),
-        writer=crew.writer(),
-        explainer=crew.explainer(),
+        closing.callback(sandbox.stop)
+        settings = _pointed(settings, sandbox.url)
+    tracing, trouble = _tracing(settings)
+    if tracing is not None:
+        closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
+    client = model_client(settings.models, limiter)
+    if client is not None:
+        closing.push_async_callback(client.aclose)
+    sources = _sources(settings.sources, items, tracing, memory)
+    for source in sources.values():
+        if not isinstance(source, SourceError):
+            closing.push_async_callback(source.aclose)
+    grader, rewriter, explainer, writer = steps_of_model(settings, client, tracing)
+    return Product(
+        sources=sources,
+        gate=gate(settings, client, tracing, sandboxed=sandbox is not None),
+        grader=grader,
+        steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
+        writer=writer,
+        explainer=explainer,
         observer=SilentObserver() if tracing is None else tracing.observer,
         depths=settings.depths,
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
         places=PLACES,
+        agent_model=None if client is None else partial(agent_model, settings.models, client),
+        probes={
+            "model": _NO_KEY if client is None else client.probe,
+            "langfuse": trouble if tracing is None else tracing.probe,
+        },
+        requests=tuple if sandbox is None else partial(_requests, sandbox),
+        closing=closing,
     )
-    return Built(settings, mode, product, crew.client, tracing, sandbox)
 
 
-@dataclass(slots=True)
-class OwnGate:
-    """The gate for items a person hands in, and its model client."""
-
-    gate: Gate
-    client: ModelClient | None
-
-    async def aclose(self) -> None:
-        """Close the model client."""
-        if self.client is not None:
-            await self.client.aclose()
+def _requests(sandbox: Sandbox) -> list[str]:
+    return [
+        f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}" for entry in sandbox.log
+    ]
 
 
-def build_gate(settings: Settings, *, beside: ModelClient | None = None) -> OwnGate:
-    """The gate alone: it uses the person's key although no source may be configured.
+def _unprobed(outcome: str, detail: str) -> Probing:
+    """A probe whose answer is known beforehand."""
 
-    In mode `sandbox` nothing is spent: the local judge answers, as it would behind the sandbox.
-    """
-    sandboxed = settings.general.mode == "sandbox"
-    client = None if sandboxed else model_client(settings.models, beside)
-    tracing = None if sandboxed else _tracing(settings, settings.tracing)
-    crew = Crew(settings, settings.models, client, tracing)
-    return OwnGate(crew.gate(alone=client is None and settings.general.judge != "openai"), client)
+    async def probe() -> tuple[str, str]:
+        return outcome, detail
+
+    return probe
 
 
-def _pointed(settings: Settings, url: str) -> tuple[SourceSettings, ModelSettings, TracingSettings]:
+_NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports are extracted")
+_NO_TRACING = _unprobed("not_configured", "no keys: nothing is traced")
+
+
+def _pointed(settings: Settings, url: str) -> Settings:
     """The same settings with every upstream, model and Langfuse being the sandbox."""
     key = SecretStr("sandbox")
     sources = settings.sources.model_copy(
@@ -213,16 +177,21 @@ def _pointed(settings: Settings, url: str) -> tuple[SourceSettings, ModelSetting
             "langfuse_base_url": url,
         }
     )  # fmt: skip
-    return sources, models, tracing
+    return replace(settings, sources=sources, models=models, tracing=tracing)
 
 
-def _tracing(settings: Settings, tracing: TracingSettings) -> Tracing | None:
-    if not (tracing.langfuse_public_key and tracing.langfuse_secret_key):
-        return None
+def _tracing(settings: Settings) -> tuple[Tracing | None, Probing]:
+    """Tracing, or why there is none: nothing else depends on it."""
+    if not (settings.tracing.langfuse_public_key and settings.tracing.langfuse_secret_key):
+        return None, _NO_TRACING
     from api.tracing import start
 
     general = settings.general
-    return start(tracing, user_id=general.user_id, session_id=general.session_id)
+    try:
+        tracing = start(settings.tracing, user_id=general.user_id, session_id=general.session_id)
+    except ConfigurationError as error:
+        return None, _unprobed("unreachable", str(error))
+    return tracing, _NO_TRACING
 
 
 def _sources(
@@ -238,75 +207,10 @@ def _sources(
     built: dict[str, Source | SourceError] = {}
     for name, spec in SOURCES.items():
         try:
-            source = spec.build(settings, memory)
+            with building(partial(Unreachable, name)):
+                source = spec.build(settings, memory)
         except SourceError as error:
             built[name] = error
         else:
             built[name] = source if tracing is None else tracing.source(source)
     return built
-
-
-@dataclass(slots=True)
-class OnDemand:
-    """One loop's product, each part built from the environment when it is first asked for."""
-
-    settings: Settings
-    _gate: OwnGate | None = None
-    _built: Built | None = None
-
-    @property
-    def gate(self) -> Gate:
-        """The gate for a person's own items."""
-        if self._gate is None:
-            beside = self._built.client if self._built else None
-            self._gate = build_gate(self.settings, beside=beside)
-        return self._gate.gate
-
-    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
-        """See `Built.listen`."""
-        if self._built is None:
-            beside = self._gate.client if self._gate else None
-            self._built = build(self.settings, beside=beside)
-        return await self._built.listen(source, ask, run_id)
-
-    async def aclose(self) -> None:
-        """Close what was built."""
-        async with AsyncExitStack() as stack:
-            for part in (self._gate, self._built):
-                if part is not None:
-                    stack.push_async_callback(part.aclose)
-
-
-class PerLoop:
-    """The provider: one built product per running event loop, since clients die with their loop.
-
-    Beside each product an unfinished generator is kept: a loop that ends as `asyncio.run` ends it
-    closes the generator, and that closes the product.
-    """
-
-    def __init__(self) -> None:
-        """Build nothing yet."""
-        self._loops: dict[
-            asyncio.AbstractEventLoop, tuple[OnDemand, AsyncGenerator[None, None]]
-        ] = {}
-
-    async def current(self) -> OnDemand:
-        """This loop's product."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            product = OnDemand(load_settings())
-            for dead in [known for known in list(self._loops) if known.is_closed()]:
-                del self._loops[dead]
-            ending = self._closing(loop, product)
-            self._loops[loop] = product, ending
-            await anext(ending)
-        return self._loops[loop][0]
-
-    async def _closing(
-        self, loop: asyncio.AbstractEventLoop, product: OnDemand
-    ) -> AsyncGenerator[None, None]:
-        try:
-            yield
-        finally:
-            self._loops.pop(loop, None)
-            await product.aclose()

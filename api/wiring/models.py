@@ -1,10 +1,13 @@
-"""Everything that asks a model, for one set of model settings; heavy libraries load when needed."""
+"""Everything that asks a model; heavy libraries load when needed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from api.judges.limiting import Limiter
 from api.judges.local import LocalJudge
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
@@ -18,102 +21,92 @@ from api.services.reporting.no_model import NoModel
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
     from api.judges.client import ModelClient
     from api.tracing import Tracing
 
 
-def model_client(models: ModelSettings, beside: ModelClient | None) -> ModelClient | None:
+def model_client(models: ModelSettings, limiter: Limiter | None) -> ModelClient | None:
     """The model client, if there is a key; without one openai is not even imported."""
     if models.openai_api_key is None:
         return None
     from api.judges.client import ModelClient
 
-    return ModelClient(models, None if beside is None else beside.limiter)
+    return ModelClient(models, limiter)
+
+
+def gate(
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None, *, sandboxed: bool
+) -> Gate:
+    """The model's gate with the local judge looking over its shoulder, or the local judge's own.
+
+    Behind the sandbox the model is the local judge: it always answers, and nobody checks it.
+    """
+    general, models, local = settings.general, settings.models, LocalJudge()
+    alone = general.judge == "local" or (general.judge is None and client is None)
+    judge: Judge = NoModel()
+    if alone and not sandboxed:
+        judge = local
+    elif client is not None:
+        from api.judges.relevance import OpenAIJudge
+
+        judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout)
+    primary = judge if tracing is None else tracing.judge(judge)
+    if judge is local:
+        return Gate(primary)
+    fallback = local if general.fail_open == "local" else None
+    return Gate(primary, fallback, None if sandboxed or client is None else local)
+
+
+def steps_of_model(
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None
+) -> tuple[Grader | None, Rewriter, Explainer, Writer]:
+    """What grades, rewrites, explains and writes; without a key each says so."""
+    if client is None:
+        nobody = NoModel()
+        return None, nobody, nobody, nobody
+    from api.judges.explain import OpenAIExplainer
+    from api.judges.grades import OpenAIGrader
+    from api.judges.rewrites import OpenAIRewriter
+
+    models = settings.models
+    grader = OpenAIGrader(client, models.filter_model, models.scoring_timeout)
+    rewriter = OpenAIRewriter(client, models.filter_model, models.rewrite_timeout)
+    explainer = OpenAIExplainer(client, models.filter_model, models.rewrite_timeout)
+    writer = LateWriter(partial(_report_agent, settings, client))
+    if tracing is None:
+        return grader, rewriter, explainer, writer
+    return (
+        tracing.grader(grader),
+        tracing.rewriter(rewriter),
+        tracing.explainer(explainer),
+        tracing.writer(writer),
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
-    """Everything that asks a model, for one set of model settings."""
+class LateWriter:
+    """A writer built when there is something to write: many runs end without a report."""
 
-    settings: Settings
-    models: ModelSettings
-    client: ModelClient | None
-    tracing: Tracing | None
-
-    def gate(self, *, alone: bool, checked: bool = True) -> Gate:
-        """`alone`: the local judge answers; `checked`: it looks over the model's shoulder."""
-        general, local = self.settings.general, LocalJudge()
-        if alone or (general.judge == "local" and checked):
-            return Gate(self._seen(local))
-        judge: Judge = NoModel()
-        if self.client is not None:
-            from api.judges.relevance import OpenAIJudge
-
-            judge = OpenAIJudge(self.client, self.models.filter_model, self.models.scoring_timeout)
-        return Gate(
-            self._seen(judge),
-            fallback=local if general.fail_open == "local" else None,
-            checker=local if checked and self.client is not None else None,
-        )
-
-    def _seen(self, judge: Judge) -> Judge:
-        return judge if self.tracing is None else self.tracing.judge(judge)
-
-    def grader(self) -> Grader | None:
-        """Grades by the filter model; None without a key."""
-        if self.client is None:
-            return None
-        from api.judges.grades import OpenAIGrader
-
-        models = self.models
-        grader = OpenAIGrader(self.client, models.filter_model, models.scoring_timeout)
-        return grader if self.tracing is None else self.tracing.grader(grader)
-
-    def rewriter(self) -> Rewriter:
-        """Rewrites by the filter model; without a key the original query stays alone."""
-        if self.client is None:
-            return NoModel()
-        from api.judges.rewrites import OpenAIRewriter
-
-        models = self.models
-        rewriter = OpenAIRewriter(self.client, models.filter_model, models.rewrite_timeout)
-        return rewriter if self.tracing is None else self.tracing.rewriter(rewriter)
-
-    def explainer(self) -> Explainer:
-        """Explains by the filter model."""
-        if self.client is None:
-            return NoModel()
-        from api.judges.explain import OpenAIExplainer
-
-        models = self.models
-        explainer = OpenAIExplainer(self.client, models.filter_model, models.rewrite_timeout)
-        return explainer if self.tracing is None else self.tracing.explainer(explainer)
-
-    def writer(self) -> Writer:
-        """The report agent; pydantic-ai is imported when the first report is due."""
-        if self.client is None:
-            return NoModel()
-        writer = _LazyWriter(self.settings, self.models, self.client)
-        return writer if self.tracing is None else self.tracing.writer(writer)
-
-
-@dataclass(frozen=True, slots=True)
-class _LazyWriter:
-    """Builds the report agent on first use: a run that ends without a report never needs it."""
-
-    settings: Settings
-    models: ModelSettings
-    client: ModelClient
+    build: Callable[[], Writer]
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """See `Writer.write`."""
-        from pydantic_ai.models.openai import OpenAIChatModel
-        from pydantic_ai.providers.openai import OpenAIProvider
+        return await self.build().write(run, evidence, dossier)
 
-        from api.services.reporting.agent import AgentWriter
 
-        name = self.models.agent_model
-        model = OpenAIChatModel(name, provider=OpenAIProvider(openai_client=self.client.openai))
-        assessor = Assessor(self.settings.ranking, self.settings.retrieval)
-        writer = AgentWriter(model, name, self.models.report_timeout, assessor)
-        return await writer.write(run, evidence, dossier)
+def _report_agent(settings: Settings, client: ModelClient) -> Writer:
+    from api.services.reporting.agent import AgentWriter
+
+    models, assessor = settings.models, Assessor(settings.ranking, settings.retrieval)
+    model = agent_model(models, client)
+    return AgentWriter(model, models.agent_model, models.report_timeout, assessor)
+
+
+def agent_model(models: ModelSettings, client: ModelClient) -> Model:
+    """The model of reports and chats; its calls obey the client's limit and retry."""
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIChatModel(models.agent_model, provider=OpenAIProvider(openai_client=client.openai))

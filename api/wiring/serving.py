@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
+from typing import Any
 
+from api.judges.limiting import Limiter
 from api.services import listening
-from api.services.gate.judging import Gate
+from api.services.chatting.chats import Chats
+from api.services.chatting.streaming import streamed
+from api.services.chatting.turns import Moment, Turn
 from api.services.keeping import charged
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
@@ -21,64 +27,47 @@ from api.services.schemas import Gated, Item, Question
 from api.settings import Settings
 from api.sources import SOURCES
 from api.store import open_store
-from api.wiring import Built, OwnGate, build, build_gate, mode_of
+from api.wiring import build, build_gate, mode_of
 
 _MODEL_PARTS = ("client", "relevance", "grades", "rewrites", "explain")
-
-
-@dataclass(slots=True)
-class ServedProduct:
-    """The product for questions and the gate for a person's own items."""
-
-    built: Built
-    own: OwnGate
-
-    @property
-    def product(self) -> Product:
-        """What analyses and fetches are built from."""
-        return self.built.product
-
-    @property
-    def gate(self) -> Gate:
-        """What judges a person's own items."""
-        return self.own.gate
-
-    async def aclose(self) -> None:
-        """Close both."""
-        await self.own.aclose()
-        await self.built.aclose()
 
 
 @dataclass(slots=True)
 class House:
     """One server's everything; the product's libraries load in the background."""
 
+    settings: Settings
     store: Store
     keys: Keys
     limits: Limits
-    sample: bool
-    """Everything comes from the offline sandbox."""
-    _settings: Settings
     runner: Runner = field(init=False)
     """Begins analyses and keeps them."""
-    _loading: asyncio.Task[ServedProduct] | None = None
+    _loading: asyncio.Task[Product] | None = None
+    _own: Product | None = None
+    """What judges a person's own items; there as soon as the product is."""
+    _chats: Chats | None = None
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.store, self.limits, self._analyze, self._most)
+
+    @property
+    def sample(self) -> bool:
+        """Everything comes from the offline sandbox."""
+        return mode_of(self.settings) == "sandbox"
 
     @property
     def loaded(self) -> bool:
         """Whether the next request need not wait for libraries."""
         return self._loading is not None and self._loading.done()
 
-    def load(self, *modules: str) -> asyncio.Task[ServedProduct]:
+    def load(self, *modules: str) -> asyncio.Task[Product]:
         """Build the product in the background, once; `modules` are imported with its libraries."""
         if self._loading is None:
-            loading = self._load([*_needed(self._settings), *modules])
+            loading = self._load([*_needed(self.settings), *modules])
             self._loading = asyncio.create_task(loading, name="loading the product")
         return self._loading
 
-    async def product(self) -> ServedProduct:
+    async def product(self) -> Product:
         """The product, as soon as it is built."""
         return await asyncio.shield(self.load())
 
@@ -97,19 +86,48 @@ class House:
         self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
     ) -> Heard:
         """See `charged.fetch`."""
-        product = (await self.product()).product
+        product = await self.product()
         usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
         return await charged.fetch(self.limits, tenant, usd, product, source, ask, listener)
 
     async def judge(
         self, tenant: Tenant, question: Question, items: list[Item], source: str
     ) -> Gated:
-        """See `charged.judge`."""
-        gate = (await self.product()).gate
+        """See `charged.judge`; the items are the tenant's own."""
+        product = await self.product()
+        gate = (self._own or product).gate
         from api.wiring.estimating import gate_usd  # loads with the product
 
-        usd = gate_usd(self._settings, len(items))
+        usd = gate_usd(self.settings, len(items))
         return await charged.judge(self.limits, tenant, usd, gate, question, items, source)
+
+    async def turn(
+        self, tenant: Tenant, message: str, session_id: str | None, *, known: bool
+    ) -> AsyncGenerator[Moment]:
+        """See `Chats.stream`; the turn's cost is reserved before and settled after it.
+
+        Raises, when the first moment is asked for, what `Chats.stream` raises and:
+            LimitReached: the day's USD do not suffice.
+        """
+        product = await self.product()
+        chatting: Any = await asyncio.to_thread(import_module, "api.wiring.chatting")
+        if self._chats is None:
+            self._chats = Chats(chatting.chat(self.settings, product), self.store)
+        chats, usd = self._chats, await asyncio.to_thread(chatting.turn_usd, self.settings)
+
+        async def work(emit: Callable[[Moment], None]) -> Moment:
+            async with self.limits.spending(tenant, usd=usd) as spent:
+                moments = chats.stream(tenant.id, message, session_id, known=known)
+                async with aclosing(moments):
+                    async for moment in moments:
+                        if isinstance(moment, Turn):
+                            spent.asked = bool(moment.usage.input_tokens)
+                            spent.usd = moment.usage.usd
+                            return moment
+                        emit(moment)
+            raise AssertionError("a turn ends with a `Turn`")
+
+        return streamed(work)
 
     async def aclose(self) -> None:
         """Cancel what is under way, then close everything."""
@@ -118,24 +136,28 @@ class House:
             loading, self._loading = self._loading, None
             await asyncio.wait([loading])
             if loading.exception() is None:
-                await loading.result().aclose()
+                products = (loading.result(), self._own)
+                await asyncio.gather(*(product.aclose() for product in products if product))
         await self.store.aclose()
 
     async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
-        product = (await self.product()).product
-        return await listening.analyze(product, ask, listener, report_id)
+        return await listening.analyze(await self.product(), ask, listener, report_id)
 
     async def _most(self, ask: Ask) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""
-        (await self.product()).product.scope(ask)
+        (await self.product()).scope(ask)
         from api.wiring.estimating import most_usd  # loads with the product
 
-        return most_usd(self._settings, ask)
+        return most_usd(self.settings, ask)
 
-    async def _load(self, modules: list[str]) -> ServedProduct:
-        await asyncio.to_thread(_import, modules)
-        built = build(self._settings, memory=SourceMemory(self.store, self.store))
-        return ServedProduct(built, build_gate(self._settings, beside=built.client))
+    async def _load(self, modules: list[str]) -> Product:
+        await asyncio.to_thread(lambda: [import_module(module) for module in modules])
+        limiter = Limiter(self.settings.models.model_concurrency)
+        memory = SourceMemory(self.store, self.store)
+        product = build(self.settings, limiter=limiter, memory=memory)
+        if product.sample:  # else its own gate is just this one
+            self._own = build_gate(self.settings, limiter=limiter)
+        return product
 
 
 async def open_house(settings: Settings) -> House:
@@ -149,11 +171,10 @@ async def open_house(settings: Settings) -> House:
     await store.sweep()
     limits = settings.limits
     return House(
+        settings,
         store,
         environment_keys(settings, store),
         Limits(store, limits.requests_per_minute, limits.analyses_per_day, limits.usd_per_day),
-        mode_of(settings) == "sandbox",
-        settings,
     )
 
 
@@ -189,8 +210,3 @@ def _needed(settings: Settings) -> list[str]:
     if sandboxed or settings.tracing.langfuse_secret_key is not None:
         modules.append("api.tracing")
     return modules
-
-
-def _import(modules: list[str]) -> None:
-    for module in modules:
-        import_module(module)

@@ -11,7 +11,7 @@ from api import wiring
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.services import listening
-from api.services.listening import Ask
+from api.services.listening import Ask, Product
 from tests.services.kit import plain
 
 
@@ -23,7 +23,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[wiring.Built]:
+async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Product]:
     """The product against that sandbox, configured through the environment as live."""
     for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)
@@ -32,6 +32,6 @@ async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await product.aclose()
 
 
-async def analyzed(built: wiring.Built, query: str, **wanted: Any) -> dict[str, Any]:
+async def analyzed(built: Product, query: str, **wanted: Any) -> dict[str, Any]:
     """The `analyze` object."""
-    return plain(await listening.analyze(built.product, Ask(query, **wanted)))
+    return plain(await listening.analyze(built, Ask(query, **wanted)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import wiring
 from api.sandbox.server import Sandbox
+from api.services.listening import Product
 from tests.acceptance.conftest import analyzed
 from tests.faces.command import inside
 
@@ -19,7 +19,7 @@ def _words(report: dict[str, Any]) -> int:
 
 
 async def test_a_popular_product_gets_a_full_report_and_a_rare_one_a_short_one(
-    built: wiring.Built,
+    built: Product,
 ) -> None:
     """The short report has its disclaimer and at most half the words of the full one."""
     full, short = await analyzed(built, "plaud.ai"), await analyzed(built, "Tidbyt")
@@ -31,9 +31,7 @@ async def test_a_popular_product_gets_a_full_report_and_a_rare_one_a_short_one(
     assert _words(short) <= _words(full) / 2
 
 
-async def test_a_name_nobody_mentions_is_insufficient(
-    built: wiring.Built, sandbox: Sandbox
-) -> None:
+async def test_a_name_nobody_mentions_is_insufficient(built: Product, sandbox: Sandbox) -> None:
     """Nothing found is said, with suggestions and no report call."""
     report = await analyzed(built, "Zorvexolin Q9")
 
@@ -43,7 +41,7 @@ async def test_a_name_nobody_mentions_is_insufficient(
     assert not sandbox.requests("openai", "agent")
 
 
-async def test_a_page_of_lookalikes_is_insufficient(built: wiring.Built, sandbox: Sandbox) -> None:
+async def test_a_page_of_lookalikes_is_insufficient(built: Product, sandbox: Sandbox) -> None:
     """Forty posts about building guitars do not answer what a guitarist costs: no report call."""
     report = await analyzed(built, ACID)
 
@@ -55,7 +53,7 @@ async def test_a_page_of_lookalikes_is_insufficient(built: wiring.Built, sandbox
     assert not sandbox.requests("openai", "agent")
 
 
-async def test_small_talk_costs_nothing(built: wiring.Built, sandbox: Sandbox) -> None:
+async def test_small_talk_costs_nothing(built: Product, sandbox: Sandbox) -> None:
     """The message "hey this is a test message" is answered with guidance and no request at all."""
     report = await analyzed(built, "hey this is a test message")
 
@@ -65,7 +63,7 @@ async def test_small_talk_costs_nothing(built: wiring.Built, sandbox: Sandbox) -
 
 
 async def test_a_model_endpoint_that_is_down_leaves_items_unjudged(
-    built: wiring.Built, sandbox: Sandbox
+    built: Product, sandbox: Sandbox
 ) -> None:
     """No gate, grader or writer: items are listed, nothing is claimed, and each gate says why."""
     sandbox.fault("openai=500")
@@ -79,7 +77,7 @@ async def test_a_model_endpoint_that_is_down_leaves_items_unjudged(
     assert all(one["gate"]["reason"] for one in report["sources"].values())
 
 
-async def test_about_tells_a_product_from_its_namesakes(built: wiring.Built) -> None:
+async def test_about_tells_a_product_from_its_namesakes(built: Product) -> None:
     """The name "Notion" alone and "Notion" the notes app keep different items."""
     plain = await analyzed(built, "Notion")
     told = await analyzed(built, "Notion", about="the notes and workspace app, not the word")
@@ -87,16 +85,14 @@ async def test_about_tells_a_product_from_its_namesakes(built: wiring.Built) -> 
     assert {item["key"] for item in plain["items"]} != {item["key"] for item in told["items"]}
 
 
-async def test_variants_of_a_name_keep_the_same_items(built: wiring.Built) -> None:
+async def test_variants_of_a_name_keep_the_same_items(built: Product) -> None:
     """`plaud.ai` and `plaud ai` are one name."""
     dotted, spaced = await analyzed(built, "plaud.ai"), await analyzed(built, "plaud ai")
 
     assert [item["key"] for item in dotted["items"]] == [item["key"] for item in spaced["items"]]
 
 
-async def test_one_source_down_does_not_hurt_the_others(
-    built: wiring.Built, sandbox: Sandbox
-) -> None:
+async def test_one_source_down_does_not_hurt_the_others(built: Product, sandbox: Sandbox) -> None:
     """A block page is an outcome and a sentence, and the report comes from the rest."""
     sandbox.fault("amazon=captcha")
 

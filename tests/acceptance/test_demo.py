@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api import wiring
 from api.sandbox import corpus
+from api.services.listening import Product
 from tests.acceptance.conftest import analyzed
 from tests.faces.command import inside
 
@@ -45,7 +45,7 @@ def test_the_report_a_person_reads_shows_every_source_and_its_gate() -> None:
 
 
 async def test_cited_items_are_about_the_product(
-    built: wiring.Built, capsys: pytest.CaptureFixture[str]
+    built: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Over the popular products at least 85 % of the cited items are labelled relevant."""
     right = total = 0

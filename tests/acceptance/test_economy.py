@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 
-from api import wiring
 from api.sandbox.server import Sandbox
 from api.services import listening
-from api.services.listening import Ask, Heard
+from api.services.listening import Ask, Heard, Product
 from api.services.schemas import Item, Question
 from tests.faces.command import inside
 
 
-async def _fetch(built: wiring.Built, source: str, query: str, limit: int | None = None) -> Heard:
-    return await listening.fetch(built.product, source, Ask(query, "quick", limit=limit))
+async def _fetch(built: Product, source: str, query: str, limit: int | None = None) -> Heard:
+    return await listening.fetch(built, source, Ask(query, "quick", limit=limit))
 
 
 def test_youtube_refetches_at_ten_in_the_sandbox() -> None:
@@ -25,9 +24,7 @@ def test_youtube_refetches_at_ten_in_the_sandbox() -> None:
     assert [attempt["limit"] for attempt in ended.json["attempts"]] == [5, 10]
 
 
-async def test_youtube_spends_one_search_on_a_refetch(
-    built: wiring.Built, sandbox: Sandbox
-) -> None:
+async def test_youtube_spends_one_search_on_a_refetch(built: Product, sandbox: Sandbox) -> None:
     """The refetch is served from the page of 50 that the first search brought."""
     heard = await _fetch(built, "youtube", "plaud.ai")
 
@@ -36,7 +33,7 @@ async def test_youtube_spends_one_search_on_a_refetch(
 
 
 async def test_reddit_spends_one_search_on_a_refetch_up_to_fifty(
-    built: wiring.Built, sandbox: Sandbox
+    built: Product, sandbox: Sandbox
 ) -> None:
     """A page of 100 serves a first fetch of 25 and its refetch of 50."""
     heard = await _fetch(built, "reddit", "Bolt app", 25)
@@ -45,7 +42,7 @@ async def test_reddit_spends_one_search_on_a_refetch_up_to_fifty(
     assert len(sandbox.requests("reddit", "search")) == 1
 
 
-async def test_only_new_items_are_judged_again(built: wiring.Built, sandbox: Sandbox) -> None:
+async def test_only_new_items_are_judged_again(built: Product, sandbox: Sandbox) -> None:
     """The second judge call asks for as many booleans as the second fetch brought new items."""
     heard = await _fetch(built, "youtube", "plaud.ai")
 
@@ -58,7 +55,7 @@ async def test_only_new_items_are_judged_again(built: wiring.Built, sandbox: San
     assert len(asked) == 2
 
 
-async def test_comments_are_read_for_kept_items_only(built: wiring.Built, sandbox: Sandbox) -> None:
+async def test_comments_are_read_for_kept_items_only(built: Product, sandbox: Sandbox) -> None:
     """Each comment request is for a video that the gate kept."""
     heard = await _fetch(built, "youtube", "plaud.ai")
 
@@ -77,7 +74,7 @@ def test_the_same_command_runs_against_any_server(sandbox: Sandbox) -> None:
     assert json.dumps(ended.json).count("sandbox") == 0
 
 
-async def test_a_filter_call_of_five_costs_at_most_500_tokens(built: wiring.Built) -> None:
+async def test_a_filter_call_of_five_costs_at_most_500_tokens(built: Product) -> None:
     """Input tokens as the response's usage counts them, the schema included."""
     body = "The battery lasts for days and the summaries are good, but the plan costs. " * 3
     items = [
@@ -86,6 +83,6 @@ async def test_a_filter_call_of_five_costs_at_most_500_tokens(built: wiring.Buil
         for n in range(5)
     ]  # fmt: skip
 
-    gated = await built.product.gate.judge(Question("plaud.ai"), items, "reddit")
+    gated = await built.gate.judge(Question("plaud.ai"), items, "reddit")
 
     assert 300 <= gated.usage.input_tokens <= 500

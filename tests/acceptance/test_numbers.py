@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from api import wiring
 from api.sandbox.server import Sandbox
+from api.services.listening import Product
 from tests.acceptance.conftest import analyzed
 from tests.faces.command import inside
 
@@ -181,7 +181,7 @@ def test_totals_and_rationale(answer: Answer) -> None:
     assert answer["disclaimer"] is None
 
 
-async def test_a_short_report_says_its_counts(built: wiring.Built) -> None:
+async def test_a_short_report_says_its_counts(built: Product) -> None:
     """Rationale, disclaimer and the note on the dropped of a short report are its entries."""
     answer = await analyzed(built, SHORT)
 
@@ -208,7 +208,7 @@ def test_the_note_on_the_dropped(answer: Answer) -> None:
     _assert_dropped(answer)
 
 
-async def test_upstream_calls_are_those_of_the_log(built: wiring.Built, sandbox: Sandbox) -> None:
+async def test_upstream_calls_are_those_of_the_log(built: Product, sandbox: Sandbox) -> None:
     """The cost and the sources count each request that reached an upstream, once."""
     answer = await analyzed(built, "plaud.ai")
 

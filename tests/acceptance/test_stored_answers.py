@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from api import wiring
 from api.services import listening
-from api.services.listening import Ask
+from api.services.listening import Ask, Product
 from api.services.reporting.report import Fetched
 from api.store.migrate_reports import TODAY
 from tests.acceptance.conftest import analyzed
@@ -56,9 +55,7 @@ def assert_same_kinds(answer: Any, before: Any) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-async def test_analyze_answers_in_the_shape_it_had(
-    built: wiring.Built, root: Path, name: str
-) -> None:
+async def test_analyze_answers_in_the_shape_it_had(built: Product, root: Path, name: str) -> None:
     """A report, an explanation and guidance, upgraded to today's version."""
     answer = await analyzed(built, QUESTIONS[name], depth="quick")
 
@@ -66,10 +63,10 @@ async def test_analyze_answers_in_the_shape_it_had(
     assert answer["items"] or name != "full"
 
 
-async def test_fetch_answers_in_the_shape_it_had(built: wiring.Built, root: Path) -> None:
+async def test_fetch_answers_in_the_shape_it_had(built: Product, root: Path) -> None:
     """With items, and without any."""
-    full = await listening.fetch(built.product, "reddit", Ask("plaud.ai", "standard", limit=4))
-    empty = await listening.fetch(built.product, "youtube", Ask("zzqx frobnicator", "quick"))
+    full = await listening.fetch(built, "reddit", Ask("plaud.ai", "standard", limit=4))
+    empty = await listening.fetch(built, "youtube", Ask("zzqx frobnicator", "quick"))
 
     assert full.fetched.items
     for heard, name in ((full, "fetch"), (empty, "fetch_empty")):

@@ -12,7 +12,7 @@ import pytest
 
 from api import wiring
 from api.services import listening
-from api.services.listening import Ask, Heard
+from api.services.listening import Ask, Heard, Product
 from api.services.ports import Judge
 from tests.judges.model_server import KEY, ModelServer, Reply, says, serving, verdicts
 from tests.services.kit import plain
@@ -80,22 +80,20 @@ class World:
     amazon: AmazonEmulator
     model: ModelServer
     mind: Mind
-    built: wiring.Built
+    built: Product
 
     async def fetch(self, source: str, query: str = "mug", **wanted: Any) -> Heard:
         """One source through the gate, at `quick` unless told otherwise."""
-        return await listening.fetch(
-            self.built.product, source, Ask(query, **{"depth": "quick", **wanted})
-        )
+        return await listening.fetch(self.built, source, Ask(query, **{"depth": "quick", **wanted}))
 
     async def analyze(self, query: str = "mug", **wanted: Any) -> dict[str, Any]:
         """A whole report."""
-        return plain(await listening.analyze(self.built.product, Ask(query, **wanted)))
+        return plain(await listening.analyze(self.built, Ask(query, **wanted)))
 
     @property
     def judge(self) -> Judge:
         """The judge as configured, asked directly."""
-        return self.built.product.gate.primary
+        return self.built.gate.primary
 
     def emulator(self, source: str) -> Emulator:
         """One of the three."""

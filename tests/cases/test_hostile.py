@@ -16,7 +16,7 @@ from api import wiring
 from api.faces.cli.terminal import report_text
 from api.faces.markdown import report_markdown
 from api.services import listening
-from api.services.listening import Ask
+from api.services.listening import Ask, Product
 from api.services.reporting.report import Report
 from api.sources.items import item_of
 from tests.cases.conftest import Mind, handing_in
@@ -70,7 +70,7 @@ class Obeying(Mind):
 @asynccontextmanager
 async def product(
     mind: Mind, posts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[wiring.Built, list[dict[str, Any]]]]:
+) -> AsyncIterator[tuple[Product, list[dict[str, Any]]]]:
     """The product over these posts as own items, and every request its model got."""
     items = [
         item_of({**post, "id": f"h{n}", "comments": [post.get("comment", "")]}, n)
@@ -108,7 +108,7 @@ async def test_verdicts_stay_with_their_items(monkeypatch: pytest.MonkeyPatch) -
     places = iter(range(10_000))
     mind.relevant = lambda text: next(places) % 3 == 0
     async with product(mind, POSTS, monkeypatch) as (built, _):
-        heard = await listening.fetch(built.product, "items", Ask("the mug", "quick"))
+        heard = await listening.fetch(built, "items", Ask("the mug", "quick"))
 
     judged = [*heard.gathered.kept, *heard.gathered.dropped]
     assert heard.gathered.status == "ok"
@@ -119,7 +119,7 @@ async def test_verdicts_stay_with_their_items(monkeypatch: pytest.MonkeyPatch) -
 async def test_every_hostile_word_stands_behind_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     """In each prompt fences open and close in pairs, and no line of a post stands outside one."""
     async with product(Mind(), POSTS, monkeypatch) as (built, asked):
-        await listening.analyze(built.product, Ask("the mug"))
+        await listening.analyze(built, Ask("the mug"))
 
     assert len(asked) >= 3
     for request in asked:
@@ -139,9 +139,9 @@ async def test_a_model_that_obeys_changes_no_structure(
     """Same fields, a decision that fits its counts, no foreign link, name, number or tool."""
     harmless = [{"title": f"Mug number {n}", "body": "It keeps warm."} for n in range(200)]
     async with product(Mind(), harmless, monkeypatch) as (built, _):
-        harmless_report = plain(await listening.analyze(built.product, Ask("the mug")))
+        harmless_report = plain(await listening.analyze(built, Ask("the mug")))
     async with product(Obeying(verdict), POSTS, monkeypatch) as (built, _):
-        report = plain(await listening.analyze(built.product, Ask("the mug")))
+        report = plain(await listening.analyze(built, Ask("the mug")))
 
     keys = {item["key"] for item in report["items"]}
     said = json.dumps([report["summary"], report["findings"], report["quotes"]])
@@ -162,7 +162,7 @@ async def test_a_model_that_obeys_changes_no_structure(
 async def test_a_reader_sees_text_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Markdown and terminal hold no escape, no HTML tag and no link but http links."""
     async with product(Obeying("all true"), POSTS, monkeypatch) as (built, _):
-        report = plain(await listening.analyze(built.product, Ask("the mug")))
+        report = plain(await listening.analyze(built, Ask("the mug")))
     shown = report_markdown(Report.model_validate(report), True)
     printed = report_text(Report.model_validate(report), True, 100)
 

@@ -64,9 +64,9 @@ async def test_an_outage_of_the_grader_is_not_nothing(world: World) -> None:
     world.model.respond = answer
     strict = {
         name: depth.model_copy(update={"relevance_cutoff": 5})
-        for name, depth in world.built.product.depths.items()
+        for name, depth in world.built.depths.items()
     }
-    kit = replace(world.built.product, depths=strict)
+    kit = replace(world.built, depths=strict)
 
     report = plain(await listening.analyze(kit, Ask("mug", sources=("reddit",))))
 

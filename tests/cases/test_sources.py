@@ -169,7 +169,7 @@ async def test_a_block_page_is_not_silence(world: World) -> None:
     assert report["sources"]["reddit"]["outcome"] == "blocked"
     assert "Reddit could not be asked: blocked" in report["coverage"]
     assert "2 of 3 sources could be asked" in str(report["quality_notes"])
-    source = world.built.product.sources["reddit"]
+    source = world.built.sources["reddit"]
     assert not isinstance(source, SourceError)
     assert (await source.probe()).outcome == "blocked"
 
@@ -189,7 +189,7 @@ async def test_what_is_off_says_how_to_enable_it(
         monkeypatch.delenv(name)
     built = wiring.build(wiring.load_settings())
 
-    report = plain(await listening.analyze(built.product, Ask("mug")))
+    report = plain(await listening.analyze(built, Ask("mug")))
     await built.aclose()
 
     assert {name: one["outcome"] for name, one in report["sources"].items()} == {
@@ -203,7 +203,7 @@ async def test_without_any_key_there_is_sample_data() -> None:
     """B51: an empty environment starts, answers from the bundled data and says so."""
     built = wiring.build(wiring.load_settings())
 
-    heard = await listening.fetch(built.product, "reddit", Ask("plaud.ai", "quick"))
+    heard = await listening.fetch(built, "reddit", Ask("plaud.ai", "quick"))
     await built.aclose()
 
     assert outcome(heard) == "ok"

@@ -28,7 +28,7 @@ async def test_thirty_calls_of_three_sources_keep_to_one_limit(world: World) -> 
     """B107: three sources with ten filter calls each are never more than three calls at once."""
     go, answer = asyncio.Event(), world.mind.answer
     world.model.respond = lambda request: replace(answer(request), hold=go)
-    gate = world.built.product.gate
+    gate = world.built.gate
 
     sifts = [
         asyncio.ensure_future(gate.judge(Question("mug"), items(500, source), source))

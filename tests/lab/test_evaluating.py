@@ -12,7 +12,7 @@ import pytest
 
 from api.errors import ModelError, UsageError
 from api.lab.answer_cache import AnswerCache
-from api.lab.evaluating import AskedGrader, AskedJudge, Manner, evaluate
+from api.lab.evaluating import GraderCandidate, JudgeCandidate, Manner, evaluate
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.scoring import EvalResult, compare
 from api.services.ports import Grades
@@ -68,7 +68,7 @@ class FakeJudge:
 
 async def result_of(judge: FakeJudge, **options: Any) -> EvalResult:
     """The fake evaluated on all queries."""
-    return await evaluate(AskedJudge(judge, judge.name), QUERIES, **options)
+    return await evaluate(JudgeCandidate(judge, judge.name), QUERIES, **options)
 
 
 def failing(*calls: int, reason: str = "timeout") -> Callable[[int], BaseException | None]:
@@ -151,7 +151,7 @@ async def test_a_wrong_count_is_degraded() -> None:
 async def test_nothing_to_ask_is_an_error() -> None:
     """No queries, no result."""
     with pytest.raises(ModelError):
-        await evaluate(AskedJudge(FakeJudge(), "fake"), [])
+        await evaluate(JudgeCandidate(FakeJudge(), "fake"), [])
 
 
 async def test_a_hopeless_failure_stops_the_run() -> None:
@@ -173,12 +173,14 @@ async def test_a_cut_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
         # in a loop of its own, since an interrupt ends the loop that it hits
         await asyncio.to_thread(
             asyncio.run,
-            evaluate(AskedJudge(cut, "fake"), QUERIES, manner, cache=AnswerCache(tmp_path, "fake")),
+            evaluate(
+                JudgeCandidate(cut, "fake"), QUERIES, manner, cache=AnswerCache(tmp_path, "fake")
+            ),
         )
     again, fresh = FakeJudge(), FakeJudge()
     cache = AnswerCache(tmp_path, "fake")
-    resumed = await evaluate(AskedJudge(again, "fake"), QUERIES, manner, cache=cache)
-    whole = await evaluate(AskedJudge(fresh, "fake"), QUERIES, manner)
+    resumed = await evaluate(JudgeCandidate(again, "fake"), QUERIES, manner, cache=cache)
+    whole = await evaluate(JudgeCandidate(fresh, "fake"), QUERIES, manner)
 
     assert (len(again.seen), len(fresh.seen)) == (6, 10)
     assert resumed.queries == whole.queries
@@ -197,7 +199,7 @@ async def test_another_template_is_another_judge(tmp_path: Path) -> None:
     for template, asked in (("one", 3), ("one", 0), ("two", 3)):
         judge = FakeJudge()
         cache = AnswerCache(tmp_path, "fake")
-        await evaluate(AskedJudge(judge, "fake", template), QUERIES, cache=cache)
+        await evaluate(JudgeCandidate(judge, "fake", template), QUERIES, cache=cache)
         assert len(judge.seen) == asked
 
 
@@ -216,7 +218,7 @@ class FakeGrader:
 
 async def test_a_grader_is_judged_by_its_grades() -> None:
     """Spearman, kappa and nDCG from its scores, verdicts from its cutoff, no calibration."""
-    result = await evaluate(AskedGrader(FakeGrader(), "grades"), QUERIES)
+    result = await evaluate(GraderCandidate(FakeGrader(), "grades"), QUERIES)
 
     assert result.grades is not None
     assert result.grades["n"] == 10
@@ -227,7 +229,7 @@ async def test_a_grader_is_judged_by_its_grades() -> None:
 
 async def test_defaulted_grades_are_no_answer() -> None:
     """A grade that stands in for a failure is not measured as an opinion."""
-    result = await evaluate(AskedGrader(FakeGrader(defaulted=True), "grades"), QUERIES)
+    result = await evaluate(GraderCandidate(FakeGrader(defaulted=True), "grades"), QUERIES)
 
     assert (result.overall["n"], result.reasons) == (7, ("malformed",))
 
@@ -235,7 +237,7 @@ async def test_defaulted_grades_are_no_answer() -> None:
 async def test_without_scores_there_are_no_grades_to_measure() -> None:
     """A judge of booleans alone, and queries whose grades are all the lowest."""
     assert (await result_of(FakeJudge())).grades is None
-    poor = await evaluate(AskedJudge(FakeJudge(probability=0.9), "x"), [query("x", 0, 2)])
+    poor = await evaluate(JudgeCandidate(FakeJudge(probability=0.9), "x"), [query("x", 0, 2)])
 
     assert poor.grades is not None
     assert poor.grades["ndcg10"] is None
@@ -244,7 +246,7 @@ async def test_without_scores_there_are_no_grades_to_measure() -> None:
 async def test_lines_that_ask_the_same_are_one_query() -> None:
     """They are drawn together, so that three pages of one product are not three witnesses."""
     twice = [query("mug", 1, 1), query("mug", 2, 0, source="amazon")]
-    result = await evaluate(AskedJudge(FakeJudge(), "x"), twice)
+    result = await evaluate(JudgeCandidate(FakeJudge(), "x"), twice)
 
     assert list(result.queries) == ["mug"]
     assert (result.overall["pages"], result.overall["intervals"]) == (2, {})
@@ -272,8 +274,8 @@ async def test_two_results_are_compared_by_query() -> None:
 async def test_only_shared_queries_are_compared() -> None:
     """What one result lacks is counted, and nothing in common is refused."""
     mine = (await result_of(FakeJudge())).as_json()
-    fewer = (await evaluate(AskedJudge(Contrary(), "x"), QUERIES[:2])).as_json()
-    none = (await evaluate(AskedJudge(Contrary(), "x"), [query("other", 1, 1)])).as_json()
+    fewer = (await evaluate(JudgeCandidate(Contrary(), "x"), QUERIES[:2])).as_json()
+    none = (await evaluate(JudgeCandidate(Contrary(), "x"), [query("other", 1, 1)])).as_json()
 
     assert compare(mine, fewer)["unpaired"] == 1
     with pytest.raises(UsageError, match="share no query"):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.lab.metrics import (
-    Answer,
     Confusion,
+    LabelledVerdict,
     Measures,
     Tally,
     calibration,
@@ -25,7 +25,7 @@ from api.lab.metrics import (
 
 ANSWERS = st.lists(
     st.builds(
-        Answer,
+        LabelledVerdict,
         truth=st.booleans(),
         relevant=st.booleans(),
         probability=st.none() | st.floats(0, 1),
@@ -34,10 +34,10 @@ ANSWERS = st.lists(
 )
 
 
-def said(tp: int = 0, fp: int = 0, fn: int = 0, tn: int = 0) -> list[Answer]:
+def said(tp: int = 0, fp: int = 0, fn: int = 0, tn: int = 0) -> list[LabelledVerdict]:
     """So many answers of each kind."""
     kinds = ((True, True, tp), (False, True, fp), (True, False, fn), (False, False, tn))
-    return [Answer(truth, kept) for truth, kept, count in kinds for _ in range(count)]
+    return [LabelledVerdict(truth, kept) for truth, kept, count in kinds for _ in range(count)]
 
 
 def test_a_known_table_gives_known_measures() -> None:
@@ -83,8 +83,8 @@ def test_yield_error_is_the_mean_over_pages_not_over_items() -> None:
 
 def test_calibration_compares_what_was_said_with_what_was_so() -> None:
     """Two of four at 0.9 are relevant and none of four at 0.1: ECE 0.25, Brier 0.21."""
-    answers = [Answer(n < 2, True, 0.9) for n in range(4)]
-    answers += [Answer(False, False, 0.1) for _ in range(4)]
+    answers = [LabelledVerdict(n < 2, True, 0.9) for n in range(4)]
+    answers += [LabelledVerdict(False, False, 0.1) for _ in range(4)]
     counted = tally(answers)
 
     assert measures(counted)["ece"] == pytest.approx((0.4 * 4 + 0.1 * 4) / 8)
@@ -96,7 +96,7 @@ def test_calibration_compares_what_was_said_with_what_was_so() -> None:
 
 def test_certainty_has_a_bin() -> None:
     """A probability of exactly 1 falls into the last bin."""
-    assert calibration(tally([Answer(True, True, 1.0)])) == [(1, 1.0, 1.0)]
+    assert calibration(tally([LabelledVerdict(True, True, 1.0)])) == [(1, 1.0, 1.0)]
 
 
 def test_a_judge_without_probabilities_has_no_calibration() -> None:
@@ -108,7 +108,7 @@ def test_a_judge_without_probabilities_has_no_calibration() -> None:
 
 
 @given(ANSWERS)
-def test_measures_stay_within_their_bounds(answers: list[Answer]) -> None:
+def test_measures_stay_within_their_bounds(answers: list[LabelledVerdict]) -> None:
     """Shares lie in 0 to 1, correlations in -1 to 1."""
     found = measures(tally(answers))
     signed = {"mcc", "kappa"}
@@ -120,7 +120,7 @@ def test_measures_stay_within_their_bounds(answers: list[Answer]) -> None:
 
 
 @given(ANSWERS, ANSWERS)
-def test_tallies_add_up(one: list[Answer], other: list[Answer]) -> None:
+def test_tallies_add_up(one: list[LabelledVerdict], other: list[LabelledVerdict]) -> None:
     """Counting two pages apart and adding gives the verdict measures of both together."""
     apart, together = summed([tally(one), tally(other)]), measures(tally(one + other))
 
@@ -129,9 +129,9 @@ def test_tallies_add_up(one: list[Answer], other: list[Answer]) -> None:
 
 
 @given(ANSWERS)
-def test_a_perfect_judge_is_perfect(answers: list[Answer]) -> None:
+def test_a_perfect_judge_is_perfect(answers: list[LabelledVerdict]) -> None:
     """Verdicts equal to the labels give 1 wherever a measure is defined."""
-    right = [Answer(answer.truth, answer.truth) for answer in answers]
+    right = [LabelledVerdict(answer.truth, answer.truth) for answer in answers]
     found = measures(tally(right))
 
     assert {found[name] for name in ("precision", "recall", "f1", "mcc", "kappa")} <= {1, None}

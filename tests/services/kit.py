@@ -235,7 +235,7 @@ def providing(provided: object) -> Iterator[None]:
     """Fill the provider slot for a while."""
     from api.services import ports
 
-    async def current() -> Any:
+    async def current(own_items: bool) -> Any:
         return provided
 
     before = list(ports._provider)

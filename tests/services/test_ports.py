@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api.services.ports import WrappedSource
-from api.services.schemas import FetchPlan
-from tests.services.fakes import FakeSource, items
+from api.services.ports import WrappedJudge, WrappedSource
+from api.services.schemas import FetchPlan, Question
+from tests.services.fakes import FakeJudge, FakeSource, items
 
 
 async def test_a_wrapped_source_is_the_source_inside() -> None:
@@ -23,3 +23,15 @@ async def test_a_wrapped_source_is_the_source_inside() -> None:
     assert [item.id for item in batch.items] == ["0", "1"]
     assert [len(item.comments) for item in commented.items] == [1, 1]
     assert (probe.outcome, inner.closed) == ("ok", True)
+
+
+async def test_a_wrapped_judge_is_the_judge_inside() -> None:
+    """
+    Name and verdicts are its own.
+    """
+    wrapped = WrappedJudge(FakeJudge(["1"], name="local-1"))
+
+    judged = await wrapped.judge(Question("x"), items(2), "reddit")
+
+    assert wrapped.name == "local-1"
+    assert [verdict.relevant for verdict in judged.verdicts] == [False, True]

@@ -23,8 +23,6 @@ from api.services.gate.judging import Gate
 from api.services.listening import Ask, Product
 from api.services.schemas import Gated, Grade, Item, Verdict
 from api.services.tools import Filtered, listening_toolset, relevance_filter, shown
-from api.settings import load
-from api.wiring import Built
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Everything, Grading, calling, kit, post, posts, providing
 
@@ -235,16 +233,11 @@ def test_verdicts_and_items_must_match() -> None:
         Filtered.of([1, 2], Gated((Verdict(True),), "ok"))
 
 
-def built(product: Product) -> Built:
-    """The product as wiring provides it."""
-    return Built(load(), "live", product, None)
-
-
 @pytest.fixture
-def product() -> Iterator[Built]:
+def product() -> Iterator[Product]:
     """Three sources, everything relevant, in the provider slot."""
     sources = [FakeSource(posts(3, name), name) for name in ("reddit", "youtube", "amazon")]
-    whole = built(kit(*sources, grader=Grading({"0": Grade(1, "about tea")})))
+    whole = kit(*sources, grader=Grading({"0": Grade(1, "about tea")}))
     with providing(whole):
         yield whole
 
@@ -257,7 +250,7 @@ def returned(messages: list[ModelMessage]) -> list[ToolReturnPart]:
 
 
 @pytest.mark.parametrize("deps", [None, {"user": 1}, object()], ids=["none", "dict", "object"])
-async def test_the_tools_work_in_an_agent_with_any_deps(product: Built, deps: object) -> None:
+async def test_the_tools_work_in_an_agent_with_any_deps(product: Product, deps: object) -> None:
     """The model reads gate line and exhibits; the caller finds the fetch object."""
     agent = Agent(TestModel(), deps_type=object, toolsets=[listening_toolset()])
 
@@ -273,7 +266,7 @@ async def test_the_tools_work_in_an_agent_with_any_deps(product: Built, deps: ob
         assert [item["rank"] for item in part.metadata["items"]] == [1, 2, 3]
 
 
-async def test_calls_of_one_agent_run_share_numbers_and_memory(product: Built) -> None:
+async def test_calls_of_one_agent_run_share_numbers_and_memory(product: Product) -> None:
     """
     B39: exhibits number on, a repeated query is free, and the next run starts anew.
     """
@@ -283,7 +276,7 @@ async def test_calls_of_one_agent_run_share_numbers_and_memory(product: Built) -
         calling(("fetch_reddit_tool", {"query": "Ember Mug"})),
         DONE,
     ]
-    source = product.product.sources["reddit"]
+    source = product.sources["reddit"]
     assert isinstance(source, FakeSource)
 
     async def run() -> list[ToolReturnPart]:
@@ -312,7 +305,7 @@ def _tools() -> list[Any]:
      ({"depth": "deep"}, {4}, 2)],
 )  # fmt: skip
 async def test_depth_decides_about_grading(
-    product: Built, depth: dict[str, str], scores: set[int | None], shown_items: int
+    product: Product, depth: dict[str, str], scores: set[int | None], shown_items: int
 ) -> None:
     """Quick, the default, is the gate alone; standard and deep grade, rank and note."""
     turns = iter([calling(("fetch_reddit_tool", {"query": "ember mug", **depth})), DONE])
@@ -325,7 +318,7 @@ async def test_depth_decides_about_grading(
     assert ("left out as weak" in str(part.content)) is (shown_items == 2)
 
 
-async def test_the_tools_have_no_way_out_but_the_query(product: Built) -> None:
+async def test_the_tools_have_no_way_out_but_the_query(product: Product) -> None:
     """
     B80: query and depth are all there is, and each says what it is for.
     """
@@ -388,7 +381,7 @@ async def test_a_tool_never_ends_the_run(error: Exception, code: str, message: s
     assert failing.calls[0][1] == Ask("a", "quick")
 
 
-async def test_a_query_that_names_nothing_gets_guidance(product: Built) -> None:
+async def test_a_query_that_names_nothing_gets_guidance(product: Product) -> None:
     """
     The tool answers like the query gate.
     """
@@ -407,7 +400,7 @@ async def test_a_source_without_quota_is_told_with_its_reset() -> None:
     """
     error = QuotaExhausted("youtube", retry_at=datetime(2026, 11, 28, 8, 0, tzinfo=UTC))
     product = kit(FakeSource([post(0)]), ("youtube", error), FakeSource([], "amazon"))
-    with providing(built(product)):
+    with providing(product):
         result = await Agent(TestModel(), tools=_tools()).run("Go")
 
     reddit, youtube, amazon = returned(result.all_messages())
@@ -424,7 +417,7 @@ async def test_leaving_cancels_the_tool() -> None:
     B86: cancellation is no failure to be told; it passes.
     """
     source = FakeSource(posts(3), trouble={0: "never"})
-    with providing(built(kit(source))):
+    with providing(kit(source)):
         asking = asyncio.create_task(
             Agent(TestModel(call_tools=["fetch_reddit_tool"]), tools=_tools()).run("Go")
         )

@@ -20,12 +20,13 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from api.services.ports import Facts
 from api.services.schemas import Question
 from api.tracing import Tracing, start
+from api.tracing.client import REQUEST_SECONDS
 from api.tracing.closing import Closer
-from tests.tracing.collector import TRACES, Collector, settings_for
+from tests.tracing.collector import Collector, settings_for
 from tests.tracing.fakes import EvenJudge, ShopSource, run
 
 PROGRAM = """
-import asyncio, sys, time
+import asyncio, sys
 from api.tracing import start
 from tests.tracing.collector import settings_for
 from tests.tracing.fakes import EvenJudge, ShopSource, run
@@ -34,14 +35,12 @@ tracings = [start(settings_for(sys.argv[1])) for _ in range(int(sys.argv[2]))]
 for tracing in tracings:
     sources = [tracing.source(ShopSource(name)) for name in ("reddit", "youtube", "amazon")]
     judge = tracing.judge(EvenJudge())
-    began = time.monotonic()
     for _ in range(int(sys.argv[4])):
         asyncio.run(run(tracing.observer, sources, judge))
-    assert time.monotonic() - began < 10
 if sys.argv[3] == "shutdown":
     tracings[0].shutdown()
     tracings[0].shutdown()
-print(time.monotonic())
+print("over", flush=True)
 """
 ROOT = Path(__file__).parents[2]
 
@@ -49,14 +48,16 @@ ROOT = Path(__file__).parents[2]
 def exit_of(url: str, tracings: int = 1, last: str = "exit", runs: int = 20) -> tuple[float, str]:
     """Seconds from a program's last line to its end, and what it said on stderr."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    began = time.monotonic()
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, url, str(tracings), last, str(runs)],
-        env=environment, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    took = time.monotonic() - float(done.stdout)
-    assert took < time.monotonic() - began
-    return took, done.stderr
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as program:  # fmt: skip
+        assert program.stdout is not None
+        assert program.stdout.readline() == "over\n"
+        began = time.monotonic()
+        _, errors = program.communicate(timeout=60)
+    assert program.returncode == 0
+    return time.monotonic() - began, errors
 
 
 def free_port() -> int:
@@ -68,24 +69,24 @@ def free_port() -> int:
 
 @pytest.mark.parametrize("tracings", [1, 3])
 def test_exit_with_a_hung_server(langfuse: Collector, tracings: int) -> None:
-    """A server that never answers delays the exit by 3 s at most, with one tracing or three."""
+    """The exit is over before one unanswered request is given up, with one tracing or three."""
     langfuse.delay = 60
 
-    took, said = exit_of(langfuse.url, tracings)
+    took, errors = exit_of(langfuse.url, tracings)
 
-    assert took < 3
-    _at_most_one_warning_each(said, tracings)
-    assert "takes no traces" in said
+    assert took < REQUEST_SECONDS
+    _at_most_one_warning_each(errors, tracings)
+    assert "takes no traces" in errors
 
 
 def test_exit_with_a_slow_server(langfuse: Collector) -> None:
     """A server that takes 2 s to answer gets everything, and the exit does not wait for more."""
     langfuse.delay = 2
 
-    took, said = exit_of(langfuse.url, runs=1)
+    took, errors = exit_of(langfuse.url, runs=1)
 
-    assert took < 3
-    _at_most_one_warning_each(said, 1)
+    assert took < REQUEST_SECONDS
+    _at_most_one_warning_each(errors, 1)
     assert langfuse.one("analyze")
     assert {"decision", "upstream_calls"} <= set(langfuse.scored())
     assert len(langfuse.scores) == 3 * 4 + 7
@@ -94,35 +95,37 @@ def test_exit_with_a_slow_server(langfuse: Collector) -> None:
 @pytest.mark.parametrize("last", ["exit", "shutdown"])
 def test_exit_with_a_closed_port(last: str) -> None:
     """A refused connection is one warning, and the exit does not wait again after a shutdown."""
-    took, said = exit_of(f"http://127.0.0.1:{free_port()}", last=last)
+    took, errors = exit_of(f"http://127.0.0.1:{free_port()}", last=last)
 
-    assert took < 3
-    _at_most_one_warning_each(said, 1)
-    assert "takes no traces" in said
+    assert took < REQUEST_SECONDS
+    _at_most_one_warning_each(errors, 1)
+    assert "takes no traces" in errors
 
 
 def test_exit_hands_over(langfuse: Collector) -> None:
-    """Without any shutdown the exit hands over every span and score, quickly and in silence."""
-    took, said = exit_of(langfuse.url)
+    """Without any shutdown the exit hands over every span and score; a late one would warn."""
+    _, errors = exit_of(langfuse.url)
 
-    assert took < 1.5
-    assert said == ""
+    assert errors == ""
     assert len(langfuse.named("analyze")) == 20
     assert len([score for score in langfuse.scores if score["name"] == "decision"]) == 20
 
 
-async def test_no_request_on_the_path(langfuse: Collector, tracing: Tracing) -> None:
-    """No run waits for a server that hangs, and only the shutdown sends the last spans."""
+async def test_no_request_on_the_path(langfuse: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the server leaves a request unanswered, the next run is over before it is given up."""
+    monkeypatch.setenv("LANGFUSE_FLUSH_INTERVAL", "0.01")
     langfuse.delay = 60
+    tracing = start(settings_for(langfuse.url, trace_flush_timeout=0.1))
+    assert tracing is not None
     judge, source = tracing.judge(EvenJudge()), tracing.source(ShopSource())
 
-    for _ in range(50):
-        began = time.monotonic()
+    while not langfuse.arrivals:
         await run(tracing.observer, [source], judge)
-        assert time.monotonic() - began < 2, "a request to this server takes 5 s"
+    await run(tracing.observer, [source], judge)
+    over = time.monotonic()
     tracing.shutdown()
 
-    assert TRACES in langfuse.requests
+    assert over < langfuse.arrivals[0] + REQUEST_SECONDS
 
 
 @pytest.mark.parametrize("status", [401, 404, 500, 503])
@@ -248,7 +251,7 @@ async def test_after_the_end(langfuse: Collector, tracing: Tracing) -> None:
     assert langfuse.requests == []
 
 
-def _at_most_one_warning_each(said: str, tracings: int) -> None:
-    lines = said.splitlines()
-    assert len(lines) <= tracings, said
-    assert "lf-" not in said
+def _at_most_one_warning_each(errors: str, tracings: int) -> None:
+    lines = errors.splitlines()
+    assert len(lines) <= tracings, errors
+    assert "lf-" not in errors

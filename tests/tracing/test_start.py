@@ -81,10 +81,10 @@ def test_nothing_global(langfuse: Collector) -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"), [(200, "ok"), (401, "refused"), (403, "refused"), (500, "unreachable")]
 )
-def test_probe(langfuse: Collector, tracing: Tracing, status: int, outcome: str) -> None:
+async def test_probe(langfuse: Collector, tracing: Tracing, status: int, outcome: str) -> None:
     """Asking whether the keys fit tells a wrong key from a server that is not well."""
     langfuse.status = status
-    found, detail = tracing.probe()
+    found, detail = await tracing.probe()
     assert found == outcome
     assert "lf-" not in detail
 
@@ -105,11 +105,11 @@ def test_a_probe_does_not_carry_the_keys_elsewhere(status: int) -> None:
 
 
 @pytest.mark.parametrize("url", [f"http://127.0.0.1:{free_port()}", "no url"])
-def test_probe_of_nobody(url: str) -> None:
+async def test_probe_of_nobody(url: str) -> None:
     """Where nobody answers the variable to check is named."""
     made = start(settings_for(url))
     assert made is not None
-    outcome, detail = made.probe()
+    outcome, detail = await made.probe()
     made.shutdown()
     assert outcome == "unreachable"
     assert "LANGFUSE_BASE_URL" in detail

@@ -10,7 +10,7 @@ import sys
 import weakref
 
 from api.sandbox.server import Sandbox
-from api.wiring import PerLoop
+from api.wiring.loops import PerLoop
 
 _PROGRAM = """
 import asyncio, gc
@@ -45,7 +45,7 @@ def test_a_loop_has_one_product() -> None:
     provider = PerLoop()
 
     async def twice() -> tuple[int, int]:
-        return id(await provider.current()), id(await provider.current())
+        return id(await provider.product()), id(await provider.product())
 
     by_hand = asyncio.new_event_loop()
     first = by_hand.run_until_complete(twice())

@@ -27,9 +27,9 @@ from api.services.chatting.chats import Chats, Forgetful
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.keeping.keys import LOCAL
 from api.services.keeping.storage import Sessions, Store
+from api.services.listening import Product
 from api.services.text import clean, one_line, web_url
 from api.settings import DepthName, Settings
-from api.wiring import Built
 from api.wiring.chatting import chat
 from api.wiring.serving import open_store_of
 
@@ -41,7 +41,7 @@ PROMPT = "> "
 class _Talk:
     """One conversation, and what must be closed after it."""
 
-    built: Built
+    product: Product
     store: Store | None
     chats: Chats
     depth: DepthName
@@ -60,7 +60,7 @@ class _Talk:
 
     async def aclose(self) -> None:
         """Close product and store."""
-        await self.built.aclose()
+        await self.product.aclose()
         if self.store is not None:
             await self.store.aclose()
 
@@ -99,11 +99,11 @@ async def _opened(settings: Settings, session: str | None, depth: DepthName) -> 
         if session is not None:
             raise
         _tell(f"listenpost: warning: the session is not kept: {error}")
-    built = wiring.build(settings)
+    product = wiring.build(settings)
     sessions: Sessions = Forgetful() if store is None else store
-    if built.product.sample:
+    if product.sample:
         _tell("Sample data: everything below is made up and served by the offline sandbox.")
-    return _Talk(built, store, Chats(chat(built), sessions), depth, session)
+    return _Talk(product, store, Chats(chat(settings, product), sessions), depth, session)
 
 
 def _talked(runner: asyncio.Runner, talk: _Talk, question: str | None) -> int:

@@ -20,7 +20,7 @@ from api.faces.cli.running import closing, run
 from api.faces.cli.terminal import fetched_text, report_text
 from api.faces.markdown import fetch_markdown, report_markdown
 from api.services import listening
-from api.services.listening import Ask
+from api.services.listening import Ask, Product
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Decision, Item, Outcome
 from api.settings import Settings
@@ -55,12 +55,12 @@ def analyze_command(ask: Ask, delivery: Delivery, items: Path | None) -> int:
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
-            async with _built(settings, own) as built:
-                built.product.scope(ask)
-                with Live(verbose=delivery.verbose, sample=built.product.sample) as live:
-                    report = await listening.analyze(built.product, ask, live.listen)
-                if delivery.verbose and built.sandbox is not None:
-                    live.say_requests(built.sandbox)
+            async with _built(settings, own) as product:
+                product.scope(ask)
+                with Live(verbose=delivery.verbose, sample=product.sample) as live:
+                    report = await listening.analyze(product, ask, live.listen)
+                if delivery.verbose:
+                    live.say_requests(product.requests())
                 keeping.append(asyncio.create_task(_keep(settings, report)))
                 _deliver(report, delivery)
         finally:  # stored while the last traces are handed over
@@ -80,12 +80,12 @@ def fetch_command(ask: Ask, source: str, delivery: Delivery) -> int:
         return _estimated(fetch_text(settings, ask, as_json=delivery.format is Format.json))
 
     async def work() -> int:
-        async with _built(settings) as built:
-            built.product.scope(ask)
-            with Live(verbose=delivery.verbose, sample=built.product.sample) as live:
-                heard = await listening.fetch(built.product, source, ask, listener=live.listen)
-            if delivery.verbose and built.sandbox is not None:
-                live.say_requests(built.sandbox)
+        async with _built(settings) as product:
+            product.scope(ask)
+            with Live(verbose=delivery.verbose, sample=product.sample) as live:
+                heard = await listening.fetch(product, source, ask, listener=live.listen)
+            if delivery.verbose:
+                live.say_requests(product.requests())
             _deliver(heard.fetched, delivery)
         outcome = heard.fetched.outcome
         if outcome is Outcome.OK:
@@ -96,7 +96,7 @@ def fetch_command(ask: Ask, source: str, delivery: Delivery) -> int:
 
 
 @asynccontextmanager
-async def _built(settings: Settings, own: list[Item] | None = None) -> AsyncIterator[wiring.Built]:
+async def _built(settings: Settings, own: list[Item] | None = None) -> AsyncIterator[Product]:
     """The product; the real sources remember what the commands before asked."""
     async with AsyncExitStack() as stack:
         memory = await stack.enter_async_context(remembered(settings)) if own is None else None

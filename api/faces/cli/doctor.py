@@ -44,15 +44,15 @@ def doctor_command(form: Format) -> int:
     async def work() -> int:
         async with (
             remembered(settings) as memory,
-            closing(wiring.build(settings, memory=memory)) as built,
+            closing(wiring.build(settings, memory=memory)) as product,
         ):
-            names = list(built.product.sources)
+            names = list(product.sources)
             *probes, model, langfuse = await asyncio.gather(
-                *(_probe(built.product.sources[name]) for name in names),
-                _alone(built.probe_model()),
-                _alone(built.probe_tracing()),
+                *(_probe(product.sources[name]) for name in names),
+                _alone(product.probes["model"]()),
+                _alone(product.probes["langfuse"]()),
             )
-            mode = built.mode
+            mode = "sandbox" if product.sample else "live"
         rows = [_row(settings, name, *probe) for name, probe in zip(names, probes, strict=True)]
         asked = any(row["outcome"] == "ok" for row in rows)
         rows += [_row(settings, "model", *model), _row(settings, "langfuse", *langfuse)]

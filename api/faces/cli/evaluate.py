@@ -15,9 +15,9 @@ from api.errors import ConfigurationError, UsageError
 from api.faces.cli.choices import Format, JudgeChoice
 from api.faces.cli.evaluated import comparison_table, table
 from api.faces.cli.plot import calibration_plot
-from api.faces.cli.running import closing, run
+from api.faces.cli.running import run
 from api.lab.answer_cache import AnswerCache
-from api.lab.building import PAID, Evaluated, build_evaluated
+from api.lab.building import PAID, candidate, sampled
 from api.lab.evaluating import Manner, Progress, evaluate
 from api.lab.labelled import LabelledQuery, pure, read_labelled
 from api.lab.scoring import compare
@@ -50,14 +50,12 @@ def eval_command(evaluation: Evaluation) -> int:
     queries = _queries(evaluation)
 
     async def work() -> int:
-        built = build_evaluated(settings, evaluation.judge.value, evaluation.model)
-        async with closing(built):
-            if built.sandbox is not None:
+        name = evaluation.judge.value
+        async with candidate(settings, name, evaluation.model) as judge:
+            if sampled(settings, name):
                 print("Sample model: the offline sandbox answers, no key is used.", file=sys.stderr)
-            manner = _manner(evaluation, settings)
-            result = await evaluate(
-                built.asked, queries, manner, cache=_cache(evaluation, built), progress=_progress()
-            )
+            manner, cache = _manner(evaluation, settings), _cache(evaluation, judge.name)
+            result = await evaluate(judge, queries, manner, cache=cache, progress=_progress())
         shown = result.as_json()
         if other is not None:
             shown["comparison"] = compare(shown, other)
@@ -106,7 +104,7 @@ def _manner(evaluation: Evaluation, settings: Settings) -> Manner:
     )
 
 
-def _cache(evaluation: Evaluation, built: Evaluated) -> AnswerCache | None:
+def _cache(evaluation: Evaluation, name: str) -> AnswerCache | None:
     if evaluation.cache is None:
         return None
     if evaluation.judge.value not in PAID:
@@ -114,7 +112,7 @@ def _cache(evaluation: Evaluation, built: Evaluated) -> AnswerCache | None:
             f"`{evaluation.judge.value}` costs nothing: its answers are not kept", file=sys.stderr
         )
         return None
-    return AnswerCache(evaluation.cache, built.asked.name)
+    return AnswerCache(evaluation.cache, name)
 
 
 def _progress() -> Progress:

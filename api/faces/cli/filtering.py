@@ -31,9 +31,9 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
     lines = read_lines(sys.stdin.buffer.read())
 
     async def work() -> int:
-        async with closing(wiring.build_gate(settings)) as own:
+        async with closing(wiring.build_gate(settings)) as product:
             items = [item_of(line.fields, line.number, name) for line in lines]
-            gated = await own.gate.judge(Question(screened.query, clean(about)), items, name)
+            gated = await product.gate.judge(Question(screened.query, clean(about)), items, name)
         relevance = Relevance.of([dict(line.fields) for line in lines], gated)
         tell(_gate_line(relevance, gated.model))
         if form is Format.json:

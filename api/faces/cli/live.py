@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live as RichLive
@@ -20,9 +20,6 @@ from api.faces.cli.layout import shown
 from api.faces.cli.printing import tell
 from api.services.ports import Event
 from api.sources import TITLES
-
-if TYPE_CHECKING:
-    from api.sandbox.server import Sandbox
 
 _GOOD = {"ok", "irrelevant", "empty"}
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
@@ -88,10 +85,10 @@ class Live:
         elif self._verbose or event.kind in {"source.kept", "source.refetching"}:
             self._say(f"{name}: {said}")
 
-    def say_requests(self, sandbox: Sandbox) -> None:
+    def say_requests(self, lines: Iterable[str]) -> None:
         """List what the sandbox was asked."""
-        for entry in sandbox.log:
-            self._say(f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}")
+        for line in lines:
+            self._say(line)
 
     def _follow(self, name: str, said: str, event: Event) -> None:
         """A source is done when as many queries have ended as were begun."""

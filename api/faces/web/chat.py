@@ -138,16 +138,16 @@ async def chat(
 async def _answered(
     request: Request, body: ChatRequest | UiChat | AgUiChat, tenant: Tenant, house: House
 ) -> Response:
-    chats, accept = await _chats(request.app.state, house), request.headers.get("accept", "")
+    accept = request.headers.get("accept", "")
     if isinstance(body, ChatRequest):
-        moments = chats.stream(tenant, body.message, body.session_id, known=True)
+        moments = await house.turn(tenant, body.message, body.session_id, known=True)
         if MEDIA_TYPE not in accept.lower():
             return JSONResponse((await _last(moments)).json())
         return await _streamed(moments, "vercel")
     if isinstance(body, UiChat):
-        moments = chats.stream(tenant, body.message, body.id, known=False)
+        moments = await house.turn(tenant, body.message, body.id, known=False)
         return await _streamed(moments, "vercel")
-    moments = chats.stream(tenant, body.message, body.thread_id, known=False)
+    moments = await house.turn(tenant, body.message, body.thread_id, known=False)
     return await _streamed(moments, "ag_ui", body.thread_id, body.run_id, accept)
 
 
@@ -165,16 +165,6 @@ async def _streamed(moments: AsyncGenerator[Moment], kind: str, *about: str) -> 
     first = await anext(moments)
     response: Response = streams.TurnStream(moments, first, getattr(streams, kind)(*about))
     return response
-
-
-async def _chats(state: Any, house: House) -> Any:
-    """The server's chats, made when the first is wanted; their libraries load in a thread."""
-    if getattr(state, "chats", None) is None:
-        await house.product()
-        chatting = await asyncio.to_thread(import_module, "api.wiring.chatting")
-        made = await chatting.HouseChats.of(house)
-        state.chats = getattr(state, "chats", None) or made
-    return state.chats
 
 
 def _text(parts: list[dict[str, Any]]) -> str:

@@ -37,7 +37,7 @@ async def fetch(
 @router.get("/sources", responses=documented(*_COMMON), summary="Which sources there are")
 async def sources(tenant: Asker, house: Opened) -> Sources:
     """Configured or not; nothing is asked."""
-    built = (await house.product()).product.sources
+    built = (await house.product()).sources
     shown = [
         SourceState(
             name=name,

@@ -1,0 +1,157 @@
+"""A variable that a library cannot read takes away what needs that library, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from api import relevance_filter, wiring
+from api.errors import ConfigurationError, SourceError, Unreachable, building
+from api.services import listening
+from api.services.listening import Ask, Product
+
+LIVE = {
+    "LISTENPOST_MODE": "live",
+    "AMAZON_PROVIDER": "html",
+    "AMAZON_URL": "http://amazon.invalid",
+    "OPENAI_API_KEY": "key",
+    "OPENAI_BASE_URL": "http://model.invalid/v1",
+    "LANGFUSE_PUBLIC_KEY": "pk-lf-x",
+    "LANGFUSE_SECRET_KEY": "sk-lf-x",
+    "LANGFUSE_BASE_URL": "http://langfuse.invalid",
+}
+NO_PROXY = ("NO_PROXY", "localhost,fe80::/10")
+"""Read by all but the model's library, which can."""
+OF_CONNECTIONS = [
+    ("ALL_PROXY", "socks5://127.0.0.1:9"),
+    ("HTTPS_PROXY", "http://[::1"),
+    ("SSL_CERT_FILE", "/nowhere/certificates.pem"),
+]
+OF_TRACING = [
+    ("LANGFUSE_SAMPLE_RATE", "abc"),
+    ("OTEL_ATTRIBUTE_COUNT_LIMIT", "abc"),
+    ("OTEL_SPAN_EVENT_COUNT_LIMIT", "-1"),
+]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Our clients run on asyncio."""
+    return "asyncio"
+
+
+@asynccontextmanager
+async def built() -> AsyncIterator[Product]:
+    """The product of the environment."""
+    product = wiring.build(wiring.load_settings())
+    try:
+        yield product
+    finally:
+        await product.aclose()
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything configured, at hosts that are nowhere."""
+    for name, value in LIVE.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize(("name", "value"), [NO_PROXY, *OF_CONNECTIONS, *OF_TRACING])
+async def test_the_demo_runs(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Offline every source answers, the model judges, and only tracing may be off."""
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    monkeypatch.setenv(name, value)
+
+    async with built() as product:
+        report = await listening.analyze(product, Ask("plaud.ai", "quick"))
+        model = await product.probes["model"]()
+        langfuse = await product.probes["langfuse"]()
+
+    assert report.decision == "full_report"
+    assert {source.outcome for source in report.sources.values()} == {"ok"}
+    assert {source.gate.status for source in report.sources.values()} == {"ok"}
+    assert model[0] == "ok"
+    assert f"unset `{name}`" in langfuse[1]
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy"])
+async def test_the_sandbox_asks_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """Behind a dead proxy the demo is traced and probed as ever, without a warning."""
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    async with built() as product:
+        report = await listening.analyze(product, Ask("plaud.ai", "quick"))
+        outcomes = [(await probe())[0] for probe in product.probes.values()]
+
+    assert report.decision == "full_report"
+    assert outcomes == ["ok", "ok"]
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(("name", "value"), [NO_PROXY, *OF_CONNECTIONS])
+@pytest.mark.usefixtures("live")
+async def test_a_variable_takes_away_what_needs_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Source, model and tracing each say which variable to correct, without its value."""
+    monkeypatch.setenv(name, value)
+
+    async with built() as product:
+        amazon = product.sources["amazon"]
+        upstreams = ["langfuse"] if name == "NO_PROXY" else ["langfuse", "model"]
+        probes = [await product.probes[upstream]() for upstream in upstreams]
+
+    assert isinstance(amazon, Unreachable)
+    for outcome, detail in [(amazon.code, str(amazon)), *probes]:
+        assert outcome == "unreachable"
+        assert f"correct or unset `{name}`" in detail
+        assert value not in detail
+
+
+@pytest.mark.parametrize(("name", "value"), OF_TRACING)
+@pytest.mark.usefixtures("live")
+async def test_a_variable_of_tracing_concerns_tracing(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Without its traces everything is there; the probe says what is wrong."""
+    monkeypatch.setenv(name, value)
+
+    async with built() as product:
+        outcome, detail = await product.probes["langfuse"]()
+        amazon = product.sources["amazon"]
+
+    assert not isinstance(amazon, SourceError)
+    assert outcome == "unreachable"
+    assert detail.endswith(f"correct or unset `{name}`")
+
+
+@pytest.mark.parametrize(("name", "value"), OF_CONNECTIONS)
+@pytest.mark.usefixtures("live")
+async def test_the_filter_fails_open(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """A model client that cannot be built lets every item pass, with a reason."""
+    monkeypatch.setenv(name, value)
+
+    filtered = await relevance_filter("plaud", [{"title": "a"}, {"title": "b"}], "reddit")
+
+    assert len(filtered[0]) == 2
+    assert (filtered.status, filtered.reason) == ("degraded", "unreachable")
+
+
+async def test_a_defect_is_no_matter_of_the_environment() -> None:
+    """What no variable explains says so, and keeps its cause."""
+
+    with (
+        pytest.raises(ConfigurationError, match="no variable") as caught,
+        building(ConfigurationError),
+    ):
+        raise TypeError("a defect")
+
+    assert isinstance(caught.value.__cause__, TypeError)
