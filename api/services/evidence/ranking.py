@@ -86,25 +86,8 @@ def rank(
     judged = [_floored(entry, depth, threshold) for entry in unique.kept]
     failed = [entry for entry in judged if entry.dropped_by is not None]
     survivors = [entry for entry in judged if entry.dropped_by is None]
-    worths = {
-        entry.item.key: NEUTRAL
-        if entry.relevance is None
-        else min(
-            1.0,
-            entry.relevance * _weight(entry.item, ranking.rerank_weight_source, source_weights),
-        )
-        for entry in survivors
-    }
-    standings = _percentiles([entry.item for entry in survivors])
-    line = sorted(
-        survivors,
-        key=lambda entry: (
-            -worths[entry.item.key],
-            -standings.get(entry.item.key, NEUTRAL),
-            -_recency(entry.item, now),
-            entry.item.key,
-        ),
-    )
+    worths = _worths(survivors, ranking.rerank_weight_source, source_weights)
+    line = _ordered(survivors, worths, now)
     top = max((entry.relevance for entry in line if entry.relevance is not None), default=None)
     borderline = (
         top is not None
@@ -151,6 +134,34 @@ def _floored(entry: Assessed, depth: Depth, threshold: float | None) -> Assessed
         reason = f"relevance {relevance:.2f}, below the threshold {threshold:.2f}"
         return replace(entry, rank=None, dropped_by="floor", reason=reason)
     return entry
+
+
+def _worths(
+    entries: Sequence[Assessed], level: str, weights: Mapping[str, float]
+) -> dict[str, float]:
+    """Weighted relevance by key, at most 1."""
+    return {
+        entry.item.key: NEUTRAL
+        if entry.relevance is None
+        else min(1.0, entry.relevance * _weight(entry.item, level, weights))
+        for entry in entries
+    }
+
+
+def _ordered(
+    entries: Sequence[Assessed], worths: Mapping[str, float], now: datetime
+) -> list[Assessed]:
+    """By weighted relevance, engagement within the own source, recency, key."""
+    standings = _percentiles([entry.item for entry in entries])
+    return sorted(
+        entries,
+        key=lambda entry: (
+            -worths[entry.item.key],
+            -standings.get(entry.item.key, NEUTRAL),
+            -_recency(entry.item, now),
+            entry.item.key,
+        ),
+    )
 
 
 def _weight(item: Item, level: str, weights: Mapping[str, float]) -> float:
