@@ -105,12 +105,11 @@ def test_every_error_code_outcome_and_model_reason_has_a_heading(root: Path) -> 
 
 
 def test_every_source_has_a_page(root: Path) -> None:
-    """A source is found in the docs by its name."""
-    pages_of_sources = {page.stem for page in (root / "docs" / "sources").glob("*.md")}
-
-    assert set(SOURCES) - pages_of_sources == set()
-    for name in SOURCES:
-        assert name in headings(root / "docs" / "sources" / f"{name}.md")[0].lower()
+    """A source is found in the docs where its spec says, with the settings it needs."""
+    for spec in SOURCES.values():
+        page = (root / spec.page).read_text("utf-8")
+        assert spec.title in headings(root / spec.page)[0]
+        assert [name for name in (*spec.variables, spec.address) if f"`{name}`" not in page] == []
 
 
 def test_every_command_has_a_heading_with_its_options(root: Path) -> None:

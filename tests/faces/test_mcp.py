@@ -24,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from api import wiring
 from api.faces.web.app import create_app
 from api.sandbox.server import Sandbox
+from api.sources import SOURCES
 from api.wiring.serving import House, open_house
 
 COMMAND = ["-c", "from api.faces.cli.main import run; run()", "mcp"]
@@ -128,6 +129,8 @@ async def assert_tools(client: Client) -> None:
         assert tool.description
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint
+    for source, spec in SOURCES.items():
+        assert tools[f"fetch_{source}"].description == spec.says
     depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
     assert depth["enum"] == ["quick", "standard", "deep"]
 
