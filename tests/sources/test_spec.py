@@ -50,7 +50,7 @@ async def test_what_is_configured_is_so_everywhere(name: str, values: dict[str, 
 
     assert SOURCES[name].configured(settings.sources)
     assert mode_of(settings) == "live"
-    assert not isinstance(built.product.sources[name], NotConfigured)
+    assert not isinstance(built.sources[name], NotConfigured)
     assert most["upstream_calls"] > 0
 
 
