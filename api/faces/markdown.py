@@ -28,12 +28,19 @@ def report_markdown(report: Report, dropped: bool) -> str:
     parts.append(f"**{md(report.decision)}**: {md(report.decision_rationale)}")
     parts += [md(paragraph) for paragraph in outline.paragraphs(report)]
     for title, findings in outline.findings_by_kind(report):
-        lines = [f"- {md(finding.text)} {_cites(finding.cites, cited)}" for finding in findings]
+        lines = []
+        for finding in findings:
+            cites = "" if finding.evidence else f" {_cites(finding.cites, cited)}"
+            lines.append(f"- {md(finding.text)}{cites}{outline.badge(finding)}")
+            lines += [
+                f"    - “{md(words)}” {_cites([key], cited)}"
+                for words, key, _ in outline.evidence(finding, outline.numbered(report.items))
+            ]
         parts += [f"## {title}", "\n".join(lines)]
-    if report.quotes:
+    if quotes := outline.further_quotes(report):
         lines = [
             f"> “{md(quote.text)}” {link('link', quote.url)} {_cites([quote.key], cited)}"
-            for quote in report.quotes
+            for quote in quotes
         ]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report.figures)

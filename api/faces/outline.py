@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from api.services.reporting.report import DroppedItem, KeptItem, Report, SourceReport
-from api.services.schemas import Finding, FindingKind
+from api.services.schemas import Finding, FindingKind, Quote
 from api.sources import TITLES
 
 UNTITLED = "untitled"
@@ -64,6 +64,24 @@ def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
     for kind, title in _KINDS:
         if findings := [finding for finding in report.findings if finding.kind == kind]:
             yield title, findings
+
+
+def evidence(finding: Finding, numbers: Mapping[str, int]) -> Iterator[tuple[str, str, str | None]]:
+    """Each passage that is listed: its words, its item's key, and the comment it stands in."""
+    for passage in finding.evidence:
+        if passage.key in numbers:
+            yield passage.passage, passage.key, passage.comment_id
+
+
+def badge(finding: Finding) -> str:
+    """What a reader must know about a finding's support."""
+    return " (unverified)" if finding.support == "unverified" else ""
+
+
+def further_quotes(report: Report) -> list[Quote]:
+    """Quotes that do not stand under a finding already."""
+    shown = [passage.passage for finding in report.findings for passage in finding.evidence]
+    return [quote for quote in report.quotes if not any(quote.text in words for words in shown)]
 
 
 def numbered(items: Iterable[KeptItem]) -> dict[str, int]:

@@ -25,6 +25,7 @@ from api.services.ports import (
     Observer,
     Places,
     Probing,
+    SupportChecker,
     silent,
 )
 from api.services.question.query import screen
@@ -35,6 +36,7 @@ from api.services.reporting.explaining import Explainer, Explanation, Shortfall,
 from api.services.reporting.extractive import extract, quotes
 from api.services.reporting.follow_ups import joined
 from api.services.reporting.report import Fetched, Report, Timings
+from api.services.reporting.support import supported
 from api.services.reporting.writing import FollowUp, NotWritten
 from api.services.reporting.writing import Writer as Writer
 from api.services.reporting.writing import Written as Written
@@ -78,6 +80,8 @@ class Product:
     crawl_seconds: float
     sample: bool = False
     """Everything comes from the sandbox."""
+    checker: SupportChecker | None = None
+    """Checks sentences against their passages; None: nobody does, findings stay unverified."""
     places: Places = field(default_factory=dict)
     """How people call the sources, and what is found there."""
     agent_model: Callable[[], Any] | None = None
@@ -167,7 +171,8 @@ async def analyze(
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
             usd = 0.0
         calls = report.cost.upstream_calls
-        span.record(Facts(str(report.decision), len(report.items), calls, usd, report))
+        rate = report.support.rate
+        span.record(Facts(str(report.decision), len(report.items), calls, usd, report, rate))
     listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))
     return report
 
@@ -187,14 +192,17 @@ async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusio
     except ModelError as error:
         return _unwritten(evidence, exhibits, error, ())
     evidence = _with(evidence, written.follow_ups, written.usage)
-    draft = written.draft
-    notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes)
+    question = evidence.scope.question
+    checked = await supported(written.draft, dossier, question, product.checker)
+    evidence = replace(evidence, usage=evidence.usage + checked.usage)
+    draft = checked.draft
+    notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes, *checked.notes)
     if not draft.findings:
         note = "the report model gave no finding that stands: extracted from the items"
         return _extracted(evidence, exhibits, (note, *notes))
     if not draft.quotes:
         draft = replace(draft, quotes=quotes(exhibits))
-    return Conclusion(evidence, evidence.decided, draft, notes)
+    return Conclusion(evidence, evidence.decided, draft, notes, support=checked.check)
 
 
 def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:

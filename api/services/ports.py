@@ -287,6 +287,8 @@ class Facts:
     usd: float | None
     output: Published | str | None = None
     """The answer itself."""
+    support_rate: float | None = None
+    """Passages that carry their sentence, over those that were checked."""
 
 
 class _Silent:

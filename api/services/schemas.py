@@ -21,6 +21,9 @@ from api.settings import Window
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
+Backing = Literal["checked", "counted", "unverified"]
+"""Of a finding: a support check said that each passage carries it; it only counts what its passages
+show; or nobody has checked."""
 Stage = Literal["gate", "cutoff", "floor", "duplicate"]
 
 
@@ -317,14 +320,37 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """Words of an item that carry a sentence, exactly as they stand there."""
+
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
+    key: str
+    passage: str
+    """Verbatim, at most 200 characters."""
+    comment_id: str | None = None
+    """Where it stands in a comment."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence of a report and the items it rests on."""
+    """One sentence of a report, and the words of the items it rests on."""
 
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     text: str
     kind: FindingKind
     cites: tuple[str, ...]
-    """Item keys."""
+    """Item keys, each once."""
+    evidence: tuple[Passage, ...] = ()
+    """At least one per key, in the order of the keys; none in reports of older versions."""
+    support: Backing = "unverified"
+
+    @classmethod
+    def resting(
+        cls, text: str, kind: FindingKind, evidence: Sequence[Passage], support: Backing
+    ) -> Self:
+        """The finding that cites the items of its passages."""
+        keys = dict.fromkeys(passage.key for passage in evidence)
+        return cls(text, kind, tuple(keys), tuple(evidence), support)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,10 @@ class ModelSettings(BaseSettings):
     """Judges relevance, grades and rewrites queries."""
     agent_model: str = "gpt-4o"
     """Writes the report and chats."""
+    support_check: bool = True
+    """Check each sentence of a report against the passages it cites, where there is a model."""
+    support_model: str | None = None
+    """Checks support; unset: the filter model."""
     model_concurrency: Count = 8
     """Model calls under way at once, over everything in the process."""
     scoring_timeout: Seconds = 15.0

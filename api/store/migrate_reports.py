@@ -77,5 +77,11 @@ def _read(shape: type[P], document: Mapping[str, Any]) -> P:
         raise Unreadable(f"version {version_of(document)}, at `{where}`") from error
 
 
-TODAY = Upgrades(MappingProxyType({}), VERSION)
+def _evidence(report: dict[str, Any]) -> dict[str, Any]:
+    """Version 2: findings show the passages that carry them; those of version 1 kept none."""
+    unshown = {"evidence": [], "support": "unverified"}
+    return {**report, "findings": [{**finding, **unshown} for finding in report["findings"]]}
+
+
+TODAY = Upgrades(MappingProxyType({1: _evidence}), VERSION)
 """Every step there is; a version that is raised adds one here."""

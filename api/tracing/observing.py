@@ -88,6 +88,8 @@ class _Analysis:
             "upstream_calls": float(facts.upstream_calls),
             **_trace_scores(self.searches),
         }
+        if facts.support_rate is not None:
+            scores["support_rate"] = facts.support_rate
         reasons = dict.fromkeys(filter(None, map(_open_reason, self.searches)))
         for name, value in scores.items():
             comment = ", ".join(reasons) if name == "fail_open" and value else None

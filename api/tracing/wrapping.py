@@ -11,12 +11,15 @@ from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.listening import Writer, Written
 from api.services.ports import (
+    Claim,
     Grader,
     Grades,
     Judge,
     Rewriter,
     Rewrites,
     Source,
+    Support,
+    SupportChecker,
     WrappedJudge,
     WrappedSource,
 )
@@ -56,6 +59,10 @@ class Tracing:
     def rewriter(self, inner: Rewriter) -> Rewriter:
         """Generations `rewrite`."""
         return TracedRewriter(inner, self.client)
+
+    def checker(self, inner: SupportChecker) -> SupportChecker:
+        """Generations `support_check`."""
+        return TracedChecker(inner, self.client)
 
     def explainer(self, inner: Explainer) -> Explainer:
         """Generations `explain`."""
@@ -155,6 +162,34 @@ class TracedRewriter:
             rewrites = await self.inner.rewrite(question, variants, gaps)
             span.update(output=list(rewrites.queries), **_spent(rewrites.usage))
             return rewrites
+
+
+@dataclass(frozen=True, slots=True)
+class TracedChecker:
+    """Implements `SupportChecker`."""
+
+    inner: SupportChecker
+    client: Client
+
+    @property
+    def name(self) -> str:
+        """See `SupportChecker.name`."""
+        return self.inner.name
+
+    async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+        """See `SupportChecker.check`."""
+        given = {
+            "question": question.text,
+            "pairs": [[claim.sentence, claim.passage] for claim in claims],
+        }
+        with self.client.observation(
+            "support_check", "generation", model=self.name, input=given
+        ) as span:
+            support = await self.inner.check(question, claims)
+            span.update(
+                output=list(support.supported), model=support.model, **_spent(support.usage)
+            )
+            return support
 
 
 @dataclass(frozen=True, slots=True)

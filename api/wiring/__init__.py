@@ -22,7 +22,7 @@ from api.services.ports import Probing, SilentObserver, Source
 from api.services.schemas import Item
 from api.settings import Settings, SourceSettings
 from api.sources import PLACES, SOURCES
-from api.wiring.models import agent_model, gate, model_client, steps_of_model
+from api.wiring.models import agent_model, checker, gate, model_client, steps_of_model
 
 if TYPE_CHECKING:
     from api.sandbox.server import Sandbox
@@ -123,6 +123,7 @@ def _product(
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
         explainer=explainer,
+        checker=checker(settings, client, tracing),
         observer=SilentObserver() if tracing is None else tracing.observer,
         depths=settings.depths,
         adaptive=settings.adaptive,

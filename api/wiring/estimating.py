@@ -24,8 +24,10 @@ UNKNOWN_USD = 0.1
 _GATE, _GATE_ITEM, _LEAST_ITEM = (250, 10), (150, 5), (10, 1)
 _GRADE, _GRADE_ITEM = (900, 50), (700, 120)
 _OTHER, _LEAST_OTHER = (1500, 500), (100, 5)
+_CHECK = (10_500, 450)
 _REPORT, _EXHIBIT = (1500, 1000), (420, 0)
-"""Tokens in and out, by call and by item; a rewriting or an explanation is another call."""
+"""Tokens in and out, by call and by item; a rewriting or an explanation is another call, a check
+that of all passages of a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class _Work:
     grades: int = 0
     graded: int = 0
     others: int = 0
+    checks: int = 0
     reports: int = 0
     exhibits: int = 0
 
@@ -112,6 +115,7 @@ def bounds(
         grades=reach.grades(first) + (later > 0) * reach.grades(later) + reach.grades(1),
         graded=reach.kept(first + later + 1),
         others=rewritten + (later > 0),
+        checks=int(settings.models.support_check),
         reports=WRITER_REQUESTS,
         exhibits=min(
             settings.ranking.rerank_top_k or depth.max_evidence, reach.kept(first + later)
@@ -174,10 +178,12 @@ def _told(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any
     """The counts and their price; `follow_ups` are items that the writer looks up itself."""
     from api.judges.client import price  # loads the model's library
 
-    models, calls = settings.models, work.gates + work.grades + work.others
+    models, calls = settings.models, work.gates + work.grades + work.others + work.checks
     filtering = price(_tokens(work), models.filter_model) if calls else 0.0
     writing = price(_writing(work, follow_ups), models.agent_model) if work.reports else 0.0
-    usd = add(filtering, writing)
+    check = Tokens(prompt_tokens=work.checks * _CHECK[0], completion_tokens=work.checks * _CHECK[1])
+    checking = price(check, models.support_model or models.filter_model) if work.checks else 0.0
+    usd = add(add(filtering, writing), checking)
     return {
         "upstream_calls": work.requests,
         "youtube_searches": work.searches,

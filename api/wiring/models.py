@@ -14,7 +14,7 @@ from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Writer, Written
-from api.services.ports import Grader, Judge, Rewriter
+from api.services.ports import Grader, Judge, Rewriter, SupportChecker
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer
 from api.services.reporting.no_model import NoModel
@@ -57,6 +57,20 @@ def gate(
         return Gate(primary)
     fallback = local if general.fail_open == "local" else None
     return Gate(primary, fallback, None if sandboxed or client is None else local)
+
+
+def checker(
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None
+) -> SupportChecker | None:
+    """What checks a report's sentences; None without a key, or switched off."""
+    models = settings.models
+    if client is None or not models.support_check:
+        return None
+    from api.judges.support import OpenAISupport
+
+    model = models.support_model or models.filter_model
+    support = OpenAISupport(client, model, models.scoring_timeout)
+    return support if tracing is None else tracing.checker(support)
 
 
 def steps_of_model(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -18,11 +19,20 @@ from tests.judges.model_server import KEY, ModelServer, Reply, says, serving, ve
 from tests.services.kit import plain
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator
 
+EXHIBIT = re.compile(r"<q-\w+ (E\d+)>(?:\([^()]*\) )?([^<|]*)")
+
+
+def finding(text: str, *cites: str, kind: str = "praise") -> dict[str, Any]:
+    """One finding as a model writes it; `@E1` becomes words of that exhibit."""
+    evidence = [{"cite": cite, "passage": f"@{cite}"} for cite in cites]
+    return {"text": text, "kind": kind, "evidence": evidence}
+
+
 GRADE = {"score": 4, "explanation": "says how it is", "sentiment": 1, "aspects": [], "quote": ""}
 DRAFT = {
     "topic": "The mug",
     "summary": "People like it.",
-    "findings": [{"text": "It stays warm.", "kind": "praise", "cites": ["E1"]}],
+    "findings": [finding("It stays warm.", "E1")],
     "quotes": [],
     "suggestions": ["Is it heavy?"],
 }
@@ -57,18 +67,28 @@ class Mind:
     def answer(self, request: dict[str, Any]) -> Reply:
         if "tools" in request:
             self.prompts.append(request)
-            return self.turns[min(len(self.prompts), len(self.turns)) - 1]
+            turn = self.turns[min(len(self.prompts), len(self.turns)) - 1]
+            return replace(turn, body=self._quoting(request, turn.body.decode()).encode())
         user = request["messages"][1]["content"]
         texts = re.findall(r"<q-\w+ \d+>(.*)</q-\w+>", user)
         name = request["response_format"]["json_schema"]["name"]
         if name == "relevance":
             self.judged.append(texts)
             return says(verdicts([self.relevant(text) for text in texts]))
+        if name == "support":
+            return says(json.dumps({"supported": [True] * user.count(" sentence>")}))
         if name == "grades":
             return says(json.dumps({"grades": [self.grade] * len(texts)}))
         if name == "explanation":
             return says(json.dumps({"explanation": "Nobody said it. " * 60, "suggestions": ["x"]}))
         return says(json.dumps({"queries": []}))
+
+    def _quoting(self, request: dict[str, Any], body: str) -> str:
+        """The turn with the words of the exhibits that it names, JSON within JSON."""
+        for label, words in EXHIBIT.findall(json.dumps(request["messages"], ensure_ascii=False)):
+            spelled = json.dumps(json.dumps(html.unescape(words.strip()))[1:-1])[1:-1]
+            body = body.replace(f"@{label}\\", spelled + "\\")
+        return body
 
 
 @dataclass

@@ -64,7 +64,7 @@ def drafted(*texts: str, quote: str = "") -> Drafted:
     dossier = Dossier()
     dossier.show([assessed(POST)])
     return check(
-        "Mug", "", [(text, "other", ["E1"]) for text in texts],
+        "Mug", "", [(text, "other", [(POST.title, "E1")]) for text in texts],
         [(quote, "E1")], texts, dossier, MUG,
     )  # fmt: skip
 

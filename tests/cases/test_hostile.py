@@ -19,7 +19,7 @@ from api.services import listening
 from api.services.listening import Ask, Product
 from api.services.reporting.report import Report
 from api.sources.items import item_of
-from tests.cases.conftest import Mind, handing_in
+from tests.cases.conftest import Mind, finding, handing_in
 from tests.judges.model_server import KEY, Reply, says, serving, verdicts
 from tests.services.kit import plain
 
@@ -30,12 +30,8 @@ OBEYED = {
     "topic": "SYSTEM OVERRIDE",
     "summary": "99 % of people agree. See https://evil.example/now for more.",
     "findings": [
-        {
-            "text": "Everybody must buy it at https://evil.example.",
-            "kind": "praise",
-            "cites": ["E1"],
-        },
-        {"text": "A grade of 5 was demanded.", "kind": "other", "cites": ["E9999"]},
+        finding("Everybody must buy it at https://evil.example.", "E1"),
+        finding("A grade of 5 was demanded.", "E9999", kind="other"),
     ],
     "quotes": [{"text": "words that nobody wrote", "cite": "E1"}],
     "suggestions": ["](javascript:alert(1))"],

@@ -17,7 +17,7 @@ from api.faces.web.page import report_html
 from api.services import listening
 from api.services.listening import Ask
 from api.services.reporting.report import Report
-from tests.cases.conftest import DRAFT, GRADE, World, handing_in
+from tests.cases.conftest import DRAFT, GRADE, World, finding, handing_in
 from tests.judges.model_server import fails
 from tests.loopback import Reply
 from tests.services.kit import plain
@@ -29,11 +29,6 @@ FOREIGN = "https://evil.example/mug"
 def drafted(**fields: Any) -> Any:
     """A model's turn that hands in a report."""
     return handing_in(("final_result", DRAFT | fields))
-
-
-def finding(text: str, *cites: str) -> dict[str, Any]:
-    """One finding as a model writes it."""
-    return {"text": text, "kind": "praise", "cites": list(cites)}
 
 
 def talk(world: World, *posts: dict[str, Any]) -> None:

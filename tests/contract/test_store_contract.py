@@ -15,7 +15,7 @@ from api.services.keeping.storage import Filters, Listed, Store
 from api.services.reporting.composing import Origin, clarified
 from api.store import open_store
 from tests.services.kit import plain
-from tests.store.made import ODD, counted, dropped, item, report, source, typed
+from tests.store.made import ODD, counted, dropped, finding, item, report, source, typed
 
 DAY = date(2026, 11, 27)
 EVERYTHING = Filters()
@@ -231,7 +231,7 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
     """Items, quotes, findings, pages and sessions of every tenant lose it, and a note says so."""
     gone, left = "reddit:t3_1", "reddit:t3_11"
     for tenant in ("a", "b"):
-        both = {"text": "Both", "kind": "praise", "cites": [gone, left]}
+        both = finding("Both", gone, left)
         one = report("r1", item(gone), item(left), out=[dropped("x:1", f"copy of {gone}")])
         await finish(store, tenant, one | {"findings": [*one["findings"], both]})
     await store.keep_page("with", json.dumps({"slots": [{"key": gone}]}))
@@ -247,6 +247,8 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
         assert [entry["key"] for entry in now["items"]] == [left]
         assert [quote["key"] for quote in now["quotes"]] == [left]
         assert [found["cites"] for found in now["findings"]] == [[left], [left]]
+        assert [found["evidence"][0]["key"] for found in now["findings"]] == [left, left]
+        assert [len(found["evidence"]) for found in now["findings"]] == [1, 1]
         assert now["figures"]["aspects"][0] == {
             "aspect": "battery",
             "count": 2,

@@ -161,7 +161,7 @@ def kit(
         ),
         writer or Author(), explainer or Teller(), SilentObserver(),
         {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
-        AdaptiveSettings(), 30, sample, PLACES,
+        AdaptiveSettings(), 30, sample, places=PLACES,
     )  # fmt: skip
 
 
@@ -175,12 +175,18 @@ async def evidence_of(
     return run, await collect(run, scope, product.steps)
 
 
+def draft_finding(text: str, kind: str, *cites: str, words: str = "on the mug") -> dict[str, Any]:
+    """A finding as a model hands it in, over words that every `post` holds."""
+    evidence = [{"cite": cite, "passage": words} for cite in cites]
+    return {"text": text, "kind": kind, "evidence": evidence}
+
+
 def handed_in(**fields: Any) -> ModelResponse:
     """A model's report."""
     draft: dict[str, Any] = {
         "topic": "The mug",
         "summary": "People like it.",
-        "findings": [{"text": "It stays warm.", "kind": "praise", "cites": ["E1"]}],
+        "findings": [draft_finding("It stays warm.", "praise", "E1")],
         "quotes": [],
         "suggestions": ["Is it heavy?"],
     }

@@ -29,6 +29,7 @@ from tests.services.kit import (
     Script,
     Teller,
     calling,
+    draft_finding,
     handed_in,
     kit,
     plain,
@@ -239,7 +240,7 @@ async def test_a_draft_without_a_sound_finding_is_replaced() -> None:
     assert answer["quality_notes"][-3:] == [
         "the report model gave no finding that stands: extracted from the items",
         "report: 1 unknown citation(s) removed",
-        "report: 1 finding(s) without a valid citation removed",
+        "report: 1 finding(s) without a passage that stands removed",
     ]
 
 
@@ -351,7 +352,7 @@ def lids(**fields: Any) -> FakeSource:
 
 
 LID = ("fetch_reddit", {"query": "ember mug lid"})
-ON_LIDS = [{"text": "Lids leak.", "kind": "complaint", "cites": ["E6", "E1"]}]
+ON_LIDS = [draft_finding("Lids leak.", "complaint", "E6", "E1")]
 
 
 async def test_what_the_writer_looked_up_joins_items_and_figures() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from api.services.reporting.report import Report
+from api.services.reporting.report import VERSION, Report
 from api.store.database import Database, engine_url
 from api.store.tables import METADATA
 
@@ -56,18 +56,25 @@ def source(*out: dict[str, Any], kept: int = 0) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def finding(text: str, *keys: str) -> dict[str, Any]:
+    """A finding that rests on a passage of each of these items."""
+    evidence = [{"key": key, "passage": "so they say", "comment_id": None} for key in keys]
+    return {"text": text, "kind": "praise", "cites": list(keys), "evidence": evidence,
+            "support": "checked"}  # fmt: skip
+
+
 def report(id_: str, *items: dict[str, Any], **more: Any) -> dict[str, Any]:
     """An `analyze` object."""
     keys = [one["key"] for one in items]
     out = more.pop("out", [])
     return {
-        "id": id_, "version": 1, "query": "plaud note", "about": "", "rewritten_queries": [],
+        "id": id_, "version": VERSION, "query": "plaud note", "about": "", "rewritten_queries": [],
         "depth": "standard", "decision": "full_report", "decision_rationale": "4 of 7",
         "disclaimer": None, "explanation_text": None, "total_scored": len(items),
         "total_survived": len(items), "quality_notes": [], "grading": "on", "topic": "Plaud",
         "summary": "People like it.",
-        "findings": [{"text": f"Finding on {key}", "kind": "praise", "cites": [key]}
-                     for key in keys],
+        "findings": [finding(f"Finding on {key}", key) for key in keys],
+        "support": {"status": "ok", "reason": None, "model": "m", "pairs": 2, "supported": 1},
         "figures": {"aspects": [{"aspect": "battery", "count": len(keys), "positive": 0,
                                  "negative": len(keys), "cites": keys}]},
         "quotes": [{"text": f"Quote of {key}", "key": key, "url": ""} for key in keys],

@@ -87,7 +87,14 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
     assert running is not None
     assert failed is not None
     assert done.report is not None
-    assert plain(done.report) == json.loads((VERSIONS / "report.json").read_text("utf-8"))
+    written = json.loads((VERSIONS / "report.json").read_text("utf-8"))
+    unshown = {"evidence": [], "support": "unverified"}
+    unchecked = {"status": "skipped", "reason": None, "model": None, "pairs": 0, "supported": 0}
+    assert plain(done.report) == written | {
+        "version": 2,
+        "findings": [finding | unshown for finding in written["findings"]],
+        "support": unchecked,
+    }
     assert (done.created_at, done.query, running.state) == (NOON, "plaud note", "running")
     assert (failed.state, failed.reason) == ("failed", "no model")
     assert [kept.id for kept in (await store.listing("a", Filters(), 9)).analyses] == ["r2", "r1"]
@@ -189,15 +196,15 @@ async def test_older_report_is_migrated_when_read(database_url: str) -> None:
     saved = report("r1", item("reddit:t3_1"))
     await old.finish("a", typed(saved))
     await old.aclose()
-    store = SqlStore(Database(engine_url(database_url)), Upgrades({1: shouted}, 2))
+    store = SqlStore(Database(engine_url(database_url)), Upgrades({2: shouted}, 3))
 
     kept, listed = await store.get("a", "r1"), await store.listing("a", Filters(), 1)
 
     assert kept is not None
-    assert kept.report == typed(saved | {"topic": "PLAUD", "version": 2})
+    assert kept.report == typed(saved | {"topic": "PLAUD", "version": 3})
     summary = listed.analyses[0].summary
     assert summary is not None
-    assert (summary.topic, summary.version) == ("PLAUD", 2)
+    assert (summary.topic, summary.version) == ("PLAUD", 3)
     await store.aclose()
 
 
@@ -269,14 +276,14 @@ async def test_items_are_forgotten_in_a_version_that_cannot_be_upgraded(database
     store = await open_store(database_url)
     await store.finish("a", typed(report("r1", item("reddit:t3_1"), topic="Plaud")))
     await store.aclose()
-    broken = SqlStore(Database(engine_url(database_url)), Upgrades({}, 2))
+    broken = SqlStore(Database(engine_url(database_url)), Upgrades({}, 3))
 
     assert await broken.forget(["reddit:t3_1"]) == 1
 
     kept = await broken.get("a", "r1")
     assert kept is not None
     assert kept.reason is not None
-    assert "its version 1 cannot be upgraded" in kept.reason
+    assert "its version 2 cannot be upgraded" in kept.reason
     assert await counted(database_url, "items") == [0]
     await broken.aclose()
 

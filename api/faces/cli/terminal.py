@@ -38,10 +38,14 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     for title, findings in outline.findings_by_kind(report):
         page.head(title)
         for finding in findings:
-            page.wrapped(f"{finding.text} {_cites(finding.cites, numbers)}", "- ")
-    if report.quotes:
+            cites = "" if finding.evidence else f" {_cites(finding.cites, numbers)}"
+            page.wrapped(f"{finding.text}{cites}{outline.badge(finding)}", "- ")
+            for words, key, _ in outline.evidence(finding, numbers):
+                page.wrapped(f"“{words}” {_cites([key], numbers)}", "    ")
+    quotes = outline.further_quotes(report)
+    if quotes:
         page.head("In their words")
-    for quote in report.quotes:
+    for quote in quotes:
         page.wrapped(f"“{quote.text}” {_cites([quote.key], numbers)}", "  ")
         page.address(quote.url)
     _figures(page, report.figures)

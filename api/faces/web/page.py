@@ -10,6 +10,7 @@ from html import escape
 from api.faces import outline
 from api.services.evidence.figures import Figures
 from api.services.reporting.report import DroppedItem, KeptItem, Report
+from api.services.schemas import Finding
 from api.services.text import clean, web_url
 
 _STYLE = """
@@ -19,6 +20,7 @@ h1{line-height:1.2}small,.soft{color:var(--soft)}
 blockquote{margin:.5rem 0;padding-left:.8rem;border-left:3px solid var(--line)}
 .note{border:1px solid var(--line);border-radius:.4rem;padding:.5rem .8rem}
 ol.sources{padding-left:0;list-style:none}
+ul.evidence{color:GrayText;list-style:none;padding-left:1em}
 ol.sources li{border:1px solid var(--line);border-radius:.4rem;padding:.5rem .8rem;margin:.5rem 0}
 ol.sources li:target{outline:3px solid #e0a800;background:#e0a80022}
 .badge{border:1px solid var(--line);border-radius:1rem;padding:0 .5rem;font-size:.75rem}
@@ -52,14 +54,14 @@ def report_html(report: Report) -> str:
     parts += [f'<p class="note">{text(note)}</p>' for note in notes if note]
     parts += [f"<p>{text(paragraph)}</p>" for paragraph in outline.paragraphs(report)]
     for heading, findings in outline.findings_by_kind(report):
-        lines = (f"{text(finding.text)}{_cites(finding.cites, numbers)}" for finding in findings)
-        parts += _list(heading, lines)
-    if report.quotes:
+        parts += _list(heading, [_finding(finding, numbers) for finding in findings])
+    quotes = outline.further_quotes(report)
+    if quotes:
         parts.append("<h2>In their words</h2>")
     parts += [
         f"<blockquote>{text(quote.text)} {link('link', quote.url)}"
         f"{_cites([quote.key], numbers)}</blockquote>"
-        for quote in report.quotes
+        for quote in quotes
     ]
     parts += _figures(report.figures)
     if report.items:
@@ -90,6 +92,18 @@ def link(label: str, url: object) -> str:
     if not target:
         return label
     return f'<a href="{escape(target)}" rel="noopener noreferrer nofollow">{label}</a>'
+
+
+def _finding(finding: Finding, numbers: Mapping[str, int]) -> str:
+    """The sentence, and below it the words that carry it."""
+    passages = [
+        f"<q>{text(words)}</q>{_cites([key], numbers)}"
+        for words, key, _ in outline.evidence(finding, numbers)
+    ]
+    if not passages:
+        return f"{text(finding.text)}{_cites(finding.cites, numbers)}{outline.badge(finding)}"
+    listed = "".join(f"<li>{passage}</li>" for passage in passages)
+    return f'{text(finding.text)}{outline.badge(finding)}<ul class="evidence">{listed}</ul>'
 
 
 def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:

@@ -49,12 +49,19 @@ _REASONS = {
 """Kind of pydantic-ai error -> reason code, the first that fits; any other is `malformed`."""
 
 
+class DraftPassage(BaseModel):
+    """Words of one exhibit that say what the finding says."""
+
+    cite: str = Field(description="Exhibit name such as E1")
+    passage: str = Field(description="Copied word for word, at most 200 characters")
+
+
 class DraftFinding(BaseModel):
     """One thing people say."""
 
     text: str = Field(min_length=1, max_length=600)
     kind: FindingKind
-    cites: list[str] = Field(description="Exhibit names such as E1")
+    evidence: list[DraftPassage]
 
 
 class DraftQuote(BaseModel):
@@ -114,8 +121,8 @@ class AgentWriter:
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """One report over the evidence's exhibits.
 
-        A draft with unknown citations, foreign links or numbers nobody gave goes back once; what is
-        still wrong then is removed and noted.
+        A draft with unknown citations, passages that are not word for word, foreign links or
+        numbers nobody gave goes back once; what is still wrong then is removed and noted.
 
         Raises:
             NotWritten: the model could not be reached or gave no usable draft.
@@ -212,7 +219,14 @@ def _checked(draft: Draft, desk: ReportDesk) -> Drafted:
     return check(
         draft.topic,
         draft.summary,
-        [(finding.text, finding.kind, finding.cites) for finding in draft.findings],
+        [
+            (
+                finding.text,
+                finding.kind,
+                [(entry.passage, entry.cite) for entry in finding.evidence],
+            )
+            for finding in draft.findings
+        ],
         [(quote.text, quote.cite) for quote in draft.quotes],
         draft.suggestions,
         desk.dossier,

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+
+import regex
 
 from api.services.reporting.clearing import Clearing, Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import words as counted_words
 from api.services.reporting.grounds import LABEL, Ground, ground_of
 from api.services.reporting.verbatim import verbatim
-from api.services.schemas import Finding, FindingKind, Question, Quote
-from api.services.text import clean, one_line
+from api.services.schemas import Finding, FindingKind, Item, Passage, Question, Quote
+from api.services.text import clean, cut, one_line
+
+LONGEST_PASSAGE = 200
+"""Characters of a passage."""
+# Two words (`on time`), or one run of six letters, which an unspaced script has (`音质很好而且`).
+_TELLING = regex.compile(r"\S\s+\S|\p{L}{6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +37,43 @@ class Drafted:
 def check(
     topic: str,
     summary: str,
-    findings: Sequence[tuple[str, FindingKind, Sequence[str]]],
+    findings: Sequence[tuple[str, FindingKind, Sequence[tuple[str, str]]]],
     quotes: Sequence[tuple[str, str]],
     suggestions: Sequence[str],
     dossier: Dossier,
     question: Question,
 ) -> Drafted:
-    """Keep what stands; findings are (text, kind, labels), quotes (text, label).
+    """Keep what stands; findings are (text, kind, evidence), evidence and quotes (words, label).
 
-    A sentence with a number stands when an exhibit (for a finding: one it cites) or the question
+    A finding stands on passages that its exhibits hold word for word; one without any goes. A
+    sentence with a number stands when an exhibit (for a finding: one it rests on) or the question
     says that number. Quotes that are not verbatim are left out without a note: nothing is claimed
     by them. Nor by a next question: what does not stand of it goes quietly.
     """
     exhibits, asked = dossier.by_label(), (question.text, question.about)
     everything = ground_of(exhibits, asked)
     flaws, sound, quoted = Flaws(), [], []
-    for text, kind, cites in findings:
-        known, unknown = _sorted(cites, everything)
-        known += _cleared(text, everything)[1]
-        kept, _, faults = _cleared(text, ground_of(exhibits, asked, cited=known))
-        flaws += Flaws(unknown) + faults + Flaws(uncited=not known)
-        if kept and known:
-            keys = dict.fromkeys(exhibits[label].item.key for label in known)
-            sound.append(Finding(kept, kind, tuple(keys)))
+    for text, kind, evidence in findings:
+        carried: dict[str, list[Passage]] = {}
+        for words, cite in evidence:
+            known, unknown = _sorted([cite], everything)
+            flaws += Flaws(unknown)
+            for label in known:
+                passage = _passage(words, exhibits[label].item)
+                if passage is None:
+                    flaws += Flaws(passages=(f"{label} “{cut(one_line(clean(words)), 60)}”",))
+                else:
+                    carried.setdefault(label, []).append(passage)
+        kept, _, faults = _cleared(text, ground_of(exhibits, asked, cited=list(carried)))
+        flaws += faults + Flaws(uncited=not carried)
+        passages = dict.fromkeys(chain.from_iterable(carried.values()))
+        if kept and passages:
+            sound.append(Finding.resting(kept, kind, tuple(passages), "unverified"))
     for words, cite in quotes:
         known, unknown = _sorted([cite], everything)
         flaws += Flaws(unknown)
-        passages = (verbatim(words, exhibits[label].item) for label in known)
-        quoted += [quote for quote in passages if quote is not None][:1]
+        verified = (verbatim(words, exhibits[label].item) for label in known)
+        quoted += [quote for quote in verified if quote is not None][:1]
     title, _, in_title = _cleared(topic, everything)
     abstract, _, in_abstract = _cleared(summary, everything)
     questions = (_cleared(text, everything)[0] for text in suggestions)
@@ -65,6 +82,17 @@ def check(
         tuple(dict.fromkeys(quoted)), tuple(filter(None, questions)),
         flaws + in_title + in_abstract,
     )  # fmt: skip
+
+
+def _passage(words: str, item: Item) -> Passage | None:
+    """The words as the item holds them, at most `LONGEST_PASSAGE`; a single short word is none."""
+    quote = verbatim(words, item)
+    if quote is None or not _TELLING.search(quote.text):
+        return None
+    text = quote.text
+    if len(text) > LONGEST_PASSAGE:
+        text = cut(text, LONGEST_PASSAGE).rpartition(" ")[0] or cut(text, LONGEST_PASSAGE)
+    return Passage(quote.key, text, quote.comment_id)
 
 
 def shortened(drafted: Drafted, words: int) -> Drafted:

@@ -53,11 +53,13 @@ class Flaws:
     links: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     uncited: int = 0
-    """Findings without a valid citation."""
+    """Findings without a passage that stands."""
+    passages: tuple[str, ...] = ()
+    """Exhibit name and words that it does not hold."""
 
     def __bool__(self) -> bool:
         """Whether anything is wrong."""
-        return bool(self.citations or self.links or self.numbers or self.uncited)
+        return bool(self.citations or self.links or self.numbers or self.uncited or self.passages)
 
     def __add__(self, other: Flaws) -> Flaws:
         """Those of two texts."""
@@ -66,6 +68,7 @@ class Flaws:
             tuple(dict.fromkeys((*self.links, *other.links))),
             tuple(dict.fromkeys((*self.numbers, *other.numbers))),
             self.uncited + other.uncited,
+            tuple(dict.fromkeys((*self.passages, *other.passages))),
         )
 
     @property
@@ -79,7 +82,12 @@ class Flaws:
         if self.numbers:
             parts.append(f"no exhibit says these numbers: {', '.join(self.numbers)}")
         if self.uncited:
-            parts.append("every finding must cite at least one exhibit that exists")
+            parts.append("every finding needs a passage of at least one exhibit that exists")
+        if self.passages:
+            parts.append(
+                "these passages do not stand word for word in their exhibit: "
+                f"{'; '.join(self.passages)}"
+            )
         return f"Correct the report: {'; '.join(parts)}."
 
     @property
@@ -89,7 +97,8 @@ class Flaws:
             (len(self.citations), "unknown citation(s) removed"),
             (len(self.links), "link(s) that no exhibit holds removed"),
             (len(self.numbers), "number(s) that no exhibit holds, with their sentences, removed"),
-            (self.uncited, "finding(s) without a valid citation removed"),
+            (len(self.passages), "passage(s) that no exhibit holds removed"),
+            (self.uncited, "finding(s) without a passage that stands removed"),
         )
         return tuple(f"{count} {what}" for count, what in counted if count)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from api.services.reporting.report import (
     KeptItem,
     Report,
     SourceReport,
+    SupportCheck,
     Timings,
 )
 from api.services.schemas import Assessed, Decision, Gathered
@@ -40,6 +41,7 @@ class Conclusion:
     """What came up while writing, after the decision's own notes."""
     explanation: Explanation | None = None
     """Why there is no report."""
+    support: SupportCheck = field(default_factory=SupportCheck)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         topic=drafted.topic if drafted else question.text,
         summary=drafted.summary if drafted else "",
         findings=drafted.findings if drafted else (),
+        support=conclusion.support,
         figures=evidence.figures,
         quotes=drafted.quotes if drafted else (),
         sources={

@@ -18,7 +18,7 @@ from api.services.published import WHERE_THERE, Published
 from api.services.schemas import Attempt, Decision, Finding, Measure, Outcome, Quote, Stage, Status
 from api.settings import DepthName
 
-VERSION = 1
+VERSION = 2
 """Of a `Report`; raised when a field changes meaning, with a step in
 `api/store/migrate_reports.py`."""
 
@@ -131,6 +131,24 @@ class Fetched(SourceReport):
     items: tuple[KeptItem, ...]
 
 
+class SupportCheck(Published):
+    """Whether the sentences were checked against the passages they cite."""
+
+    status: Status = "skipped"
+    """`ok`; `degraded` with a reason, then findings are unverified; `skipped` when nobody asked."""
+    reason: str | None = None
+    model: str | None = None
+    pairs: int = 0
+    """Pairs of a sentence and a passage that were checked."""
+    supported: int = 0
+    """Of these, pairs in which the passage says what the sentence says."""
+
+    @property
+    def rate(self) -> float | None:
+        """Supported over checked pairs; None when nothing was checked."""
+        return self.supported / self.pairs if self.pairs else None
+
+
 class Cost(Published):
     """What it cost; `usd` is None when a model's price is unknown."""
 
@@ -168,6 +186,7 @@ class Report(Published):
     topic: str
     summary: str
     findings: tuple[Finding, ...]
+    support: SupportCheck = SupportCheck()
     figures: Figures
     quotes: tuple[Quote, ...]
     sources: Mapping[str, SourceReport]

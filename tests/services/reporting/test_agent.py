@@ -34,6 +34,7 @@ from tests.services.kit import (
     Grading,
     Script,
     calling,
+    draft_finding,
     evidence_of,
     handed_in,
     kit,
@@ -43,10 +44,10 @@ from tests.services.kit import (
 )
 
 UNKNOWN: list[dict[str, Any]] = [
-    {"text": "It stays warm.", "kind": "praise", "cites": ["E1", "E77"]},
-    {"text": "88 of them like it.", "kind": "praise", "cites": ["E1"]},
-    {"text": "See http://evil.example now.", "kind": "other", "cites": ["E2"]},
-    {"text": "Nobody said this.", "kind": "other", "cites": ["E78"]},
+    draft_finding("It stays warm.", "praise", "E1", "E77"),
+    draft_finding("88 of them like it.", "praise", "E1"),
+    draft_finding("See http://evil.example now.", "other", "E2"),
+    draft_finding("Nobody said this.", "other", "E78"),
 ]
 
 
@@ -107,7 +108,7 @@ async def test_an_unsound_draft_goes_back_once() -> None:
     assert "these are no exhibits: E77, E78" in advice
     assert "no exhibit says these numbers: 88" in advice
     assert "links are not allowed" in advice
-    assert "every finding must cite" in advice
+    assert "every finding needs a passage" in advice
     assert [finding.text for finding in written.draft.findings] == ["It stays warm."]
     assert (bool(written.draft.flaws), written.notes) == (False, ())
 
@@ -129,7 +130,7 @@ async def test_what_is_still_wrong_is_removed_and_noted() -> None:
         "2 unknown citation(s) removed",
         "1 link(s) that no exhibit holds removed",
         "1 number(s) that no exhibit holds, with their sentences, removed",
-        "1 finding(s) without a valid citation removed",
+        "1 finding(s) without a passage that stands removed",
     )
 
 
@@ -271,7 +272,7 @@ async def test_a_short_report_that_runs_on_loses_its_last_findings() -> None:
     """
     A quarter more than asked for is fine; what goes beyond that is left out and noted.
     """
-    long = {"text": f"It {'really ' * 20}stays warm.", "kind": "praise", "cites": ["E1"]}
+    long = draft_finding(f"It {'really ' * 20}stays warm.", "praise", "E1")
     script = Script([handed_in(findings=[long] * 3)])
 
     written, _, evidence = await wrote(script, product(found=2))
@@ -294,7 +295,7 @@ async def test_a_follow_up_is_gated_graded_numbered_and_citable() -> None:
     """
     New items get the next numbers; what is known already is not shown again.
     """
-    cites = [{"text": "Lids leak.", "kind": "complaint", "cites": ["E7"]}]
+    cites = [draft_finding("Lids leak.", "complaint", "E7")]
     script = Script(
         [calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in(findings=cites)]
     )

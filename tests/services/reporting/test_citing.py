@@ -11,7 +11,7 @@ import pytest
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
-from api.services.schemas import Finding, FindingKind, Item, Question
+from api.services.schemas import Finding, FindingKind, Item, Passage, Question
 from tests.services.kit import MUG, PLACES, assessed, post, said
 
 ITEMS = (
@@ -31,6 +31,7 @@ def checked(
     text: str = "It is warm.",
     cites: Sequence[str] = ("E1",),
     *,
+    words: str = "on the mug",
     items: Sequence[Item] = ITEMS,
     question: Question = MUG,
     **parts: Any,
@@ -40,7 +41,8 @@ def checked(
     dossier.show(assessed(one) for one in items)
     kind: FindingKind = "praise"
     given = {"topic": "Mug", "summary": "", "quotes": (), "suggestions": (), **parts}
-    return check(findings=[(text, kind, cites)], dossier=dossier, question=question, **given)
+    evidence = [(words, cite) for cite in cites]
+    return check(findings=[(text, kind, evidence)], dossier=dossier, question=question, **given)
 
 
 def test_a_sound_draft_stays_as_it_is() -> None:
@@ -49,7 +51,10 @@ def test_a_sound_draft_stays_as_it_is() -> None:
     """
     draft = checked("It is warm.", ("E2", "E1", "E2"), summary="Liked. Mostly.")
 
-    assert draft.findings == (Finding("It is warm.", "praise", ("youtube:1", "reddit:0")),)
+    evidence = (Passage("youtube:1", "on the mug"), Passage("reddit:0", "on the mug"))
+    assert draft.findings == (
+        Finding("It is warm.", "praise", ("youtube:1", "reddit:0"), evidence, "unverified"),
+    )
     assert (draft.topic, draft.summary, draft.flaws) == ("Mug", "Liked. Mostly.", Flaws())
     assert not draft.flaws
 
@@ -82,18 +87,46 @@ def test_a_finding_without_a_valid_cite_goes(cites: list[str], unknown: tuple[st
 
     assert draft.findings == ()
     assert draft.flaws == Flaws(citations=unknown, uncited=1)
-    assert "every finding must cite" in draft.flaws.advice
-    assert draft.flaws.notes[-1] == "1 finding(s) without a valid citation removed"
+    assert "every finding needs a passage" in draft.flaws.advice
+    assert draft.flaws.notes[-1] == "1 finding(s) without a passage that stands removed"
+
+
+def test_a_passage_that_no_exhibit_holds_goes() -> None:
+    """
+    It is named to the writer and counted for the reader; the finding stays on another one.
+    """
+    dossier = Dossier(PLACES)
+    dossier.show(assessed(item) for item in ITEMS)
+    evidence = [("keeps tea at 57.5 DEGREES", "E1"), ("on the mug", "E2"), ("a", "E1")]
+
+    draft = check("", "", [("It is warm.", "praise", evidence)], (), (), dossier, MUG)
+
+    assert draft.findings[0].evidence == (Passage("youtube:1", "on the mug"),)
+    assert draft.flaws.passages == ("E1 “keeps tea at 57.5 DEGREES”", "E1 “a”")
+    assert "E1 “keeps tea at 57.5 DEGREES”" in draft.flaws.advice
+    assert draft.flaws.notes == ("2 passage(s) that no exhibit holds removed",)
+
+
+def test_a_passage_is_theirs_and_short() -> None:
+    """
+    It names the comment it stands in, is spelled as there, and is cut between words.
+    """
+    comment = checked(words="mine cracked".capitalize()).findings[0].evidence
+    long = post(0, body="word " * 100)
+    cut = checked(words="word " * 80, items=(long,)).findings[0].evidence[0].passage
+
+    assert comment == (Passage("reddit:0", "Mine cracked", "c1"),)
+    assert (len(cut), cut.endswith("word")) == (199, True)
 
 
 def test_exhibit_names_leave_the_text() -> None:
     """
-    Names in brackets become cites, a bare one the place, and an unknown one takes its sentence.
+    A bare name becomes the place, an unknown one takes its sentence; only passages cite.
     """
     draft = checked("It is warm [E2, E1]. As E2 says. So E8 says. Fine (E9).", ["E1"])
 
     assert draft.findings[0].text == "It is warm. As YouTube says. Fine."
-    assert draft.findings[0].cites == ("reddit:0", "youtube:1")
+    assert draft.findings[0].cites == ("reddit:0",)
     assert draft.flaws == Flaws(citations=("E8", "E9"))
 
 

@@ -54,7 +54,7 @@ DECIDED = set(
     "verdict score explanation relevance defaulted low_relevance disputed rank dropped_by".split()
 )
 MORE: dict[str, set[str]] = {
-    "analyze": {"about"},
+    "analyze": {"about", "support"},
     "fetch": {"retry_at", "notes"},
     "decided": {"judge", "probability", "sentiment", "aspects"},
     "item": {"places", "notes"},
@@ -88,7 +88,7 @@ async def test_analyze_has_exactly_the_fields_of_the_interface() -> None:
     assert set(answer) == ANALYZE | MORE["analyze"]
     assert set(answer["sources"]["reddit"]) == (FETCH - {"items"}) | MORE["fetch"]
     assert set(answer["cost"]) == {"usd", "tokens", "upstream_calls"}
-    assert set(answer["findings"][0]) == {"text", "kind", "cites"}
+    assert set(answer["findings"][0]) == {"text", "kind", "cites", "evidence", "support"}
     assert [set(quote) for quote in answer["quotes"]] == [
         {"text", "key", "url"}, {"text", "key", "url", "comment_id"},
     ]  # fmt: skip

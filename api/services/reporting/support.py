@@ -1,0 +1,116 @@
+"""Checking a report's sentences against the passages they cite; what nothing carries goes.
+
+Fails open: without an answer the findings stay, marked `unverified`, and a note says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import regex
+
+from api.errors import ModelError
+from api.services.ports import Claim, SupportChecker
+from api.services.question.small_talk import content_words
+from api.services.reporting.citing import Drafted
+from api.services.reporting.dossier import Dossier
+from api.services.reporting.report import SupportCheck
+from api.services.schemas import Finding, Item, Passage, Question, Usage
+from api.services.text import one_line
+
+MOST_PAIRS = 50
+"""Pairs in the one call; passages beyond that are left out of the report, not shown unchecked."""
+_AROUND = 120
+"""Characters of the item on either side of a passage."""
+_FOR_SUMMARY = 4
+"""Passages that are shown for one sentence of the summary."""
+# Where one sentence of a summary ends: `Warm.| It`, `很好。|但是`.
+_SENTENCE = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDraft:
+    """A draft of which only what its passages carry is left."""
+
+    draft: Drafted
+    check: SupportCheck
+    usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+
+
+async def supported(
+    draft: Drafted, dossier: Dossier, question: Question, checker: SupportChecker | None
+) -> CheckedDraft:
+    """The draft with its unsupported pairs, findings and sentences of the summary taken out.
+
+    One call for all pairs; none without findings or without a checker. A sentence of the summary
+    is checked against passages of the findings that share its words. Never raises `ModelError`.
+    """
+    if checker is None or not draft.findings:
+        return CheckedDraft(draft, SupportCheck())
+    items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
+    sentences = [part for part in _SENTENCE.split(draft.summary) if part.strip()]
+    ordered = sorted(
+        ((place, finding, passage) for finding in draft.findings
+         for place, passage in enumerate(finding.evidence)),
+        key=lambda entry: entry[0],
+    )  # fmt: skip
+    everything = [(finding, passage) for _, finding, passage in ordered]
+    pairs = everything[: MOST_PAIRS - len(sentences)]
+    claims = [
+        Claim(finding.text, passage.passage, _context(passage, items[passage.key]))
+        for finding, passage in pairs
+    ]
+    claims += [_claim_of_summary(sentence, draft.findings) for sentence in sentences]
+    try:
+        answer = await checker.check(question, claims)
+    except ModelError as error:
+        check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
+        note = f"the support check did not work ({error.reason}): the findings are unverified"
+        return CheckedDraft(draft, check, notes=(note,))
+    flags = answer.supported
+    carried: dict[int, list[Passage]] = {}
+    for (finding, passage), holds in zip(pairs, flags, strict=False):
+        if holds:
+            carried.setdefault(id(finding), []).append(passage)
+    findings = tuple(
+        Finding.resting(finding.text, finding.kind, carried[id(finding)], "checked")
+        for finding in draft.findings
+        if id(finding) in carried
+    )
+    kept = [text for text, holds in zip(sentences, flags[len(pairs) :], strict=True) if holds]
+    holding = sum(flags[: len(pairs)])
+    removed = (
+        (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
+        (len(everything) - len(pairs), f"passage(s) beyond {MOST_PAIRS} pairs, unchecked"),
+        (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
+        (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
+    )
+    return CheckedDraft(
+        replace(draft, summary=" ".join(kept) if findings else "", findings=findings),
+        SupportCheck(status="ok", model=answer.model, pairs=len(pairs), supported=holding),
+        answer.usage,
+        tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
+    )
+
+
+def _context(passage: Passage, item: Item) -> str:
+    """The item's title, and the words on either side of the passage."""
+    texts = [item.title, item.body, *(comment.body for comment in item.comments)]
+    if passage.comment_id is not None:
+        texts = [c.body for c in item.comments if c.id == passage.comment_id]
+    for text in texts:
+        at = text.find(passage.passage) if isinstance(text, str) else -1
+        if at >= 0:
+            around = text[max(0, at - _AROUND) : at + len(passage.passage) + _AROUND]
+            return one_line(item.title if around in item.title else f"{item.title} | {around}")
+    return one_line(item.title)
+
+
+def _claim_of_summary(sentence: str, findings: Sequence[Finding]) -> Claim:
+    """A sentence of the summary with the passages of the findings that share its words."""
+    words = set(content_words(sentence))
+    near = [finding for finding in findings if words & set(content_words(finding.text))]
+    passages = [finding.evidence[0].passage for finding in near or findings][:_FOR_SUMMARY]
+    return Claim(sentence, " … ".join(passages), "")

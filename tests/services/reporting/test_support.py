@@ -1,0 +1,202 @@
+"""The support check: what no passage carries leaves the report, and a failed check says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from api.errors import ModelError
+from api.services.ports import Claim, Support
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
+from api.services.reporting.dossier import Dossier
+from api.services.reporting.report import SupportCheck
+from api.services.reporting.support import MOST_PAIRS, supported
+from api.services.schemas import Finding, Passage, Question, Usage
+from tests.services.kit import MUG, assessed, post, said
+
+BODY = "We had it for a year. The lid leaks every single morning. I would not buy it again, sorry."
+
+
+@dataclass
+class FakeChecker:
+    """Supports the claims whose passage holds none of these words."""
+
+    against: Sequence[str] = ()
+    fails: ModelError | None = None
+    claims: list[Claim] = field(default_factory=list)
+    name: str = "fake-1"
+
+    async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+        self.claims += claims
+        if self.fails is not None:
+            raise self.fails
+        flags = tuple(not any(word in claim.passage for word in self.against) for claim in claims)
+        return Support(flags, self.name, Usage(100, 10, 0.5))
+
+
+def dossier() -> Dossier:
+    """Two posts, one with a comment."""
+    shown = Dossier()
+    shown.show(
+        [
+            assessed(post(0, body=BODY, comments=(said("mine still leaks", "c1"),))),
+            assessed(post(1, title="On warmth", body="It keeps my tea warm for hours.")),
+        ]
+    )
+    return shown
+
+
+LEAKS = Passage("reddit:0", "The lid leaks every single morning")
+COMMENT = Passage("reddit:0", "mine still leaks", "c1")
+WARM = Passage("reddit:1", "keeps my tea warm")
+FINDINGS = (
+    Finding.resting("The lid leaks.", "complaint", (LEAKS, COMMENT), "unverified"),
+    Finding.resting("Tea stays warm.", "praise", (WARM,), "unverified"),
+)
+
+
+def draft(*findings: Finding, summary: str = "") -> Drafted:
+    """A draft as the clearing leaves it."""
+    return Drafted("The mug", summary, findings, (), (), Flaws())
+
+
+async def test_what_its_passages_carry_stays_and_is_marked() -> None:
+    """
+    Every pair is asked for in its item's words; nothing goes, the bill and the rate are told.
+    """
+    checker = FakeChecker()
+
+    checked = await supported(draft(*FINDINGS), dossier(), MUG, checker)
+
+    assert [(finding.text, finding.support) for finding in checked.draft.findings] == [
+        ("The lid leaks.", "checked"), ("Tea stays warm.", "checked"),
+    ]  # fmt: skip
+    assert checked.check == SupportCheck(status="ok", model="fake-1", pairs=3, supported=3)
+    assert (checked.check.rate, checked.usage.usd, checked.notes) == (1.0, 0.5, ())
+    assert [(claim.sentence, claim.passage) for claim in checker.claims] == [
+        ("The lid leaks.", LEAKS.passage),
+        ("Tea stays warm.", WARM.passage),
+        ("The lid leaks.", COMMENT.passage),
+    ]
+    assert [claim.context for claim in checker.claims] == [
+        f"opinion aaaaaaaaa on the mug | {BODY}",
+        "On warmth | It keeps my tea warm for hours.",
+        "opinion aaaaaaaaa on the mug | mine still leaks",
+    ]
+
+
+async def test_a_pair_that_does_not_hold_goes_and_a_finding_without_any() -> None:
+    """
+    The rest of a finding stays, on the items that are left; the reader is told what went.
+    """
+    checker = FakeChecker(("still", "warm"))
+
+    checked = await supported(draft(*FINDINGS), dossier(), MUG, checker)
+
+    assert checked.draft.findings == (
+        Finding("The lid leaks.", "complaint", ("reddit:0",), (LEAKS,), "checked"),
+    )
+    assert (checked.check.pairs, checked.check.supported) == (3, 1)
+    assert checked.notes == (
+        "support check: 2 of 3 passages do not say what their sentence says, removed",
+        "support check: 1 finding(s) that no passage carries, removed",
+    )
+
+
+async def test_sentences_of_the_summary_rest_on_the_passages_of_their_findings() -> None:
+    """
+    One pair a sentence, with the findings that share its words, or all of them.
+    """
+    checker = FakeChecker(("warm",))
+    summary = "Lids leak, people say: the lid is weak. Tea pleases."
+
+    checked = await supported(draft(*FINDINGS, summary=summary), dossier(), MUG, checker)
+
+    assert [claim.passage for claim in checker.claims[3:]] == [LEAKS.passage, WARM.passage]
+    assert checked.draft.summary == "Lids leak, people say: the lid is weak."
+    assert checked.notes[-1].startswith("support check: 1 sentence(s) of the summary")
+
+
+async def test_a_sentence_that_shares_no_word_is_shown_them_all() -> None:
+    """
+    It may sum up everything.
+    """
+    checker = FakeChecker()
+
+    await supported(draft(*FINDINGS, summary="Views differ."), dossier(), MUG, checker)
+
+    assert checker.claims[-1].passage == f"{LEAKS.passage} … {WARM.passage}"
+
+
+async def test_a_report_without_support_has_no_summary() -> None:
+    """
+    Words over nothing are not left standing.
+    """
+    checked = await supported(
+        draft(FINDINGS[1], summary="It is liked."), dossier(), MUG, FakeChecker(("warm",))
+    )
+
+    assert (checked.draft.summary, checked.draft.findings) == ("", ())
+
+
+@pytest.mark.parametrize("reason", ["timeout", "malformed"])
+async def test_a_failed_check_leaves_everything_unverified(reason: str) -> None:
+    """
+    It fails open, and status, reason and a note say so.
+    """
+    checker = FakeChecker(fails=ModelError(reason))
+
+    checked = await supported(draft(*FINDINGS, summary="So."), dossier(), MUG, checker)
+
+    assert checked.draft == draft(*FINDINGS, summary="So.")
+    assert checked.check == SupportCheck(status="degraded", reason=reason, model="fake-1")
+    assert checked.check.rate is None
+    assert checked.notes == (
+        f"the support check did not work ({reason}): the findings are unverified",
+    )
+
+
+async def test_nobody_is_asked_without_a_checker_or_a_finding() -> None:
+    """
+    The status says that there was no check.
+    """
+    checker = FakeChecker()
+
+    unasked = await supported(draft(summary="So."), dossier(), MUG, checker)
+    off = await supported(draft(*FINDINGS), dossier(), MUG, None)
+
+    assert checker.claims == []
+    assert unasked.check.status == off.check.status == "skipped"
+    assert off.draft.findings == FINDINGS
+
+
+async def test_there_is_one_call_of_at_most_fifty_pairs() -> None:
+    """
+    Every finding's first passage goes before any second; what was not checked is not shown.
+    """
+    many = tuple(
+        Finding.resting(f"Leak {number}.", "other", (LEAKS, COMMENT), "unverified")
+        for number in range(40)
+    )
+    checker = FakeChecker()
+
+    checked = await supported(draft(*many, summary="Leaks."), dossier(), MUG, checker)
+
+    assert len(checker.claims) == MOST_PAIRS
+    assert [len(finding.evidence) for finding in checked.draft.findings] == [2] * 9 + [1] * 31
+    assert checked.notes == ("support check: 31 passage(s) beyond 50 pairs, unchecked, removed",)
+
+
+async def test_words_that_stand_nowhere_have_the_title_for_context() -> None:
+    """
+    An item of a person's own may hold anything where its text should be.
+    """
+    lost = Finding.resting("It leaks.", "other", (Passage("reddit:0", "gone", "c9"),), "unverified")
+    checker = FakeChecker()
+
+    await supported(draft(lost), dossier(), MUG, checker)
+
+    assert checker.claims[0].context == "opinion aaaaaaaaa on the mug"
