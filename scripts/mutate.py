@@ -230,7 +230,7 @@ class Copy:
         """The tests that fail, `timeout` alone when there is no end, nothing when all is well.
 
         Raises:
-            RuntimeError: pytest could not be used.
+            RuntimeError: pytest could not be used, or somebody else ended it.
         """
         if not files:
             return []
@@ -249,8 +249,8 @@ class Copy:
                     os.killpg(process.pid, signal.SIGKILL)
         if process.returncode in (0, 5):
             return []
-        if process.returncode in (3, 4):
-            raise RuntimeError(shown)
+        if process.returncode in (3, 4, -signal.SIGTERM, -signal.SIGKILL):
+            raise RuntimeError(f"pytest ended with {process.returncode}: {shown[-2000:]}")
         return FAILED.findall(shown) or [f"exit code {process.returncode}"]
 
 

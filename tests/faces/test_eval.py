@@ -147,19 +147,16 @@ def test_another_server_is_named(labels: Path, monkeypatch: pytest.MonkeyPatch) 
     assert result.exception.reason == "unreachable"
 
 
-@pytest.mark.parametrize(
-    ("judge", "error", "said"),
-    [("openai", ModelError, "no_key"), ("grader", UsageError, "OPENAI_API_KEY")],
-)
+@pytest.mark.parametrize("judge", ["openai", "grader"])
 def test_live_without_a_key_is_refused(
-    labels: Path, judge: str, error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+    labels: Path, judge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever insists on the real server needs a key."""
     monkeypatch.setenv("LISTENPOST_MODE", "live")
     result = evaluate(labels, "--judge", judge)
 
-    assert type(result.exception) is error
-    assert said in str(result.exception)
+    assert isinstance(result.exception, UsageError)
+    assert "OPENAI_API_KEY" in str(result.exception)
 
 
 def test_two_results_are_compared(labels: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ async def test_deadline_is_real_time(model: ModelServer, client: ModelClient, re
     ("wait", "request_"),
     [
         ("3600", PATIENT),
-        ("1e9", HASTY),
+        ("9e8", HASTY),
         (format_datetime(datetime.now(UTC) + timedelta(days=1)), PATIENT),
     ],
 )

@@ -32,7 +32,7 @@ _MAX_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Handover:
     """How an answer is handed over."""
 
     format: Format
@@ -42,27 +42,27 @@ class Delivery:
     estimate: bool
 
 
-def analyze_command(ask: Ask, delivery: Delivery, items: Path | None) -> int:
+def analyze_command(ask: Ask, handover: Handover, items: Path | None) -> int:
     """Analyze and print; see the module `main` for exit codes."""
     settings = wiring.load_settings()
-    _refuse_overwriting(delivery.output)
+    _refuse_overwriting(handover.output)
     own = None if items is None else _read(items)
-    if delivery.estimate:
+    if handover.estimate:
         from api.faces.cli.estimate import analysis_text
 
-        return _estimated(analysis_text(settings, ask, own, as_json=delivery.format is Format.json))
+        return _estimated(analysis_text(settings, ask, own, as_json=handover.format is Format.json))
 
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
             async with _built(settings, own) as product:
                 product.scope(ask)
-                with Live(verbose=delivery.verbose, sample=product.sample) as live:
+                with Live(verbose=handover.verbose, sample=product.sample) as live:
                     report = await listening.analyze(product, ask, live.listen)
-                if delivery.verbose:
+                if handover.verbose:
                     live.say_requests(product.requests())
                 keeping.append(asyncio.create_task(_keep(settings, report)))
-                _deliver(report, delivery)
+                _deliver(report, handover)
         finally:  # stored while the last traces are handed over
             await asyncio.gather(*keeping)
         return _exit_code(report)
@@ -70,23 +70,23 @@ def analyze_command(ask: Ask, delivery: Delivery, items: Path | None) -> int:
     return run(work)
 
 
-def fetch_command(ask: Ask, source: str, delivery: Delivery) -> int:
+def fetch_command(ask: Ask, source: str, handover: Handover) -> int:
     """Fetch from one source and print."""
     settings = wiring.load_settings()
-    _refuse_overwriting(delivery.output)
-    if delivery.estimate:
+    _refuse_overwriting(handover.output)
+    if handover.estimate:
         from api.faces.cli.estimate import fetch_text
 
-        return _estimated(fetch_text(settings, ask, as_json=delivery.format is Format.json))
+        return _estimated(fetch_text(settings, ask, as_json=handover.format is Format.json))
 
     async def work() -> int:
         async with _built(settings) as product:
             product.scope(ask)
-            with Live(verbose=delivery.verbose, sample=product.sample) as live:
+            with Live(verbose=handover.verbose, sample=product.sample) as live:
                 heard = await listening.fetch(product, source, ask, listener=live.listen)
-            if delivery.verbose:
+            if handover.verbose:
                 live.say_requests(product.requests())
-            _deliver(heard.fetched, delivery)
+            _deliver(heard.fetched, handover)
         outcome = heard.fetched.outcome
         if outcome is Outcome.OK:
             return ANSWERED
@@ -136,33 +136,33 @@ def _refuse_overwriting(path: Path | None) -> None:
         raise UsageError(f"`{path}` exists and is never overwritten; name a new file")
 
 
-def _rendered(answer: Report | Fetched, delivery: Delivery, *, filed: bool) -> str:
+def _rendered(answer: Report | Fetched, handover: Handover, *, filed: bool) -> str:
     """The answer in its format, for a file or for stdout."""
-    if delivery.format is Format.json:
+    if handover.format is Format.json:
         value = answer.model_dump(mode="json")
         return as_json(value, 1, encoding="utf-8") if filed else as_json(value)
     width = _FILE_COLUMNS if filed else None
     match answer:
-        case Report() if delivery.format is Format.markdown:
-            return report_markdown(answer, delivery.dropped).rstrip("\n")
+        case Report() if handover.format is Format.markdown:
+            return report_markdown(answer, handover.dropped).rstrip("\n")
         case Report():
-            return report_text(answer, delivery.dropped, width)
-        case Fetched() if delivery.format is Format.markdown:
-            return fetch_markdown(answer, delivery.dropped).rstrip("\n")
+            return report_text(answer, handover.dropped, width)
+        case Fetched() if handover.format is Format.markdown:
+            return fetch_markdown(answer, handover.dropped).rstrip("\n")
         case Fetched():
-            return fetched_text(answer, delivery.dropped, width)
+            return fetched_text(answer, handover.dropped, width)
 
 
-def _deliver(answer: Report | Fetched, delivery: Delivery) -> None:
+def _deliver(answer: Report | Fetched, handover: Handover) -> None:
     """Print the answer, or write it to a file that did not exist."""
-    path = delivery.output
+    path = handover.output
     if path is None:
-        say(_rendered(answer, delivery, filed=False))
+        say(_rendered(answer, handover, filed=False))
         return
     try:
-        _write(path, f"{_rendered(answer, delivery, filed=True)}\n".encode("utf-8", "replace"))
+        _write(path, f"{_rendered(answer, handover, filed=True)}\n".encode("utf-8", "replace"))
     except OSError as error:
-        say(_rendered(answer, delivery, filed=False))
+        say(_rendered(answer, handover, filed=False))
         raise UsageError(
             f"`{path}` cannot be written ({error.strerror}); the answer is on stdout"
         ) from None

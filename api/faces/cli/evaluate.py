@@ -25,7 +25,7 @@ from api.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvalRequest:
     """Who is evaluated on what, and how the result is wanted."""
 
     files: Sequence[Path]
@@ -41,7 +41,7 @@ class Evaluation:
     cache: Path | None
 
 
-def eval_command(evaluation: Evaluation) -> int:
+def eval_command(evaluation: EvalRequest) -> int:
     """Evaluate and print; exit code 0 when anything was judged."""
     settings = wiring.load_settings()
     if evaluation.plot is not None and evaluation.plot.exists():
@@ -65,7 +65,7 @@ def eval_command(evaluation: Evaluation) -> int:
     return run(work)
 
 
-def _queries(evaluation: Evaluation) -> list[LabelledQuery]:
+def _queries(evaluation: EvalRequest) -> list[LabelledQuery]:
     found = [query for path in evaluation.files for query in read_labelled(_lines(path), str(path))]
     if evaluation.corpus:
         from api.lab.corpus import labelled_corpus
@@ -95,7 +95,7 @@ def _result(path: Path) -> dict[str, Any]:
     return value
 
 
-def _manner(evaluation: Evaluation, settings: Settings) -> Manner:
+def _manner(evaluation: EvalRequest, settings: Settings) -> Manner:
     return Manner(
         page=evaluation.page,
         concurrency=settings.models.model_concurrency if evaluation.judge.value in PAID else 1,
@@ -104,7 +104,7 @@ def _manner(evaluation: Evaluation, settings: Settings) -> Manner:
     )
 
 
-def _cache(evaluation: Evaluation, name: str) -> AnswerCache | None:
+def _cache(evaluation: EvalRequest, name: str) -> AnswerCache | None:
     if evaluation.cache is None:
         return None
     if evaluation.judge.value not in PAID:
@@ -131,7 +131,7 @@ def _progress() -> Progress:
     return show
 
 
-def _deliver(shown: dict[str, Any], evaluation: Evaluation) -> None:
+def _deliver(shown: dict[str, Any], evaluation: EvalRequest) -> None:
     if evaluation.format is Format.json:
         print(json.dumps(shown, ensure_ascii=False))
     else:

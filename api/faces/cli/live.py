@@ -18,8 +18,8 @@ from rich.text import Text
 
 from api.faces.cli.layout import shown
 from api.faces.cli.printing import tell
+from api.faces.outline import source_title
 from api.services.ports import Event
-from api.sources import TITLES
 
 _GOOD = {"ok", "irrelevant", "empty"}
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
@@ -78,7 +78,7 @@ class Live:
         said = _said(event)
         if said is None:
             return
-        name = shown(TITLES.get(event.source, event.source) if event.source else "Report")
+        name = shown(source_title(event.source) if event.source else "Report")
         if self._live is not None:
             self._follow(name, shown(said), event)
             self._live.update(self._table())

@@ -64,11 +64,11 @@ def analyze(
     estimate: Estimate = False,
 ) -> None:
     """Ask every source, keep what is about the question, and report."""
-    from api.faces.cli.commands import Delivery, analyze_command
+    from api.faces.cli.commands import Handover, analyze_command
 
-    delivery = Delivery(form, dropped, verbose, output, estimate)
+    handover = Handover(form, dropped, verbose, output, estimate)
     raise typer.Exit(
-        analyze_command(_ask(query, depth, about, source or [], since, limit), delivery, items)
+        analyze_command(_ask(query, depth, about, source or [], since, limit), handover, items)
     )
 
 
@@ -87,11 +87,11 @@ def fetch(
     estimate: Estimate = False,
 ) -> None:
     """Ask one source and keep what is about the query."""
-    from api.faces.cli.commands import Delivery, fetch_command
+    from api.faces.cli.commands import Handover, fetch_command
 
-    delivery = Delivery(form, dropped, verbose, output, estimate)
+    handover = Handover(form, dropped, verbose, output, estimate)
     raise typer.Exit(
-        fetch_command(_ask(query, depth, about, [source], since, limit), source, delivery)
+        fetch_command(_ask(query, depth, about, [source], since, limit), source, handover)
     )
 
 
@@ -192,9 +192,9 @@ def eval_(
     cache: Annotated[Path | None, typer.Option(help="Folder for answers of models.")] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
-    from api.faces.cli.evaluate import Evaluation, eval_command
+    from api.faces.cli.evaluate import EvalRequest, eval_command
 
-    evaluation = Evaluation(
+    evaluation = EvalRequest(
         files or [], judge, model, corpus, about, pure, page, form, compare, plot, cache
     )
     raise typer.Exit(eval_command(evaluation))

@@ -215,14 +215,17 @@ async def test_a_bound_ends_in_a_useful_answer(opening: Opening) -> None:
 
 
 async def test_a_slow_model_ends_in_what_was_found(opening: Opening) -> None:
-    """The turn's seconds are up: the posts speak."""
-    async with opening(CHAT_SECONDS="3") as served:
-        served.sandbox.fault("openai.agent=hang@2")
-        turn = await say(served, ASKED)
+    """The turn's seconds are up: the posts speak; a busy machine needs more to have any."""
+    for seconds in ("3", "60"):
+        async with opening(CHAT_SECONDS=seconds) as served:
+            served.sandbox.fault("openai.agent=hang@2")
+            turn = await say(served, ASKED)
+        assert turn["partial"]
+        assert turn["notes"][0].startswith(f"cut short: one turn may take {seconds} s")
+        if turn["citations"]:
+            break
 
-    assert turn["partial"]
     assert turn["citations"]
-    assert turn["notes"][0].startswith("cut short: one turn may take 3 s")
 
 
 async def test_a_failing_model_ends_in_the_posts_words(served: Served) -> None:

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -64,11 +65,13 @@ def test_curl(server: str) -> None:
 def test_python(server: str) -> None:
     """Begun, followed and read to its end."""
     (code,) = blocks("python")
+    example: dict[str, Any] = {"__name__": "example"}
     with (
         environment({**os.environ, "URL": server, "KEY": KEY}),
         redirect_stdout(io.StringIO()) as out,
     ):
-        exec(code.replace("time.sleep(1)", "time.sleep(0.1)"), {"__name__": "example"})
+        exec(code.replace("time.sleep(1)", "time.sleep(0.1)"), example)
+    example["client"].close()  # a program's is closed by its end
     printed = out.getvalue()
 
     assert printed.startswith("full_report ")
