@@ -34,7 +34,7 @@ async def test_deadline_is_real_time(model: ModelServer, client: ModelClient, re
 
     async with asyncio.timeout(40):
         assert await hurried(client) == "timeout"
-    assert len(model.asked) == 1
+    assert len(model.asked) <= 1
 
 
 @pytest.mark.parametrize(
