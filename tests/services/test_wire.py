@@ -25,6 +25,7 @@ from api.services.wire import (
 NOW = datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC)
 """1790000000 seconds since 1970."""
 WAITS = [
+    ({"retry-after": "1e9"}, LONGEST_WAIT),
     ({"retry-after": "7"}, 7),
     ({"retry-after": "1.5"}, 1.5),
     ({"retry-after": " 2 "}, 2),
