@@ -29,8 +29,8 @@ _WAITS = {
 """Headers that say when to come back, the plainest first, and seconds in their unit; the last is
 RapidAPI's."""
 _EPOCH, _EPOCH_MS = 1.5e9, 1e11
-"""Numbers from here on are no waits but times since 1970: seconds (from July 2017 on; an absurd wait
-is smaller), and milliseconds."""
+"""Numbers from here on are no waits but times since 1970: seconds (from July 2017 on; an absurd
+wait is smaller), and milliseconds."""
 _PORTS = {"http": 80, "https": 443}
 
 
