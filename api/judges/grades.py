@@ -17,11 +17,8 @@ from api.judges.prompting import excerpt, quote_question, system
 from api.services.evidence.reranking import best_comments
 from api.services.ports import Grades
 from api.services.reporting.verbatim import verbatim
-from api.services.schemas import Grade, Item, Question, Usage
+from api.services.schemas import UNGRADED, Grade, Item, Question, Usage
 from api.services.text import Fence, clean, cut, one_line
-
-UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
-"""What stands in for a grade that could not be had."""
 
 _TOKENS, _TOKENS_PER_ITEM = 512, 300
 _TITLE, _COMMENT, _EXPLANATION, _ASPECT = 300, 300, 300, 30

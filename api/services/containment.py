@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -39,6 +39,24 @@ async def contained(work: Awaitable[T], name: str) -> T | Failure:
         defect = next(leaf for leaf in (first, *others) if not isinstance(leaf, ListenpostError))
         kind = type(defect).__name__
         return Failure("internal", f"an internal error ({kind}); the log has the details")
+
+
+async def translated(work: Awaitable[T], name: str, to: Callable[[str], ListenpostError]) -> T:
+    """What `work` gives; a defect leaves as the error that `to` makes of its kind, logged in full.
+
+    So one source or model step that stumbles over what nobody foresaw fails like any other. Errors
+    of ours, a deadline that passed and cancellation go through as they are.
+    """
+    try:
+        return await work
+    except TimeoutError:
+        raise
+    except Exception as error:
+        leaves = list(_leaves(error))
+        if all(isinstance(leaf, ListenpostError) for leaf in leaves):
+            raise leaves[0] from None
+        _log.error("%s failed", name, exc_info=error)
+        raise to(f"an internal error ({type(error).__name__}); the log has the details") from None
 
 
 def _leaves(error: Exception) -> Iterator[Exception]:

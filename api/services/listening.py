@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from api.errors import ModelError, UsageError
+from api.services.containment import translated
 from api.services.evidence.pipeline import Evidence, Steps, collect
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
@@ -185,7 +187,8 @@ async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusio
     dossier = Dossier(product.places)
     exhibits = dossier.show(evidence.shown)
     try:
-        written = await product.writer.write(run, evidence, dossier)
+        writing = product.writer.write(run, evidence, dossier)
+        written = await translated(writing, "the report writer", partial(ModelError, "defect"))
     except NotWritten as error:
         evidence = _with(evidence, error.follow_ups, error.usage)
         return _unwritten(evidence, exhibits, error, error.notes)
@@ -244,7 +247,9 @@ async def _explain(product: Product, evidence: Evidence) -> Conclusion:
     notes: tuple[str, ...] = ()
     if crawl.asked:
         try:
-            explanation = await product.explainer.explain(shortfall)
+            explaining = product.explainer.explain(shortfall)
+            defect = partial(ModelError, "defect")
+            explanation = await translated(explaining, "the explainer", defect)
         except ModelError as error:
             if not evidence.judged:
                 return _unjudged(evidence, error)

@@ -171,7 +171,7 @@ class Grader(Protocol):
     """Scores kept items from 1 to 5 against the original question."""
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
-        """One grade per item, in order; without answer a defaulted 3. Never raises ModelError."""
+        """One grade per item, in order; without answer `UNGRADED`. Never raises ModelError."""
         ...
 
 

@@ -247,6 +247,10 @@ class Grade:
         return (self.score - 1) / 4
 
 
+UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
+"""What stands in for a grade that could not be had."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assessed:
     """An item with everything that was decided about it."""

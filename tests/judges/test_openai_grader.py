@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from api.judges.client import ModelClient
-from api.judges.grades import UNGRADED, OpenAIGrader
-from api.services.schemas import Grade, Question
+from api.judges.grades import OpenAIGrader
+from api.services.schemas import UNGRADED, Grade, Question
 from tests.judges.items import NONCE, fixed, item
 from tests.judges.model_server import ModelServer, Reply, fails, says
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from api.errors import ModelError, SourceError
+from api.errors import SourceError
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence, Steps, collect
 from api.services.evidence.run import Run
@@ -108,7 +108,7 @@ class Grading:
 class Author:
     """A writer with one finding about the first exhibit, or an error."""
 
-    fails: ModelError | None = None
+    fails: Exception | None = None
     draft: Drafted | None = None
     calls: int = 0
 
@@ -127,7 +127,7 @@ class Author:
 class Teller:
     """An explainer, or an error."""
 
-    fails: ModelError | None = None
+    fails: Exception | None = None
     told: list[Shortfall] = field(default_factory=list)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:

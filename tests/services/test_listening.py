@@ -216,6 +216,25 @@ async def test_a_writer_that_is_down_leaves_an_extractive_report() -> None:
     assert [quote["text"] for quote in answer["quotes"]] == ["Stays warm 0"]
 
 
+async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    A defect in one step costs that step: the answer is made without it, the log says why.
+    """
+    defect = TypeError("secret")
+
+    written = await analyze(kit(FakeSource(posts(5)), writer=Author(defect)), ASK)
+    explained = await analyze(kit(FakeSource([]), explainer=Teller(defect)), ASK)
+
+    assert "the report model could not be used (defect" in str(written["quality_notes"])
+    assert "made without a model (defect)" in str(explained["quality_notes"])
+    assert "secret" not in str([written, explained])
+    assert [record.getMessage() for record in caplog.records] == [
+        "the report writer failed", "the explainer failed",
+    ]  # fmt: skip
+
+
 async def test_what_a_failed_writer_used_is_paid() -> None:
     """
     B99: tokens of a draft that never came count, and its notes are told.

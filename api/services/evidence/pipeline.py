@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.crawler import Crawl, crawl, merged
 from api.services.evidence.figures import Figures, figures
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import Counts, Decided, decide
-from api.services.ports import Event, Rewriter
+from api.services.ports import Event, Rewriter, Rewrites
 from api.services.question.query import canonical
 from api.services.question.scope import Scope
-from api.services.schemas import Assessed, Decision, Usage
+from api.services.schemas import Assessed, Decision, Question, Usage
 
 GAPS = 10
 """Kept titles and reasons of the dropped that a second rewriting sees."""
@@ -78,7 +79,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
             f"{entry.item.title}: {entry.grade.explanation}" if entry.grade else entry.item.title
             for entry in evidence.dropped
         ]
-        rewrites = await steps.rewriter.rewrite(question, depth.retry_variants, gaps[:GAPS])
+        rewrites = await _rewritten(steps.rewriter, question, depth.retry_variants, gaps[:GAPS])
         more = await _search(run, scope, _new(rewrites.queries, crawled.queries))
         spent = evidence.ranked.usage + rewriting + rewrites.usage
         evidence = await _weigh(run, scope, steps.assessor, merged(crawled, more), spent)
@@ -93,9 +94,17 @@ async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Craw
         return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:
         first = group.create_task(_search(run, scope, [original]))
-        rewrites = await rewriter.rewrite(scope.question, variants)
+        rewrites = await _rewritten(rewriter, scope.question, variants)
         second = group.create_task(_search(run, scope, _new(rewrites.queries, [original])))
     return merged(first.result(), second.result()), rewrites.usage
+
+
+async def _rewritten(
+    rewriter: Rewriter, question: Question, variants: int, gaps: Sequence[str] = ()
+) -> Rewrites:
+    """Queries to ask; the original alone when the rewriter stumbles."""
+    rewrites = await contained(rewriter.rewrite(question, variants, gaps), "the rewriter")
+    return Rewrites((question.text,)) if isinstance(rewrites, Failure) else rewrites
 
 
 def _new(queries: Sequence[str], asked: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from api.errors import SourceError
+from api.services.containment import Failure, contained
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
@@ -16,6 +17,7 @@ from api.services.gate.memory import Memory
 from api.services.ports import (
     Event,
     Grader,
+    Grades,
     Listener,
     Observer,
     Places,
@@ -26,6 +28,7 @@ from api.services.ports import (
 )
 from api.services.question.query import canonical, neutralise
 from api.services.schemas import (
+    UNGRADED,
     Assessed,
     Commented,
     FetchPlan,
@@ -126,7 +129,9 @@ class Run:
         spent = [Usage()]
 
         async def find(mine: Mapping[tuple[str, ...], Item]) -> dict[tuple[str, ...], Grade]:
-            graded = await grader.grade(question, tuple(mine.values()))
+            graded = await contained(grader.grade(question, tuple(mine.values())), "the grader")
+            if isinstance(graded, Failure):
+                graded = Grades((UNGRADED,) * len(mine))
             spent.append(graded.usage)
             grades = dict(zip(mine, graded.grades, strict=True))
             for key, grade in grades.items():

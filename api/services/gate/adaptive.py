@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from api.errors import SourceError
+from api.errors import Broken, SourceError
+from api.services.containment import translated
 from api.services.gate.basket import Basket
 from api.services.metering import metered
 from api.services.ports import Event, Listener, Observer, Source, silent
@@ -97,7 +99,9 @@ async def _fill(
             if policy.late:
                 raise TimeoutError
             async with asyncio.timeout_at(policy.until):
-                basket.read(await source.comments(basket.kept))
+                reading = source.comments(basket.kept)
+                defect = partial(Broken, source.name)
+                basket.read(await translated(reading, f"comments of {source.name}", defect))
         except (SourceError, TimeoutError) as error:
             basket.unread(error)
 
@@ -113,7 +117,9 @@ async def _attempt(
     """One fetch and its verdicts, into the basket; whether the source may hold more."""
     with metered() as calls:
         async with asyncio.timeout_at(until):
-            batch = await source.fetch(plan)
+            batch = await translated(
+                source.fetch(plan), f"asking {source.name}", partial(Broken, source.name)
+            )
     listener(Event("source.fetched", source.name, {"fetched": len(batch.items)}))
     new = basket.unseen(batch.items)
     try:

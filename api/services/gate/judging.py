@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from api.errors import ModelError
+from api.services.containment import translated
 from api.services.gate.memory import Memory
 from api.services.ports import Judge
 from api.services.question.query import canonical
@@ -123,36 +125,38 @@ class RunGate:
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
     """All chunks at once; one that fails stops the others and fails the whole."""
+
+    async def answer(chunk: Sequence[Item]) -> Judgement:
+        try:
+            return await judge.judge(question, chunk, source)
+        except OSError as error:  # a judge of the caller's may let its client's errors through
+            reason = "timeout" if isinstance(error, TimeoutError) else "unreachable"
+            raise ModelError(reason, type(error).__name__) from None
+
     chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
-    calls: list[asyncio.Task[Judgement]] = []
-    failed: BaseException | None = None
+    defect, calls = partial(ModelError, "defect"), list[asyncio.Task[Judgement]]()
+    failed: BaseExceptionGroup[ModelError] | None = None
     try:
         async with asyncio.TaskGroup() as group:
-            calls += [group.create_task(judge.judge(question, chunk, source)) for chunk in chunks]
-    except* (ModelError, OSError) as errors:
+            for chunk in chunks:
+                work = translated(answer(chunk), f"the judge {judge.name}", defect)
+                calls.append(group.create_task(work))
+    except* ModelError as errors:
         failed = errors
     if failed is not None:
-        raise _model_error(failed)
+        first = failed.exceptions[0]
+        assert isinstance(first, ModelError)
+        raise first
     answers = [call.result() for call in calls]
     return Judgement(
         tuple(
             verdict
-            for chunk, answer in zip(chunks, answers, strict=True)
-            for verdict in _sound(answer.verdicts, len(chunk))
+            for chunk, judged in zip(chunks, answers, strict=True)
+            for verdict in _sound(judged.verdicts, len(chunk))
         ),
         answers[0].model,
-        sum((answer.usage for answer in answers), Usage()),
+        sum((judged.usage for judged in answers), Usage()),
     )
-
-
-def _model_error(failed: BaseException) -> ModelError:
-    """The first of what went wrong, also where a judge lets its client's errors through."""
-    while isinstance(failed, BaseExceptionGroup):
-        failed = failed.exceptions[0]
-    if isinstance(failed, ModelError):
-        return failed
-    reason = "timeout" if isinstance(failed, TimeoutError) else "unreachable"
-    return ModelError(reason, type(failed).__name__)
 
 
 def _sound(verdicts: Sequence[Verdict], count: int) -> Sequence[Verdict]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import regex
 
 from api.errors import ModelError
+from api.services.containment import translated
 from api.services.ports import Claim, SupportChecker
 from api.services.question.small_talk import content_words
 from api.services.reporting.citing import Drafted
@@ -64,7 +66,8 @@ async def supported(
     ]
     claims += [_claim_of_summary(sentence, draft.findings) for sentence in sentences]
     try:
-        answer = await checker.check(question, claims)
+        checking = checker.check(question, claims)
+        answer = await translated(checking, "the support check", partial(ModelError, "defect"))
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
         note = f"the support check did not work ({error.reason}): the findings are unverified"

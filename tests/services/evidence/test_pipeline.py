@@ -249,6 +249,18 @@ async def test_no_second_pass_when_nobody_could_be_asked() -> None:
     assert (found.judged, found.counts.wanted) == (True, 1)
 
 
+async def test_a_rewriter_that_stumbles_leaves_the_original_query() -> None:
+    """
+    Its defect costs the other words alone.
+    """
+    case = Case(reddit(1, 2, 3, 4, 5), rewriter=FakeRewriter(("pear",), gate=KeyError("oops")))
+
+    found = await case.collect("deep", query_variants=3)
+
+    assert found.crawl.queries == (ASKED.text,)
+    assert len(found.kept) == 5
+
+
 async def test_deep_asks_the_original_while_it_rewrites() -> None:
     """
     The first search and the rewriting wait for each other, so neither comes after the other.

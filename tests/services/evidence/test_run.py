@@ -12,7 +12,16 @@ from api.errors import NotConfigured, RateLimited, SourceError
 from api.services.evidence.run import Bounds, Run
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import Grader, Source
-from api.services.schemas import Assessed, Batch, FetchPlan, Outcome, Question, Usage, Verdict
+from api.services.schemas import (
+    UNGRADED,
+    Assessed,
+    Batch,
+    FetchPlan,
+    Outcome,
+    Question,
+    Usage,
+    Verdict,
+)
 from api.settings import AdaptiveSettings
 from tests.services.fakes import (
     NEVER,
@@ -219,6 +228,18 @@ async def test_without_a_grader_items_stay_ungraded() -> None:
     assert await started({}).grade(ASKED, kept(1), 3) == (tuple(kept(1)), Usage())
     assert await started({}, grader=grader).grade(ASKED, [], 3) == ((), Usage())
     assert grader.asked == []
+
+
+async def test_a_grader_that_stumbles_leaves_defaults() -> None:
+    """
+    Its defect is logged, and the items stay.
+    """
+    grader = FakeGrader(trouble={0: AttributeError("oops")})
+
+    graded, usage = await started({}, grader=grader).grade(ASKED, kept(1, 2), 3)
+
+    assert [entry.grade for entry in graded] == [UNGRADED, UNGRADED]
+    assert usage == Usage()
 
 
 async def test_an_item_is_graded_once() -> None:

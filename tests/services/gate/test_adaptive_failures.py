@@ -179,6 +179,32 @@ async def test_a_deadline_during_the_comments_keeps_the_items() -> None:
     assert found.notes == ("comments could not be read (timed_out)",)
 
 
+async def test_a_defect_of_a_source_is_broken(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    Whatever an adapter stumbles over is that source's outcome, with a traceback in the log.
+    """
+    source = FakeSource(items(3), trouble={0: OverflowError("secret")})
+
+    found = await gathered(source, FakeJudge())
+
+    assert (found.outcome, found.kept) == (Outcome.BROKEN, ())
+    assert "OverflowError" in str(found.reason)
+    assert "secret" not in str(found.reason)
+    assert [record.getMessage() for record in caplog.records] == ["asking reddit failed"]
+
+
+async def test_a_defect_while_reading_comments_costs_only_them() -> None:
+    """
+    The items stay as the search gave them, with a note.
+    """
+    source = FakeSource(items(2), silence={0: RecursionError()})
+
+    found = await gathered(source, FakeJudge(["0", "1"]))
+
+    assert (found.outcome, ids(found)) == (Outcome.OK, ["0", "1"])
+    assert found.notes == ("comments could not be read (broken)",)
+
+
 async def test_no_time_left_is_no_refetch() -> None:
     """
     After the deadline nothing is fetched again, and a note says so.

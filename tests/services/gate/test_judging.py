@@ -86,12 +86,17 @@ async def test_any_failure_opens_the_gate_once_and_says_why(error: Exception, re
     assert (gated.model, len(judge.asked)) == (None, 1)
 
 
-async def test_a_programming_error_is_not_hidden() -> None:
+async def test_a_defect_of_a_judge_opens_the_gate_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """
-    What is no failure of a model leaves the gate.
+    What nobody foresaw is the judge's failure alone: all pass, and the log has its traceback.
     """
-    with pytest.RaisesGroup(KeyError):
-        await Gate(FakeJudge(trouble={0: KeyError("oops")})).judge(ASKED, items(1), "reddit")
+    gated = await Gate(FakeJudge(trouble={0: KeyError("oops")})).judge(ASKED, items(1), "reddit")
+
+    assert (passed(gated), gated.status, gated.reason) == ([True], "degraded", "defect")
+    assert [record.getMessage() for record in caplog.records] == ["the judge fake-1 failed"]
+    assert caplog.records[0].exc_info is not None
 
 
 async def test_chunks_of_fifty_run_at_once() -> None:
