@@ -1,6 +1,6 @@
 """The support set out of the sample world, made by the product: `python scripts/support_set.py`.
 
-What the keyless judge keeps is what the keyless writer reads; each of its passages is one triple of
+One run per sample product; each passage of the keyless report on what it kept is one triple of
 sentence, passage and item. `--sheet` prints them shuffled and without labels, for a reader;
 `--labels FIRST SECOND` adds two readings (lines of `number supported lean`) to the committed file.
 """
@@ -8,23 +8,23 @@ sentence, passage and item. `--sheet` prints them shuffled and without labels, f
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from api.judges.local import LocalJudge
-from api.sandbox import corpus
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.themes import find_themes
 from api.services.schemas import Assessed, Comment, Item, Question, Verdict
 from recorded import ROOT
 
 TRIPLES = ROOT / "evaluation" / "support" / "triples.jsonl"
-_COMMENTS, _SEED = 4, 7
+_SEED = 7
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--sheet", action="store_true")
     parser.add_argument("--labels", nargs=2, type=Path)
     wanted = parser.parse_args()
-    triples = list(asyncio.run(made()))
+    triples = list(made())
     if wanted.sheet:
         order = list(enumerate(triples, 1))
         random.Random(_SEED).shuffle(order)
@@ -51,33 +51,29 @@ def main() -> None:
     print(f"{len(triples)} triples in {TRIPLES}")
 
 
-async def made() -> list[dict[str, Any]]:
+def made() -> Iterator[dict[str, Any]]:
     """Every triple, in the order of the products."""
     data = resources.files("api.sandbox") / "data" / "products.json"
-    products = json.loads(data.read_text("utf-8"))
+    for product in json.loads(data.read_text("utf-8")):
+        question = Question(product["query"], product["about"])
+        yield from triples_of(question, kept(question))
+
+
+def kept(question: Question) -> list[Item]:
+    """The items of one run of the product in the sandbox."""
+    command = ["analyze", question.text, "--about", question.about]
+    command += ["--depth", "deep", "--format", "json"]
+    run = subprocess.run(
+        [sys.executable, "-m", "api", *command],
+        env={**os.environ, "LISTENPOST_MODE": "sandbox"}, cwd=ROOT, capture_output=True, check=False,
+    )  # fmt: skip
     return [
-        row
-        for product in products
-        for row in triples_of(
-            Question(product["query"], product["about"]),
-            await kept(product["slug"], Question(product["query"], product["about"])),
+        Item(
+            **{name: item[name] for name in ("key", "id", "source", "title", "body", "place")},
+            comments=tuple(Comment(id=c["id"], body=c["body"]) for c in item["comments"]),
         )
+        for item in json.loads(run.stdout)["items"]
     ]
-
-
-async def kept(slug: str, question: Question) -> list[Item]:
-    """What the keyless judge keeps of a product's corpus, place by place."""
-    items: dict[str, list[Item]] = {}
-    for post in corpus.load(slug):
-        if not post.deleted:
-            items.setdefault(post.source, []).append(_item(post))
-    judge, found = LocalJudge(), []
-    for source, page in items.items():
-        judgement = await judge.judge(question, page, source)
-        found += [
-            item for item, verdict in zip(page, judgement.verdicts, strict=True) if verdict.relevant
-        ]
-    return found
 
 
 def triples_of(question: Question, items: list[Item]) -> Iterator[dict[str, Any]]:
@@ -95,14 +91,6 @@ def triples_of(question: Question, items: list[Item]) -> Iterator[dict[str, Any]
                 "item": f"{item.title} ({item.source})",
                 "lean": passage.lean,
             }
-
-
-def _item(post: corpus.Post) -> Item:
-    remarks = [remark for remark in post.comments if not remark.deleted][:_COMMENTS]
-    return Item(
-        key=post.key, id=post.id, source=post.source, title=post.title, body=post.body,
-        place=post.place, comments=tuple(Comment(id=r.id, body=r.body) for r in remarks),
-    )  # fmt: skip
 
 
 def _read(path: Path) -> dict[int, dict[str, Any]]:

@@ -16,6 +16,12 @@ class Aspect:
 
     name: str
     pattern: regex.Pattern[str]
+    context: regex.Pattern[str] | None = None
+    """What the question or a title must say for the words to mean this."""
+
+    def fits(self, text: str) -> bool:
+        """Whether its words mean it where this is said."""
+        return self.context is None or self.context.search(text) is not None
 
     def is_in(self, text: str) -> bool:
         """Whether a text speaks of it."""
@@ -27,7 +33,12 @@ def aspects() -> tuple[Aspect, ...]:
     """Every known aspect, in the order of `aspects.toml`."""
     read = loads(files("api.services.reporting").joinpath("aspects.toml").read_text("utf-8"))
     return tuple(
-        Aspect(name, _pattern(part["words"], part.get("signs", ""))) for name, part in read.items()
+        Aspect(
+            name,
+            _pattern(part["words"], part.get("signs", "")),
+            _pattern(part["context"], "") if "context" in part else None,
+        )
+        for name, part in read.items()
     )
 
 

@@ -94,7 +94,7 @@ IRONY = regex.compile(
 
 _UNSURE = (ASKING, WISHING, DISTANT, _TWO_SIDED, ELSEWHERE)
 # what parts of a sentence may have different subjects: `it is light, the clip broke`
-_CLAUSE = regex.compile(r"[,;–—]|\s-\s|\band\b")
+_CLAUSE = regex.compile(r"[,;–—]|\s-\s|\band (?=(?:the|it|its|my|i|we|they)\b)", regex.I)
 
 
 @cache

@@ -23,12 +23,14 @@ ELSEWHERE = regex.compile(
     # another thing of the writer's, the messenger, the way it came: `my old Fitbit`, `great video`
     r"\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
     r"|neighbou?r)\w*"
+    r"|(?:a|an|any) (?:free|different|normal|regular|cheap) \w+"
     r"|neighbou?r'?s|the other|other(?:s| ones?)|knock-?offs?|every other|subscribed|seller"
     r"|courier|restaurant"
     r"|(?:this|your|great|good|nice|awesome|amazing|best|helpful|thanks for the) (?:\w+ )?"
     r"(?:video|review|channel|explanation|post|write-?up|comment|tutorial|point|question|article"
     r"|effort|test)"
-    r"|thank you|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
+    r"|(?:this|the) (?:book|guide|chapter|author)|^thanks for|(?<!no) thanks\W*$|thank you"
+    r"|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
     r"|your (?:dog|voice|channel|video))\b",
     regex.I,
 )
@@ -53,7 +55,8 @@ _WEIGHING = regex.compile(
 # a shop's thing that goes with the product: `Silicone Lid compatible with`, `User Guide
 # (Paperback)`
 _BESIDE = regex.compile(
-    r"\b(?:compatible|for|paperback|guide|playbook|book|stickers?|decals?|cases?|covers?|sleeves?"
+    r"\b(?:compatible|for|paperback|guide|playbook|\w*book|\w*buch|stickers?|decals?|cases?"
+    r"|covers?|sleeves?"
     r"|lids?|straps?"
     r"|bands?|replacement|chargers?|cables?|holders?|stands?|protectors?"
     r"|planner|poster|kit|mount|skin)\b",
@@ -140,7 +143,7 @@ class Subject:
         if item.source == "amazon":
             front = item.title[: match.start()].split() if match else ()
             return match is not None and len(front) < 4 and not _BESIDE.search(item.title)
-        if _WEIGHING.search(item.title):
+        if _WEIGHING.search(item.title) or self.names_rival(item.title):
             return False
         if match is not None:
             return not _AGAINST.search(item.title[: match.start()])

@@ -23,8 +23,10 @@ from api.services.text import fold, one_line
 
 THEMES, PASSAGES, TELLING = 7, 4, 3
 """Themes of a report, passages of a theme and themes named by a telling word, at most."""
-SHARED = 3
-"""Items that make a theme; below that it is said that one or two posts speak of it."""
+SHARED, FEW = 3, 3
+"""Items that make a theme, and themes below which those of one or two posts fill up."""
+KIND = "app"
+"""A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
 # a noun for all that its neighbour tells: `the lanyard`, `my lanyard`, `der Clip`, `no clip`
 _NOUN = regex.compile(
@@ -136,11 +138,13 @@ def find_themes(
     texts = [text for exhibit in exhibits for text in _texts(exhibit)]
     subject = Subject.of(question, texts)
     speeches = [speech for exhibit in exhibits for speech in _speeches(exhibit, subject)]
-    themes = {aspect.name: aspect.pattern for aspect in aspects()}
+    stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
+    themes = {aspect.name: aspect.pattern for aspect in aspects() if aspect.fits(stated)}
     if asked:
         named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in asked]
         themes = {name: themes.get(name, _pattern(name)) for names in named for name in names}
     else:
+        themes.pop(KIND if KIND in question.text.lower().split() else "", None)
         themes |= {word: _pattern(word) for word in _telling(speeches, subject, question)}
     wanted = {aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text))}
     findings = sorted(
@@ -152,7 +156,13 @@ def find_themes(
         key=lambda finding: (finding.name.lower() not in wanted, -len(finding.cites)),
     )
     whole = [finding for finding in findings if len(finding.cites) >= SHARED]
-    chosen = (whole if len(whole) >= SHARED else findings)[:most]
+    chosen = (
+        findings[:most]
+        if asked
+        else whole[:most]
+        if len(whole) >= FEW
+        else findings[: min(most, FEW)]
+    )
     name = subject.name or "it"
     return Themed(
         f"What people say about {subject.name or one_line(question.text)}",
