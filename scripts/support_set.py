@@ -25,6 +25,8 @@ from recorded import ROOT
 
 TRIPLES = ROOT / "evaluation" / "support" / "triples.jsonl"
 _SEED = 7
+_ASKED = "battery price app support subscription setup speed connection screen account".split()
+"""What a person asks about in the chat, beside what the report holds."""
 
 
 def main() -> None:
@@ -65,7 +67,8 @@ def kept(question: Question) -> list[Item]:
     command += ["--depth", "deep", "--format", "json"]
     run = subprocess.run(
         [sys.executable, "-m", "api", *command],
-        env={**os.environ, "LISTENPOST_MODE": "sandbox"}, cwd=ROOT, capture_output=True, check=False,
+        env={**os.environ, "LISTENPOST_MODE": "sandbox"},
+        cwd=ROOT, capture_output=True, check=False,
     )  # fmt: skip
     return [
         Item(
@@ -77,15 +80,20 @@ def kept(question: Question) -> list[Item]:
 
 
 def triples_of(question: Question, items: list[Item]) -> Iterator[dict[str, Any]]:
-    """One row per passage of the keyless report on these items."""
+    """One row per passage of the keyless report on these items, and of answers in the chat."""
     exhibits = Dossier().show(Assessed(item, Verdict(True)) for item in items)
     texts = {exhibit.label: exhibit.item for exhibit in exhibits}
-    for finding in find_themes(question, exhibits).findings:
+    reported = find_themes(question, exhibits).findings
+    names = {finding.name.lower() for finding in reported}
+    words = [word for word in _ASKED if word not in names]
+    answered = find_themes(question, exhibits, asked=words, most=len(_ASKED))
+    for finding in (*reported, *answered.findings):
         for passage in finding.passages:
             item = texts[passage.label]
             yield {
                 "query": question.text,
                 "about": question.about,
+                "place": "report" if finding in reported else "chat",
                 "sentence": finding.text,
                 "passage": passage.text,
                 "item": f"{item.title} ({item.source})",

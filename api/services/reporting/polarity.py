@@ -31,6 +31,7 @@ ASKING = regex.compile(
     # a question without its sign: `does anyone know`, `any tips`, `is it worth it`
     r"[?？]\s*[\"'”’)]*\s*$|^\W*(?:(?:does|do|did|is|are|was|has|have|can|could|would|will|should)"
     r" (?:it|this|that|they|the|anyone|anybody|somebody|someone|you|there|i|we)\b"
+    r"|(?:where|what|which|who|how|why|when) (?:is|are|do|does|can|should|would|to|did)\b"
     r"|any(?:one|body)? (?:tips|idea|know|else|had|tried|got)\b|which one\b"
     r"|how (?:good|bad|long|do)\b)",
     regex.I,

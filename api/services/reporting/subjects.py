@@ -29,9 +29,9 @@ ELSEWHERE = regex.compile(
     r"|(?:this|your|great|good|nice|awesome|amazing|best|helpful|thanks for the) (?:\w+ )?"
     r"(?:video|review|channel|explanation|post|write-?up|comment|tutorial|point|question|article"
     r"|effort|test)"
-    r"|(?:this|the) (?:book|guide|chapter|author)|^thanks for|(?<!no) thanks\W*$|thank you"
+    r"|(?:this|the) (?:book|guide|chapter|author)|^thanks for|thank you"
     r"|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
-    r"|your (?:dog|voice|channel|video))\b",
+    r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$",
     regex.I,
 )
 """What a sentence is about instead: `my old Fitbit`, `great video`, `the seller`."""
@@ -71,6 +71,8 @@ _PRONOUN = regex.compile(
     regex.I,
 )
 _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
+_FRONT = 300
+"""Characters of a text in which what it is about is named."""
 _MANY = 300
 """Words that must have been read before one is called rare."""
 # nothing, or the end of a sentence or the start of a quotation, before a word
@@ -137,7 +139,7 @@ class Subject:
     def is_topic(self, item: Item) -> bool:
         """Whether an item, with what is said under it, is about the product alone.
 
-        Its title names it and weighs it against nothing; or the item names it, and no rival.
+        Its title names it and weighs it against nothing; or it is named early on, and no rival.
         """
         match = self.pattern.search(item.title)
         if item.source == "amazon":
@@ -147,8 +149,8 @@ class Subject:
             return False
         if match is not None:
             return not _AGAINST.search(item.title[: match.start()])
-        text = f"{item.title}. {item.body} {item.place or ''}"
-        return self.is_named(text) and not self.names_rival(text)
+        front = f"{item.title}. {item.body[:_FRONT]} {item.place or ''}"
+        return self.is_named(front) and not self.names_rival(f"{front} {item.body}")
 
     def names_rival(self, text: str) -> bool:
         """Whether a text names a well-known product that is not this one."""

@@ -24,7 +24,7 @@ from api.services.text import fold, one_line
 THEMES, PASSAGES, TELLING = 7, 4, 3
 """Themes of a report, passages of a theme and themes named by a telling word, at most."""
 SHARED, FEW = 3, 3
-"""Items that make a theme, and themes below which those of one or two posts fill up."""
+"""Items that make a theme, and themes of one or two posts that are told when there is no other."""
 KIND = "app"
 """A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
@@ -156,13 +156,7 @@ def find_themes(
         key=lambda finding: (finding.name.lower() not in wanted, -len(finding.cites)),
     )
     whole = [finding for finding in findings if len(finding.cites) >= SHARED]
-    chosen = (
-        findings[:most]
-        if asked
-        else whole[:most]
-        if len(whole) >= FEW
-        else findings[: min(most, FEW)]
-    )
+    chosen = findings[:most] if asked else (whole or findings[:FEW])[:most]
     name = subject.name or "it"
     return Themed(
         f"What people say about {subject.name or one_line(question.text)}",
