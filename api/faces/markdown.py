@@ -16,9 +16,8 @@ _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 def report_markdown(report: Report, dropped: bool) -> str:
     """The whole report."""
-    cited = {
-        item.key: link(f"\\[{number}\\]", item.url) for number, item in enumerate(report.items, 1)
-    }
+    numbers = outline.numbered(report.items)
+    cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
     parts = [f"# {md(outline.heading(report))}"]
     if report.sample:
         parts.append(_SAMPLE)
@@ -30,11 +29,11 @@ def report_markdown(report: Report, dropped: bool) -> str:
     for title, findings in outline.findings_by_kind(report):
         lines = []
         for finding in findings:
-            cites = "" if finding.evidence else f" {_cites(finding.cites, cited)}"
-            lines.append(f"- {md(finding.text)}{cites}{outline.badge(finding)}")
+            cites = _cites(outline.unshown(finding, numbers), cited)
+            lines.append(f"- {md(finding.text)} {cites}{outline.badge(finding)}".rstrip())
             lines += [
-                f"    - “{md(words)}” {_cites([key], cited)}"
-                for words, key, _ in outline.evidence(finding, outline.numbered(report.items))
+                f"    - “{md(passage.passage)}” {_cites([passage.key], cited)}"
+                for passage in outline.evidence(finding, numbers)
             ]
         parts += [f"## {title}", "\n".join(lines)]
     if quotes := outline.further_quotes(report):

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from api.services.reporting.report import DroppedItem, KeptItem, Report, SourceReport
-from api.services.schemas import Finding, FindingKind, Quote
+from api.services.schemas import Finding, FindingKind, Passage, Quote
 from api.sources import TITLES
 
 UNTITLED = "untitled"
+SHOWN = 4
+"""Passages of a finding that a person is shown; the rest stand in the JSON."""
 _KINDS: tuple[tuple[FindingKind, str], ...] = (
     ("praise", "What people praise"),
     ("complaint", "What people complain about"),
@@ -66,11 +68,15 @@ def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
             yield title, findings
 
 
-def evidence(finding: Finding, numbers: Mapping[str, int]) -> Iterator[tuple[str, str, str | None]]:
-    """Each passage that is listed: its words, its item's key, and the comment it stands in."""
-    for passage in finding.evidence:
-        if passage.key in numbers:
-            yield passage.passage, passage.key, passage.comment_id
+def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:
+    """The passages that are shown below a finding: the first `SHOWN` of items that are listed."""
+    return [passage for passage in finding.evidence if passage.key in numbers][:SHOWN]
+
+
+def unshown(finding: Finding, numbers: Mapping[str, int]) -> list[str]:
+    """The cited items whose words are not shown."""
+    shown = {passage.key for passage in evidence(finding, numbers)}
+    return [key for key in finding.cites if key not in shown]
 
 
 def badge(finding: Finding) -> str:

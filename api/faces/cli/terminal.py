@@ -38,10 +38,10 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     for title, findings in outline.findings_by_kind(report):
         page.head(title)
         for finding in findings:
-            cites = "" if finding.evidence else f" {_cites(finding.cites, numbers)}"
-            page.wrapped(f"{finding.text}{cites}{outline.badge(finding)}", "- ")
-            for words, key, _ in outline.evidence(finding, numbers):
-                page.wrapped(f"“{words}” {_cites([key], numbers)}", "    ")
+            cites = _cites(outline.unshown(finding, numbers), numbers)
+            page.wrapped(f"{finding.text} {cites}{outline.badge(finding)}", "- ")
+            for passage in outline.evidence(finding, numbers):
+                page.wrapped(f"“{passage.passage}” {_cites([passage.key], numbers)}", "    ")
     quotes = outline.further_quotes(report)
     if quotes:
         page.head("In their words")

@@ -96,14 +96,13 @@ def link(label: str, url: object) -> str:
 
 def _finding(finding: Finding, numbers: Mapping[str, int]) -> str:
     """The sentence, and below it the words that carry it."""
-    passages = [
-        f"<q>{text(words)}</q>{_cites([key], numbers)}"
-        for words, key, _ in outline.evidence(finding, numbers)
-    ]
-    if not passages:
-        return f"{text(finding.text)}{_cites(finding.cites, numbers)}{outline.badge(finding)}"
-    listed = "".join(f"<li>{passage}</li>" for passage in passages)
-    return f'{text(finding.text)}{outline.badge(finding)}<ul class="evidence">{listed}</ul>'
+    sentence = f"{text(finding.text)}{_cites(outline.unshown(finding, numbers), numbers)}"
+    passages = "".join(
+        f"<li><q>{text(passage.passage)}</q>{_cites([passage.key], numbers)}</li>"
+        for passage in outline.evidence(finding, numbers)
+    )
+    listed = f'<ul class="evidence">{passages}</ul>' if passages else ""
+    return f"{sentence}{outline.badge(finding)}{listed}"
 
 
 def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import regex
 
 from api.services.reporting.clearing import Clearing, Flaws
-from api.services.reporting.dossier import Dossier
+from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.explaining import words as counted_words
 from api.services.reporting.grounds import LABEL, Ground, ground_of
 from api.services.reporting.verbatim import verbatim
@@ -47,8 +47,9 @@ def check(
 
     A finding stands on passages that its exhibits hold word for word; one without any goes. A
     sentence with a number stands when an exhibit (for a finding: one it rests on) or the question
-    says that number. Quotes that are not verbatim are left out without a note: nothing is claimed
-    by them. Nor by a next question: what does not stand of it goes quietly.
+    says that number, or when so many exhibits carry the finding or were shown. Quotes that are not
+    verbatim are left out without a note: nothing is claimed by them. Nor by a next question: what
+    does not stand of it goes quietly.
     """
     exhibits, asked = dossier.by_label(), (question.text, question.about)
     everything = ground_of(exhibits, asked)
@@ -64,7 +65,8 @@ def check(
                     flaws += Flaws(passages=(f"{label} “{cut(one_line(clean(words)), 60)}”",))
                 else:
                     carried.setdefault(label, []).append(passage)
-        kept, _, faults = _cleared(text, ground_of(exhibits, asked, cited=list(carried)))
+        counts = (str(len(carried)), str(len(exhibits)))
+        kept, _, faults = _cleared(text, ground_of(exhibits, asked, counts, cited=list(carried)))
         flaws += faults + Flaws(uncited=not carried)
         passages = dict.fromkeys(chain.from_iterable(carried.values()))
         if kept and passages:
@@ -75,7 +77,8 @@ def check(
         verified = (verbatim(words, exhibits[label].item) for label in known)
         quoted += [quote for quote in verified if quote is not None][:1]
     title, _, in_title = _cleared(topic, everything)
-    abstract, _, in_abstract = _cleared(summary, everything)
+    given = [str(len(finding.cites)) for finding in sound] + [str(len(exhibits))]
+    abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, asked, given))
     questions = (_cleared(text, everything)[0] for text in suggestions)
     return Drafted(
         title or one_line(clean(question.text)), abstract, tuple(sound),
@@ -93,6 +96,19 @@ def _passage(words: str, item: Item) -> Passage | None:
     if len(text) > LONGEST_PASSAGE:
         text = cut(text, LONGEST_PASSAGE).rpartition(" ")[0] or cut(text, LONGEST_PASSAGE)
     return Passage(quote.key, text, quote.comment_id)
+
+
+def quotes_of(findings: Iterable[Finding], exhibits: Iterable[Exhibit]) -> tuple[Quote, ...]:
+    """The first passage of each finding, with the address it stands at."""
+    items = {exhibit.item.key: exhibit.item for exhibit in exhibits}
+    quotes: dict[Quote, None] = {}
+    for finding in findings:
+        for passage in finding.evidence[:1]:
+            item = items[passage.key]
+            urls = {comment.id: comment.url for comment in item.comments}
+            url = urls.get(passage.comment_id or "") or item.url
+            quotes[Quote(passage.passage, item.key, url, passage.comment_id)] = None
+    return tuple(quotes)
 
 
 def shortened(drafted: Drafted, words: int) -> Drafted:

@@ -5,6 +5,7 @@ Fails open: without an answer the findings stay, marked `unverified`, and a note
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,16 +14,17 @@ import regex
 
 from api.errors import ModelError
 from api.services.containment import translated
-from api.services.ports import Claim, SupportChecker
+from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.small_talk import content_words
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import Dossier
+from api.services.reporting.grounds import numbers
 from api.services.reporting.report import SupportCheck
 from api.services.schemas import Finding, Item, Passage, Question, Usage
 from api.services.text import one_line
 
 MOST_PAIRS = 50
-"""Pairs in the one call; passages beyond that are left out of the report, not shown unchecked."""
+"""Pairs in one call; more pairs are more calls at once."""
 _AROUND = 120
 """Characters of the item on either side of a passage."""
 _FOR_SUMMARY = 4
@@ -46,27 +48,22 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings and sentences of the summary taken out.
 
-    One call for all pairs; none without findings or without a checker. A sentence of the summary
-    is checked against passages of the findings that share its words. Never raises `ModelError`.
+    One call per 50 pairs; none without findings or without a checker. A sentence of the summary is
+    checked against passages of the findings that share its words. A sentence that says of how many
+    it is true goes with any of them. Never raises `ModelError`.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     sentences = [part for part in _SENTENCE.split(draft.summary) if part.strip()]
-    ordered = sorted(
-        ((place, finding, passage) for finding in draft.findings
-         for place, passage in enumerate(finding.evidence)),
-        key=lambda entry: entry[0],
-    )  # fmt: skip
-    everything = [(finding, passage) for _, finding, passage in ordered]
-    pairs = everything[: MOST_PAIRS - len(sentences)]
+    pairs = [(finding, passage) for finding in draft.findings for passage in finding.evidence]
     claims = [
         Claim(finding.text, passage.passage, _context(passage, items[passage.key]))
         for finding, passage in pairs
     ]
     claims += [_claim_of_summary(sentence, draft.findings) for sentence in sentences]
     try:
-        checking = checker.check(question, claims)
+        checking = _checked(checker, question, claims)
         answer = await translated(checking, "the support check", partial(ModelError, "defect"))
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
@@ -80,13 +77,12 @@ async def supported(
     findings = tuple(
         Finding.resting(finding.text, finding.kind, carried[id(finding)], "checked")
         for finding in draft.findings
-        if id(finding) in carried
+        if id(finding) in carried and _counts_still(finding, carried[id(finding)])
     )
     kept = [text for text, holds in zip(sentences, flags[len(pairs) :], strict=True) if holds]
     holding = sum(flags[: len(pairs)])
     removed = (
         (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
-        (len(everything) - len(pairs), f"passage(s) beyond {MOST_PAIRS} pairs, unchecked"),
         (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
@@ -96,6 +92,25 @@ async def supported(
         answer.usage,
         tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
     )
+
+
+async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:
+    """All claims, fifty a call, at once; any call that fails fails the whole."""
+    chunks = [claims[at : at + MOST_PAIRS] for at in range(0, len(claims), MOST_PAIRS)]
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(checker.check(question, chunk)) for chunk in chunks]
+    answers = [call.result() for call in calls]
+    return Support(
+        tuple(flag for answer in answers for flag in answer.supported),
+        answers[0].model,
+        sum((answer.usage for answer in answers), Usage()),
+    )
+
+
+def _counts_still(finding: Finding, carried: Sequence[Passage]) -> bool:
+    """Whether a sentence that says how many speak of it is true of those that are left."""
+    left = len({passage.key for passage in carried})
+    return left == len(finding.cites) or str(len(finding.cites)) not in numbers(finding.text)
 
 
 def _context(passage: Passage, item: Item) -> str:
