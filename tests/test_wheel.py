@@ -20,7 +20,7 @@ DATA = {
     "api/judges/prompts/grades.md",
     "api/sandbox/data/products.json",
     "api/sandbox/data/posts/plaud.jsonl",
-    "api/sandbox/lexicon.json",
+    "api/services/reporting/aspects.toml",
     "api/services/reporting/report.md",
 }
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from api.errors import UsageError
 from api.judges.local import LocalJudge
+from api.judges.local_support import LocalSupport
 from api.lab.baselines import BASELINES
 from api.lab.evaluating import Candidate, GraderCandidate, JudgeCandidate
+from api.services.ports import SupportChecker
 from api.settings import ModelSettings, Settings
+
+if TYPE_CHECKING:
+    from api.judges.client import ModelClient
 
 JudgeName = Literal[
     "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
@@ -47,6 +52,47 @@ async def candidate(
         judge = LocalJudge() if name == "local" else BASELINES[name]
         yield JudgeCandidate(judge, judge.name)
         return
+    async with _server(settings, name) as (client, host):
+        from api.judges.grades import OpenAIGrader
+        from api.judges.prompting import system
+        from api.judges.relevance import OpenAIJudge
+        from api.services.text import Fence
+
+        models, bare = settings.models, Fence("")
+        model = model or models.filter_model
+        shown = model + (f"@{host}" if host else "")
+        if name == "openai":
+            openai = OpenAIJudge(client, model, models.scoring_timeout)
+            yield JudgeCandidate(openai, shown, system("relevance", bare))
+        else:
+            grader = OpenAIGrader(client, model, models.scoring_timeout)
+            yield GraderCandidate(grader, f"grades:{shown}", system("grades", bare))
+
+
+@asynccontextmanager
+async def support_checker(
+    settings: Settings, name: str, model: str | None = None
+) -> AsyncIterator[SupportChecker]:
+    """The support check of this name, `local` or `openai`, closed at the end.
+
+    Raises:
+        UsageError: another name, or no key for `openai`.
+    """
+    if name == "local":
+        yield LocalSupport()
+    elif name == "openai":
+        async with _server(settings, name) as (client, _):
+            from api.judges.support import OpenAISupport
+
+            models = settings.models
+            yield OpenAISupport(client, model or models.filter_model, models.scoring_timeout)
+    else:
+        raise UsageError(f"`{name}` checks no support; there are `local` and `openai`")
+
+
+@asynccontextmanager
+async def _server(settings: Settings, name: str) -> AsyncIterator[tuple[ModelClient, str]]:
+    """A client of the model server, and the server where it is not the usual one."""
     models = settings.models
     async with AsyncExitStack() as stack:
         if sampled(settings, name):
@@ -60,21 +106,10 @@ async def candidate(
         else:
             host = _host(models)
         from api.judges.client import ModelClient
-        from api.judges.grades import OpenAIGrader
-        from api.judges.prompting import system
-        from api.judges.relevance import OpenAIJudge
-        from api.services.text import Fence
 
         client = ModelClient(models)
         stack.push_async_callback(client.aclose)
-        model, bare = model or models.filter_model, Fence("")
-        shown = model + (f"@{host}" if host else "")
-        if name == "openai":
-            openai = OpenAIJudge(client, model, models.scoring_timeout)
-            yield JudgeCandidate(openai, shown, system("relevance", bare))
-        else:
-            grader = OpenAIGrader(client, model, models.scoring_timeout)
-            yield GraderCandidate(grader, f"grades:{shown}", system("grades", bare))
+        yield client, host
 
 
 def _host(models: ModelSettings) -> str:

@@ -1,6 +1,7 @@
 """What the sandbox's model answers, one function per kind of request. It reads only the prompt.
 
 A kind is told by the schema that is asked for, or, without one, by the field its instructions name.
+What it writes is the product's own keyless writing, and what it checks the keyless check.
 """
 
 from __future__ import annotations
@@ -9,14 +10,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.sandbox.lexicon import lexicon, sentences
+from api.judges.local_support import carries
 from api.sandbox.passing import in_passing
 from api.sandbox.quoted import Prompt, Quoted
 from api.sandbox.world import Probabilities
-from api.sandbox.writer import QUESTION_WORDS, listed, name_of, report
+from api.services.ports import Claim
+from api.services.question.naming import ASKING_WORDS, core_of, name_of
+from api.services.reporting.aspects import aspects, aspects_in
+from api.services.reporting.explaining import Shortfall, plain_explanation
+from api.services.reporting.polarity import lean_of
+from api.services.reporting.sentences import LONGEST, sentences
+from api.services.reporting.subjects import Subject
+from api.services.reporting.themes import find_themes
+from api.services.schemas import Question
+from api.services.text import cut
 
 KINDS: Mapping[str, str] = {
     "relevant": "judge",
+    "supported": "support",
     "grades": "grades",
     "queries": "rewrite",
     "explanation_text": "explain",
@@ -28,7 +39,11 @@ _PARTLY, _SURE, _VERY_SURE = 0.58, 0.66, 0.75
 """Probabilities for the scores 3, 4 and 5: who reads the whole text asks for more than the gate."""
 _PASSING = 0.3
 """The most that a name dropped in passing is worth."""
-_MOST_WORDS, _MOST_TITLES = 235, 4
+_SHORT = "starting point"
+"""What the instructions of a short report say: one sentence of summary, two findings."""
+_FEW, _QUOTES, _ASPECTS = 2, 4, 5
+_FEWEST_WORDS = 4
+"""Words of a sentence that is quoted."""
 
 
 def kind_of(schema: Mapping[str, Any] | None, prompt: Prompt) -> str | None:
@@ -42,13 +57,47 @@ def answer(field: str, prompt: Prompt, judge: Probabilities) -> dict[str, Any]:
     """The JSON object for one kind of request."""
     if field == "relevant":
         return {"relevant": [p >= _THRESHOLD for p in _judged(prompt, prompt.numbered, judge)]}
+    if field == "supported":
+        return {"supported": _supported(prompt)}
     if field == "grades":
-        return {"grades": _grades(prompt, judge)}
+        chances = _judged(prompt, prompt.numbered, judge)
+        graded = zip(prompt.numbered, chances, strict=True)
+        return {"grades": [_grade(prompt, item, chance) for item, chance in graded]}
     if field == "queries":
         return {"queries": _queries(prompt)[: prompt.wanted]}
     if field == "explanation_text":
         return _explanation(prompt)
-    return report(prompt, judge)
+    return report(prompt)
+
+
+def report(prompt: Prompt) -> dict[str, Any]:
+    """The themes of the exhibits in the prompt, as the JSON of a draft."""
+    short = _SHORT in prompt.plain
+    question = Question(prompt.question, prompt.about)
+    themed = (
+        find_themes(question, prompt.shown, most=_FEW)
+        if short
+        else find_themes(question, prompt.shown)
+    )
+    findings = [
+        {
+            "text": finding.text,
+            "kind": finding.kind,
+            "cites": list(finding.cites),
+            "evidence": [
+                {"cite": passage.label, "passage": passage.text} for passage in finding.passages
+            ],
+        }
+        for finding in themed.findings
+    ]
+    first = {finding.passages[0].text: finding.passages[0].label for finding in themed.findings}
+    return {
+        "topic": themed.topic,
+        "summary": themed.summary,
+        "findings": findings,
+        "quotes": [{"text": text, "cite": label} for text, label in first.items()][:_QUOTES],
+        "suggestions": list(themed.suggestions),
+    }
 
 
 def _judged(prompt: Prompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
@@ -61,68 +110,73 @@ def _judged(prompt: Prompt, items: Sequence[Quoted], judge: Probabilities) -> li
     ]
 
 
-def _grades(prompt: Prompt, judge: Probabilities) -> list[dict[str, Any]]:
-    items = prompt.numbered
-    return [
-        _grade(item, prompt.all(f"{item.label} comment"), chance)
-        for item, chance in zip(items, _judged(prompt, items, judge), strict=True)
-    ]
+def _supported(prompt: Prompt) -> list[bool]:
+    question = Question(prompt.question, prompt.about)
+    contexts = prompt.all("context", numbered=True)
+    parts = zip(
+        prompt.all("sentence", numbered=True), prompt.all("passage", numbered=True), contexts,
+        strict=False,
+    )  # fmt: skip
+    return [carries(Claim(*part), question) for part in parts]
 
 
-def _grade(item: Quoted, comments: Sequence[str], chance: float) -> dict[str, Any]:
-    words, texts = lexicon(), [*item.parts, *comments]
-    aspects = [aspect.noun.removeprefix("the ") for aspect in words.about(" ".join(texts))][:5]
-    feeling = words.polarity(" ".join(texts))
+def _grade(prompt: Prompt, item: Quoted, chance: float) -> dict[str, Any]:
+    texts = [*item.parts, *prompt.all(f"{item.label} comment")]
+    whole = " ".join(texts)
+    subject = Subject.of(Question(prompt.question, prompt.about), [whole])
+    held = [(aspect, match[0]) for aspect in aspects() if (match := aspect.pattern.search(whole))]
+    parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST)
+    leans = {lean for part in parts if (lean := lean_of(part))}
     if chance < _PARTLY:
         score = 1 if chance < _PARTLY / 2 else 2
     else:
-        score = (
-            3
-            + bool(aspects and chance >= _SURE)
-            + bool((len(aspects) > 1 or feeling) and chance >= _VERY_SURE)
-        )
+        detailed = len(held) > 1 or bool(leans)
+        score = 3 + bool(held and chance >= _SURE) + bool(detailed and chance >= _VERY_SURE)
     return {
         "score": score,
-        "explanation": _why(score, aspects),
-        "sentiment": feeling or (0 if aspects else None),
-        "aspects": aspects,
-        "quote": telling(texts),
+        "explanation": _why(subject, texts, [f"{a.name} (“{words}”)" for a, words in held], chance),
+        "sentiment": sum(leans) if leans else None,
+        "aspects": [aspect.name for aspect, _ in held][:_ASPECTS],
+        "quote": _telling(texts, subject),
     }
 
 
-def _why(score: int, aspects: Sequence[str]) -> str:
-    topics = listed(aspects[:3])
-    return {
-        1: "Uses the words of the question but is about something else.",
-        2: "Touches the subject without saying anything about the product asked for.",
-        3: "Is about the product, without much detail.",
-        4: f"Talks about the product and {topics or 'how it is used'}.",
-        5: f"Gives a concrete account of the product: {topics or 'how it is used'}.",
-    }[score]
+def _why(subject: Subject, texts: Sequence[str], topics: Sequence[str], chance: float) -> str:
+    """The words that decided: where the name stands, what is spoken of, and the judge's number."""
+    title, *rest = texts or [""]
+    match = subject.pattern.search(title) or subject.pattern.search(" ".join(rest))
+    place = "in the title" if subject.is_named(title) else "below the title"
+    named = f"names “{match[0]}” {place}" if match else "does not write the name"
+    if subject.name and in_passing(subject.name, texts):
+        named += ", only in passing"
+    speaks = f" and speaks of {', '.join(topics[:3])}" if topics else ""
+    return f"{named[0].upper()}{named[1:]}{speaks}; {chance:.0%} likely to be about it."
 
 
-def telling(texts: Sequence[str], most: int = 200) -> str:
-    """The sentence that says most: an opinion about something, not too short and not too long."""
-    words, best, top = lexicon(), "", 0.0
-    for number, text in enumerate(texts):
-        for sentence in sentences(text):
-            count = len(sentence.split())
-            if count < 4 or len(sentence) > most:
-                continue
-            weight = 2.0 * abs(words.polarity(sentence)) + len(words.about(sentence)[:2])
-            weight += 0.5 * (6 <= count <= 30) - 0.2 * (number == 0)
-            if weight > top:
-                best, top = sentence, weight
-    return best
+def _telling(texts: Sequence[str], subject: Subject) -> str:
+    """The sentence that says most: about the product, with a sure lean, about something known."""
+    candidates = [
+        sentence
+        for text in texts
+        for sentence in sentences(text)
+        if len(sentence) <= LONGEST and len(sentence.split()) >= _FEWEST_WORDS
+    ]
+
+    def weight(sentence: str) -> float:
+        sure, named = lean_of(sentence) is not None, subject.is_named(sentence)
+        return 2.0 * sure + min(2, len(aspects_in(sentence))) + 0.5 * named
+
+    best = max(candidates, key=weight, default="")
+    return best if best and weight(best) >= 1 else ""
 
 
 def _queries(prompt: Prompt) -> list[str]:
     """Other spellings of the name, and what stands beside it."""
     name = name_of(prompt.question) or prompt.question
-    core = re.sub(r"\.(?:ai|com|io|app|co|new|net|org)\b", "", name, flags=re.I).strip()
-    held = {word.casefold() for word in re.findall(r"\w+", name)} | QUESTION_WORDS
+    core = core_of(name)
+    held = {word.casefold() for word in re.findall(r"\w+", name)} | ASKING_WORDS
     beside = [w for w in re.findall(r"[^\W\d_][\w-]{3,}", prompt.about) if w.casefold() not in held]
-    found = [
+    queries = [
         f"{core} {' '.join(beside[-2:])}" if beside else "",
         f"{core} review",
         core,
@@ -131,65 +185,19 @@ def _queries(prompt: Prompt) -> list[str]:
         f"{core} alternatives",
     ]
     original = prompt.question.casefold()
-    return [query for query in dict.fromkeys(found) if query and query.casefold() != original]
+    return [query for query in dict.fromkeys(queries) if query and query.casefold() != original]
 
 
 def _explanation(prompt: Prompt) -> dict[str, Any]:
-    """Why there is too little, from the queries, sources and reasons quoted in the prompt."""
-    name = name_of(prompt.question) or "the product"
-    asked, sources = prompt.all("query"), prompt.all("source")
-    dropped = [text.partition(" | reason: ") for text in prompt.all("dropped")]
-    lines = [
-        f"You asked about “{prompt.question}”. The search used "
-        + (listed([f"“{query}”" for query in asked]) if asked else "the question as it stands")
-        + ".",
-        *(f"{source.rstrip('.')}." for source in sources),
-    ]
-    lines += _left_out([(title, why.rstrip(".")) for title, _, why in dropped])
-    lines += _advice(name)
-    kept: list[str] = []
-    for line in lines:
-        if len(" ".join([*kept, line]).split()) <= _MOST_WORDS:
-            kept.append(line)
-    suggestions = [
-        f"What do owners of {name} complain about?",
-        f"How does {name} compare with its rivals?",
-    ]
-    return {"explanation_text": " ".join(kept), "suggestions": suggestions}
-
-
-def _left_out(dropped: Sequence[tuple[str, str]]) -> list[str]:
-    """What came back and why it is no answer, told once per reason."""
-    if not dropped:
-        return []
-    titles: dict[str, list[str]] = {}
-    for title, why in dropped:
-        titles.setdefault(why, []).append(f"“{_cut(title)}”")
-    lines = ["Texts came back, but they do not answer the question."]
-    for why, named in titles.items():
-        shown = listed(named[:_MOST_TITLES])
-        reason = why or "nothing in them is about what was asked"
-        lines.append(f"Left out, for example: {shown} ({reason}).")
-    return lines
-
-
-def _advice(name: str) -> list[str]:
-    core = re.sub(r"\.\w{2,4}$", "", name)
-    return [
-        "There are ordinary reasons for such a gap. The name may be young or rarely written down, "
-        "people may use a nickname or a product line instead of it, or the word may mean other "
-        "things that are talked about far more often and crowd it out of the first results.",
-        "None of this says that nobody has an opinion; it only says that this search did not reach "
-        "it.",
-        f"Two queries look more promising: “{core} review”, which finds people who judge from use, "
-        f"and “{core} problems”, which finds those who got stuck.",
-        "A few words that tell the product from its namesakes, given with the question, help too.",
-        "Beyond these places it is worth looking at the maker's own forum and release notes, at a "
-        "subreddit of the trade in which the product is used, and at independent tests in "
-        "magazines, where the name is usually written out in full.",
-    ]
-
-
-def _cut(title: str) -> str:
-    words = title.split()
-    return " ".join(words[:10]) + ("…" if len(words) > 10 else "")
+    """Why there is too little, as the product says it without a model."""
+    dropped = (text.partition(" | reason: ") for text in prompt.all("dropped"))
+    shortfall = Shortfall(
+        Question(prompt.question, prompt.about),
+        (prompt.question, *(query for query in prompt.all("query") if query != prompt.question)),
+        tuple(prompt.all("source")),
+        tuple((cut(title, LONGEST), reason) for title, _, reason in dropped),
+    )
+    explanation = plain_explanation(shortfall)
+    return {
+        "explanation_text": explanation.text, "suggestions": list(explanation.suggestions),
+    }  # fmt: skip

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.sandbox.lexicon import lexicon, sentences
-from api.sandbox.quoted import Prompt, Quoted
-from api.sandbox.world import Probabilities
-from api.sandbox.writer import QUESTION_WORDS, listed, report
+from api.sandbox.quoted import Prompt
+from api.services.question.naming import ASKING_WORDS
+from api.services.reporting.aspects import aspects_in
+from api.services.reporting.themes import find_themes, shown_lines
+from api.services.schemas import Question
 
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
 _OUTER = "?!,;:.\"“”'()"
@@ -57,9 +58,9 @@ def asked(prompt: Prompt) -> Asked:
 
 def _after(subject: str, text: str) -> Asked:
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
-    idle = QUESTION_WORDS | _ASIDE
+    idle = ASKING_WORDS | _ASIDE
     said = [word for word in words if word and word.casefold() not in idle]
-    names = [word for word in said if not lexicon().about(word)]
+    names = [word for word in said if not aspects_in(word)]
     pointing = len(names) < 2 and _POINTING.search(text) is not None
     if subject and (not names or pointing or len(names) > _LONGEST):
         known = subject.casefold().split()
@@ -111,14 +112,11 @@ def _about(prompt: Prompt, question: Asked) -> bool:
 
 def _holds(text: str, word: str) -> bool:
     """Whether a text speaks of what a word means, or holds the word."""
-    meant = lexicon().about(word)
-    return (
-        any(aspect in lexicon().about(text) for aspect in meant)
-        or word.casefold() in text.casefold()
-    )
+    meant = aspects_in(word)
+    return any(aspect.is_in(text) for aspect in meant) or word.casefold() in text.casefold()
 
 
-def chat(prompt: Prompt, judge: Probabilities) -> str:
+def chat(prompt: Prompt) -> str:
     """A short answer in words: what the exhibits say, or that there are none."""
     question = asked(prompt)
     if not prompt.exhibits:
@@ -130,39 +128,9 @@ def chat(prompt: Prompt, judge: Probabilities) -> str:
         )
     if not _about(prompt, question):
         return f"I could not find posts about {question.query}."
-    exhibits = [
-        exhibit
-        for exhibit in prompt.exhibits
-        if not question.words or any(_holds(exhibit.text, word) for word in question.words)
-    ]
-    if not exhibits:
-        return f"The posts say nothing about {listed(question.words)}."
-    made = report(_narrowed(prompt, exhibits, question), judge)
-    lines = [made["summary"]]
-    lines += [f"- {f['text']} [{', '.join(f['cites'])}]" for f in made["findings"]]
-    return re.sub(r" +", " ", "\n".join(lines))
-
-
-def _narrowed(prompt: Prompt, exhibits: Sequence[Quoted], question: Asked) -> Prompt:
-    """A prompt of these exhibits and the question on its own feet."""
-    facts = [f"{one.label}: {prompt.sources.get(one.label, '')}" for one in exhibits]
-    quoted = [f"<q-x {one.label}>{_escaped(_part(one, question))}</q-x>" for one in exhibits]
-    about = question.subject or question.text
-    asking = f"{about} {' '.join(question.words)}".strip() if question.subject else about
-    return Prompt((("tool", "\n".join([*facts, *quoted])), ("user", asking)))
-
-
-def _part(exhibit: Quoted, question: Asked) -> str:
-    """The title, and of the rest the sentences that speak of what is asked."""
-    title, *rest = exhibit.pieces
-    if not question.words:
-        return exhibit.text
-    said = [
-        " ".join(s for s in sentences(piece) if any(_holds(s, word) for word in question.words))
-        for piece in rest
-    ]
-    return " | ".join([title, *filter(None, said)])
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    themed = find_themes(
+        Question(question.subject or question.text), prompt.shown, asked=question.words
+    )
+    if not themed.findings:
+        return f"The posts say nothing about {', '.join(question.words)}."
+    return shown_lines(themed.findings)

@@ -157,8 +157,8 @@ class OpenAI:
             calls = looks(_functions(body), prompt, body.get("tool_choice"))
             if calls:
                 return Generation(calls=calls, finish="tool_calls")
-            return Generation(chat(prompt, judge))
-        value = {"text": chat(prompt, judge)} if field is None else answer(field, prompt, judge)
+            return Generation(chat(prompt))
+        value = {"text": chat(prompt)} if field is None else answer(field, prompt, judge)
         fitting = value if schema is None else fitted(value, schema)
         text = json.dumps(fitting, ensure_ascii=False)
         return Generation(calls=((tool, text),), finish="tool_calls") if tool else Generation(text)

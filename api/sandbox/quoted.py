@@ -8,10 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from api.services.reporting.dossier import BODY, COMMENT, Exhibit
+from api.services.reporting.sentences import sentences
+from api.services.schemas import Assessed, Comment, Item, Verdict
+
 _QUOTE = re.compile(r"<q-(\w+)(?: ([^<>]*))?>([^<]*)</q-\1>")
 _SOURCE = re.compile(r"^source: *(\w+)", re.M)
 _FACTS = re.compile(r"^\W*(E\d+): (reddit|youtube|amazon|\w+)\b", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
+_GRAPHEME = 8
+"""Characters that a text may be shorter than its limit and yet be cut."""
 _PLACE = re.compile(r"^\([^()|]{1,60}\) ")
 
 
@@ -23,20 +29,32 @@ class Quoted:
     text: str
 
     @property
-    def pieces(self) -> tuple[str, ...]:
-        """Title, body and comments apart, the comments in quotation marks."""
-        found = (part.strip() for part in _PLACE.sub("", self.text).split(" | "))
-        return tuple(part for part in found if part)
-
-    @property
     def parts(self) -> tuple[str, ...]:
         """Title, body and comments apart."""
-        return tuple(_bare(piece) for piece in self.pieces)
+        return tuple(_bare(piece) for piece in self._pieces)
 
     @property
-    def comments(self) -> tuple[str, ...]:
-        """Only the comments."""
-        return tuple(_bare(p) for p in self.pieces if _bare(p) != p)
+    def _pieces(self) -> tuple[str, ...]:
+        """The same with the comments in quotation marks."""
+        pieces = (part.strip() for part in _PLACE.sub("", self.text).split(" | "))
+        return tuple(piece for piece in pieces if piece)
+
+    def as_exhibit(self, source: str) -> Exhibit:
+        """The exhibit as far as the prompt shows it; a sentence that was cut off is left out."""
+        told = [piece for piece in self._pieces if _bare(piece) == piece]
+        comments = [_bare(piece) for piece in self._pieces if _bare(piece) != piece]
+        title, body = (*told, "", "")[:2]
+        place = _PLACE.match(self.text)
+        item = Item(
+            key=self.label, id=self.label, source=source, title=title,
+            body=_whole(" ".join((body, *told[2:])).strip(), BODY),
+            place=place[0].strip("() ") if place else None,
+            comments=tuple(
+                Comment(id=str(number), body=_whole(text, COMMENT))
+                for number, text in enumerate(comments)
+            ),
+        )  # fmt: skip
+        return Exhibit(self.label, Assessed(item, Verdict(True)))
 
 
 @dataclass(frozen=True)
@@ -71,9 +89,10 @@ class Prompt:
         """The first quoted text with that label, or nothing."""
         return next((q.text for q in self.quoted if q.label == label), "")
 
-    def all(self, label: str) -> list[str]:
-        """Every quoted text with that label."""
-        return [q.text for q in self.quoted if q.label == label]
+    def all(self, label: str, *, numbered: bool = False) -> list[str]:
+        """Every quoted text with that label, or (`1 passage`) with a number before it."""
+        labels = ((q.label.partition(" ")[2] if numbered else q.label, q) for q in self.quoted)
+        return [q.text for found, q in labels if found == label]
 
     @property
     def question(self) -> str:
@@ -110,6 +129,11 @@ class Prompt:
         return list(found.values())
 
     @property
+    def shown(self) -> list[Exhibit]:
+        """The exhibits as the product has them."""
+        return [q.as_exhibit(self.sources.get(q.label, "")) for q in self.exhibits]
+
+    @property
     def sources(self) -> dict[str, str]:
         """Exhibit label -> its source, where the prompt says it in the clear."""
         return {match[1]: match[2] for match in _FACTS.finditer(self.plain)}
@@ -121,6 +145,13 @@ def _text(content: Any) -> str:
     if not isinstance(content, list):
         return ""
     return "\n".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping))
+
+
+def _whole(text: str, limit: int) -> str:
+    """The text without the sentence that the product's limit cut off, if it did."""
+    if len(text) < limit - _GRAPHEME:
+        return text
+    return " ".join(sentences(text)[:-1])
 
 
 def _bare(piece: str) -> str:

@@ -29,16 +29,18 @@ from api.services.ports import (
 )
 from api.services.question.query import screen
 from api.services.question.scope import Scope
+from api.services.reporting.citing import Drafted
+from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
-from api.services.reporting.extractive import extract, quotes
 from api.services.reporting.follow_ups import joined
 from api.services.reporting.report import Fetched, Report, Timings
+from api.services.reporting.themes import find_themes, quotes_of
 from api.services.reporting.writing import FollowUp, NotWritten
 from api.services.reporting.writing import Writer as Writer
 from api.services.reporting.writing import Written as Written
-from api.services.schemas import Decision, Gathered, Question, Usage
+from api.services.schemas import Decision, Finding, Gathered, Question, Usage
 from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
@@ -190,10 +192,11 @@ async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusio
     draft = written.draft
     notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes)
     if not draft.findings:
-        note = "the report model gave no finding that stands: extracted from the items"
-        return _extracted(evidence, exhibits, (note, *notes))
+        note = "the report model gave no finding that stands: themes of the items instead"
+        return _extracted(evidence, (note, *notes))
     if not draft.quotes:
-        draft = replace(draft, quotes=quotes(exhibits))
+        themed = find_themes(evidence.scope.question, exhibits)
+        draft = replace(draft, quotes=quotes_of(themed.findings, exhibits))
     return Conclusion(evidence, evidence.decided, draft, notes)
 
 
@@ -209,14 +212,21 @@ def _unwritten(
     if not evidence.judged:
         return _unjudged(evidence, error)
     why = str(error).removeprefix("model: ")
-    note = f"the report model could not be used ({why}): extracted from the items"
-    return _extracted(evidence, exhibits, (note, *notes))
+    note = f"the report model could not be used ({why}): themes of the items instead"
+    return _extracted(evidence, (note, *notes))
 
 
-def _extracted(
-    evidence: Evidence, exhibits: Sequence[Exhibit], notes: tuple[str, ...]
-) -> Conclusion:
-    draft = extract(evidence.scope.question, exhibits)
+def _extracted(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
+    """A report without a writer's words: the themes of all that was kept."""
+    exhibits = Dossier().show(evidence.kept)
+    themed = find_themes(evidence.scope.question, exhibits)
+    keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
+    findings = tuple(
+        Finding(finding.text, finding.kind, tuple(keys[label] for label in finding.cites))
+        for finding in themed.findings
+    )
+    quotes = quotes_of(themed.findings, exhibits)
+    draft = Drafted(themed.topic, themed.summary, findings, quotes, themed.suggestions, Flaws())
     return Conclusion(evidence, evidence.decided, draft, notes)
 
 

@@ -248,3 +248,36 @@ def test_what_is_wrong_is_named(labels: Path, tmp_path: Path, words: list[str], 
 
     assert isinstance(result.exception, UsageError)
     assert any(part in str(result.exception) for part in said.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("judge", "name"), [("local", "local-support-1"), ("openai", "gpt-4o-mini")]
+)
+def test_a_support_check_is_measured(tmp_path: Path, judge: str, name: str) -> None:
+    """On labelled claims; the sandbox's model answers like the keyless check."""
+    claims = [("Owners praise the battery.", True), ("Owners complain about it.", False)]
+    rows = [
+        {"query": "ember mug", "sentence": sentence, "passage": "The battery is excellent.",
+         "item": "Ember mug", "supported": supported}
+        for sentence, supported in claims
+    ]  # fmt: skip
+    file = tmp_path / "claims.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    shown = figures("--support", file, "--judge", judge)
+    text = evaluate("--support", file, "--judge", judge).stdout
+
+    assert (shown["checker"], shown["precision"], shown["let_by"]) == (name, 1.0, 0.0)
+    assert text.startswith(f"{name}: 2 claims, 1 supported, 0 without an answer\nprecision 1.00")
+
+
+def test_who_checks_no_support_is_told_so(tmp_path: Path) -> None:
+    """Other judges, an empty file and none at all."""
+    file = tmp_path / "claims.jsonl"
+    file.write_text("", "utf-8")
+
+    assert isinstance(evaluate("--support", file).exception, UsageError)
+    assert isinstance(evaluate("--support", tmp_path / "none").exception, UsageError)
+    file.write_text(
+        json.dumps({"query": "q", "sentence": "s", "passage": "p", "supported": True}), "utf-8"
+    )
+    assert isinstance(evaluate("--support", file, "--judge", "bm25").exception, UsageError)

@@ -10,7 +10,6 @@ import pytest
 from api.sandbox.chatting import asked, chat, looks
 from api.sandbox.quoted import Prompt
 from api.services.text import Fence
-from tests.sandbox.conftest import words
 
 FENCE = Fence("00c0ffee")
 LAMP = {
@@ -85,7 +84,7 @@ def test_fetching_goes_before_all_else_and_what_is_named_before_that() -> None:
 
 def test_a_follow_up_is_answered_with_what_holds_its_words() -> None:
     """Only exhibits about the battery are cited, and it speaks of nothing else."""
-    told = chat(prompt("Glow Lamp", "and the battery?", exhibits=LAMP), words)
+    told = chat(prompt("Glow Lamp", "and the battery?", exhibits=LAMP))
 
     assert "E1" in told
     assert "E2" in told
@@ -95,12 +94,10 @@ def test_a_follow_up_is_answered_with_what_holds_its_words() -> None:
 
 def test_without_fitting_exhibits_it_says_so() -> None:
     """Another product, a word nobody used, a look-up that found nothing, and no question yet."""
-    other = chat(prompt("Oura Ring", exhibits=LAMP), words)
-    silent = chat(prompt("Glow Lamp", "and the warranty?", exhibits=LAMP), words)
+    other = chat(prompt("Oura Ring", exhibits=LAMP))
+    silent = chat(prompt("Glow Lamp", "and the warranty?", exhibits=LAMP))
 
     assert other == "I could not find posts about Oura Ring."
     assert silent == "The posts say nothing about warranty."
-    assert chat(prompt("Glow Lamp", after="none"), words) == (
-        "I could not find posts about Glow Lamp."
-    )
-    assert "Name the product" in chat(prompt("hello"), words)
+    assert chat(prompt("Glow Lamp", after="none")) == ("I could not find posts about Glow Lamp.")
+    assert "Name the product" in chat(prompt("hello"))

@@ -194,25 +194,29 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert note_of(answer, "explanation") == "the explanation is made without a model (no_key)"
 
 
-async def test_a_writer_that_is_down_leaves_an_extractive_report() -> None:
+async def test_a_writer_that_is_down_leaves_themes() -> None:
     """
-    The decision stays; a note says that nobody wrote, and quotes are the grader's.
+    The decision stays; a note says that nobody wrote, and all that is kept is counted.
     """
-    talk = [post(number, body=f"Stays warm {number}") for number in range(4)]
-    grading = Grading({"0": Grade(5, "why", sentiment=-1, quote="Stays warm 0")})
+    talk = [post(number, body=f"The battery lasts {number} hours.") for number in range(4)]
 
-    answer = await analyze(kit(FakeSource(talk), grader=grading, writer=Author(DOWN)), ASK)
+    answer = await analyze(kit(FakeSource(talk), grader=Grading(), writer=Author(DOWN)), ASK)
 
     assert answer["decision"] == "full_report"
     assert note_of(answer, "report model") == (
-        "the report model could not be used (unreachable (report)): extracted from the items"
+        "the report model could not be used (unreachable (report)): themes of the items instead"
     )
-    assert answer["findings"][0] == {
-        "text": f"Reddit (r/a): “{talk[0].title}”, Stays warm 0",
-        "kind": "complaint",
-        "cites": ["reddit:0"],
-    }
-    assert [quote["text"] for quote in answer["quotes"]] == ["Stays warm 0"]
+    assert answer["findings"] == [
+        {
+            "text": "Battery: 4 of 4 kept posts speak of it.",
+            "kind": "other",
+            "cites": [f"reddit:{number}" for number in range(4)],
+        }
+    ]
+    assert answer["summary"] == "Of 4 kept posts, so many speak of each theme: battery (4)."
+    assert [quote["text"] for quote in answer["quotes"]] == [
+        f"The battery lasts {number} hours." for number in range(4)
+    ]
 
 
 async def test_what_a_failed_writer_used_is_paid() -> None:
@@ -235,31 +239,32 @@ async def test_a_draft_without_a_sound_finding_is_replaced() -> None:
 
     answer = await analyze(kit(FakeSource(posts(4)), writer=Author(draft=empty)), ASK)
 
-    assert len(answer["findings"]) == 4
+    (finding,) = answer["findings"]
+    assert finding["text"] == "No shared theme: 4 of 4 kept posts are about it."
     assert answer["quality_notes"][-3:] == [
-        "the report model gave no finding that stands: extracted from the items",
+        "the report model gave no finding that stands: themes of the items instead",
         "report: 1 unknown citation(s) removed",
         "report: 1 finding(s) without a valid citation removed",
     ]
 
 
-async def test_quotes_of_the_writer_win_over_the_graders() -> None:
+async def test_quotes_of_the_writer_win_over_passages() -> None:
     """
-    The grader's only fill the gap.
+    Passages of themes only fill the gap.
     """
-    source = FakeSource([post(number, body="Stays warm") for number in range(4)])
-    quote = Quote("Stays", "reddit:0", "https://www.example.org/")
+    source = FakeSource([post(number, body="The battery lasts.") for number in range(4)])
+    quote = Quote("The battery", "reddit:0", "https://www.example.org/")
     finding = Finding("It is warm.", "praise", ("reddit:0",))
     draft = Drafted("t", "s", (finding,), (quote,), (), Flaws())
-    grading = Grading({"0": Grade(5, quote="Stays warm")})
+    grading = Grading()
 
     written = await analyze(kit(source, grader=grading, writer=Author(draft=draft)), ASK)
     unquoted = await analyze(
         kit(source, grader=grading, writer=Author(draft=replace(draft, quotes=()))), ASK
     )
 
-    assert [one["text"] for one in written["quotes"]] == ["Stays"]
-    assert [one["text"] for one in unquoted["quotes"]] == ["Stays warm"]
+    assert [quote["text"] for quote in written["quotes"]] == ["The battery"]
+    assert [quote["text"] for quote in unquoted["quotes"]] == ["The battery lasts."] * 4
 
 
 def outage(**fields: Any) -> Product:
@@ -409,7 +414,7 @@ async def test_a_follow_up_is_paid_for() -> None:
 
 async def test_a_follow_up_of_a_report_that_failed_counts_too() -> None:
     """
-    The extractive report is about the evidence; what was looked up is in the items.
+    What was looked up is in the items, and counted with them.
     """
     product = looked_up(kit(lids()), calling(LID), ModelAPIError("m", "gone"))
 
@@ -417,7 +422,7 @@ async def test_a_follow_up_of_a_report_that_failed_counts_too() -> None:
 
     assert note_of(answer, "report model").startswith("the report model could not be used")
     assert [item["key"] for item in answer["items"]][5:] == ["reddit:20", "reddit:21", "reddit:22"]
-    assert len(answer["findings"]) == 5
+    assert answer["findings"][0]["text"] == "No shared theme: 8 of 8 kept posts are about it."
 
 
 async def test_a_follow_up_that_failed_is_told_and_changes_nothing() -> None:

@@ -190,8 +190,15 @@ def eval_(
     compare: Annotated[Path | None, typer.Option(help="Result (JSON) to subtract.")] = None,
     plot: Annotated[Path | None, typer.Option(help="New SVG file for the calibration.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for answers of models.")] = None,
+    support: Annotated[
+        Path | None, typer.Option(help="Labelled claims: measure a support check on them.")
+    ] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
+    if support is not None:
+        from api.faces.cli.support import support_command
+
+        raise typer.Exit(support_command(support, judge, model, form))
     from api.faces.cli.evaluate import EvalRequest, eval_command
 
     evaluation = EvalRequest(

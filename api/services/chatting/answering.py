@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from api.services.chatting.keyless import extracts, nothing_found
+from api.services.chatting.keyless import nothing_found, themes_of
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.turns import AnswerPiece, Citation, Turn
 from api.services.reporting.clearing import Clearing
@@ -55,7 +55,7 @@ class AnswerDraft:
             if not cited:
                 notes.append("this answer cites no post")
             return self._turn(self._text.strip(), cited, notes, partial)
-        text, best = extracts(self._desk)
+        text, best = themes_of(self._desk)
         if best and not self._desk.empty_handed:
             whole = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
             self._desk.emit(AnswerPiece(whole))

@@ -9,12 +9,12 @@ from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.session import item_words, question_words
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, md
-from api.services.reporting.extractive import extract
 from api.services.reporting.grounds import ADDRESSES
+from api.services.reporting.themes import find_themes, shown_lines
 from api.services.schemas import Question
 
-EXTRACTS = 5
-"""Exhibits that speak for themselves in one answer."""
+THEMES = 5
+"""Themes of one answer at most."""
 
 
 async def look_around(desk: ChatDesk) -> None:
@@ -31,17 +31,15 @@ def fitting(desk: ChatDesk, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
     return [exhibit for score, exhibit in sorted(scored, key=lambda pair: -pair[0]) if score]
 
 
-def extracts(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
-    """The best exhibits in their own words, as a list with citations, and which they are."""
+def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
+    """What the fitting exhibits speak of, as a list with citations, and which are cited."""
     new = fitting(desk, desk.exhibits.values()) or list(desk.exhibits.values())
-    best = (new or fitting(desk, desk.session.exhibits.values()))[:EXTRACTS]
-    labels = {exhibit.item.key: exhibit.label for exhibit in best}
-    findings = extract(Question(desk.question), best).findings
-    lines = (
-        f"- {md(ADDRESSES.sub('', finding.text))} [{labels[finding.cites[0]]}]"
-        for finding in findings
-    )
-    return "\n".join(lines), best
+    exhibits = new or fitting(desk, desk.session.exhibits.values())
+    findings = find_themes(Question(desk.question), exhibits).findings[:THEMES]
+    cited = dict.fromkeys(passage.label for finding in findings for passage in finding.passages)
+    by_label = {exhibit.label: exhibit for exhibit in exhibits}
+    text = shown_lines(findings, lambda words: md(ADDRESSES.sub("", words)))
+    return text, [by_label[label] for label in cited]
 
 
 def nothing_found(question: str, lines: Iterable[str]) -> str:

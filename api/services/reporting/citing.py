@@ -38,8 +38,9 @@ def check(
     """Keep what stands; findings are (text, kind, labels), quotes (text, label).
 
     A sentence with a number stands when an exhibit (for a finding: one it cites) or the question
-    says that number. Quotes that are not verbatim are left out without a note: nothing is claimed
-    by them. Nor by a next question: what does not stand of it goes quietly.
+    says that number, or when so many exhibits are cited or were shown. Quotes that are not verbatim
+    are left out without a note: nothing is claimed by them. Nor by a next question: what does not
+    stand of it goes quietly.
     """
     exhibits, asked = dossier.by_label(), (question.text, question.about)
     everything = ground_of(exhibits, asked)
@@ -47,7 +48,8 @@ def check(
     for text, kind, cites in findings:
         known, unknown = _sorted(cites, everything)
         known += _cleared(text, everything)[1]
-        kept, _, faults = _cleared(text, ground_of(exhibits, asked, cited=known))
+        counts = (str(len(known)), str(len(exhibits)))
+        kept, _, faults = _cleared(text, ground_of(exhibits, asked, counts, cited=known))
         flaws += Flaws(unknown) + faults + Flaws(uncited=not known)
         if kept and known:
             keys = dict.fromkeys(exhibits[label].item.key for label in known)
@@ -58,7 +60,8 @@ def check(
         passages = (verbatim(words, exhibits[label].item) for label in known)
         quoted += [quote for quote in passages if quote is not None][:1]
     title, _, in_title = _cleared(topic, everything)
-    abstract, _, in_abstract = _cleared(summary, everything)
+    given = [str(len(finding.cites)) for finding in sound] + [str(len(exhibits))]
+    abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, asked, given))
     questions = (_cleared(text, everything)[0] for text in suggestions)
     return Drafted(
         title or one_line(clean(question.text)), abstract, tuple(sound),

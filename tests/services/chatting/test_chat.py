@@ -402,9 +402,9 @@ async def test_without_the_model_the_posts_speak(error: Exception | None, reason
 
     assert len(source.plans) == 1
     assert turn.text.startswith(
-        "No model wrote this answer; these are the posts' own words.\n\n- R"
+        "No model wrote this answer; these are the posts' own words.\n\n- N"
     )
-    assert turn.text.count("\n- ") == 2
+    assert turn.text.count("“") == 2
     assert [c.label for c in turn.citations] == ["E1", "E2"]
     assert turn.partial
     assert turn.notes == (f"the chat model could not be used ({reason})",)
@@ -428,10 +428,10 @@ async def test_without_the_model_a_follow_up_uses_what_is_known() -> None:
 
 async def test_without_the_model_strangers_words_are_no_markup() -> None:
     """B88: links, images and emphasis of a post reach no renderer."""
-    evil = "Mug [click](http://evil.example) <img src=x> **now** https://evil.example/x"
+    evil = "Ember mug [click](evil.com/x) <img src=x> **now**"
     turn = await ask(chat(None, kit(FakeSource([post(0, title=evil)]))))
 
-    assert "evil.example" not in turn.text
+    assert "evil.com" not in turn.text
     assert r"\[click\]" in turn.text
     assert r"\<img" in turn.text
 
@@ -485,7 +485,7 @@ async def test_an_answer_of_unsound_sentences_only_gives_way_to_the_posts() -> N
     turn = await ask(chat(script, kit(reddit())))
 
     assert "9999" not in turn.text
-    assert turn.text.count("\n- ") == 3
+    assert turn.text.count("“") == 3
     assert "1 number(s) that no exhibit holds, with their sentences, removed" in turn.notes
 
 

@@ -1,0 +1,203 @@
+"""Whether a sentence is about the product asked for, or about something beside it.
+
+Clause by clause, without grammar: the product's name, a thread that is about it, or a pronoun right
+after a sentence that names it make it the subject; a rival's name, `my old ...`, the video or the
+seller in front make it something else. In doubt a sentence is not about the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import regex
+
+from api.services.question.naming import core_of, name_of
+from api.services.question.small_talk import stop_words
+from api.services.reporting.aspects import aspect_words
+from api.services.schemas import Item, Question
+from api.services.text import fold
+
+ELSEWHERE = regex.compile(
+    # another thing of the writer's, the messenger, the way it came: `my old Fitbit`, `great video`
+    r"\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
+    r"|neighbou?r)\w*"
+    r"|(?:a|an|any) (?:free|different|normal|regular|cheap) \w+"
+    r"|neighbou?r'?s|the other|other(?:s| ones?)|knock-?offs?|every other|subscribed|seller"
+    r"|courier|restaurant"
+    r"|(?:this|your|great|good|nice|awesome|amazing|best|helpful|thanks for the) (?:\w+ )?"
+    r"(?:video|review|channel|explanation|post|write-?up|comment|tutorial|point|question|article"
+    r"|effort|test)"
+    r"|(?:this|the) (?:book|guide|chapter|author)|^thanks for|thank you"
+    r"|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
+    r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$",
+    regex.I,
+)
+"""What a sentence is about instead: `my old Fitbit`, `great video`, `the seller`."""
+# who left for something else speaks of that: `we moved ours to Make`, `I switched to Vivaldi`
+_LEFT = regex.compile(
+    r"\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b", regex.I
+)
+# before a name that is only weighed against: `better than`, `unlike`, `coming from`
+_AGAINST = regex.compile(
+    r"(?:\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)|instead of|like"
+    r"|alternative to|replace[sd]?"
+    r"|left|ditched|for my|for the|for)\s+(?:(?:the|my|an?|your)\s+)?)$",
+    regex.I,
+)
+# a title that weighs several products or tells of leaving one
+_WEIGHING = regex.compile(
+    r"\b(?:vs\.?|versus|alternatives?|compared|comparison|or|oder|instead of"
+    r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b",
+    regex.I,
+)
+# a shop's thing that goes with the product: `Silicone Lid compatible with`, `User Guide
+# (Paperback)`
+_BESIDE = regex.compile(
+    r"\b(?:compatible|for|paperback|guide|playbook|\w*book|\w*buch|stickers?|decals?|cases?"
+    r"|covers?|sleeves?"
+    r"|lids?|straps?"
+    r"|bands?|replacement|chargers?|cables?|holders?|stands?|protectors?"
+    r"|planner|poster|kit|mount|skin)\b",
+    regex.I,
+)
+_PRONOUN = regex.compile(
+    # a sentence that goes on about what was just named: `It holds`, `Has never failed`, `Battery
+    # is`
+    r"^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
+    r"|never|not|no"
+    r"|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b",
+    regex.I,
+)
+_CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
+_FRONT = 300
+"""Characters of a text in which what it is about is named."""
+_MANY = 300
+"""Words that must have been read before one is called rare."""
+# nothing, or the end of a sentence or the start of a quotation, before a word
+_OPENING = regex.compile(r"^[^\p{L}\p{N}]*$|[.:!?\"“(]\s*$")
+# what makes a name in front the one that is spoken of: `Garmin support is`, `Zen wins`, `Uber
+# charged`
+_ACTS = regex.compile(
+    r"^(?:['’]s)?(?:\s+\p{L}+){0,2}?\s+(?:is|are|was|were|has|had|does|did|can|will|just|wins?"
+    r"|beats?|owners?|users?"
+    r"|\p{Ll}{2,}(?:ed|es)\b)"
+)
+_PLAIN_CAPITALS = frozenset(
+    "i ai api usb led pdf csv gps hrv ram cpu gpu ui ux os pc tv hd ui sd hdmi nfc ip ok cmd url"
+    " sla dpi crm io"
+    " english german french spanish bluetooth wifi wi internet monday tuesday wednesday thursday"
+    " friday saturday"
+    " sunday january february march april may june july august september october november"
+    " december christmas"
+    " android ios iphone ipad mac macos windows linux reddit youtube amazon europe german us uk"
+    " eu usd eur".split()
+)
+_RIVALS = frozenset(
+    "garmin fitbit uber lyft chrome safari firefox excel trello asana clickup notion evernote"
+    " obsidian samsung sony"
+    " bose apple airpods airtag galaxy pixel kobo kindle roomba dyson otter zendesk jira slack"
+    " teams lenovo thinkpad"
+    " macbook dell zen vivaldi brave edge whoop oura huawei nextmug yeti stanley remarkable boox"
+    " humane siri alexa"
+    " chatgpt gemini google microsoft tesla honda".split()
+)
+
+OTHER_NAMES = _RIVALS | _PLAIN_CAPITALS
+"""Names that are no theme: well-known products and platforms, days, months."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The product that a question asks about, and how it is written."""
+
+    name: str
+    """As the question has it; "" when it names none."""
+    pattern: regex.Pattern[str]
+    common: frozenset[str]
+    """Words that stand in small letters somewhere in the texts, so that a capital says nothing."""
+
+    @classmethod
+    def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
+        """The subject of a question; `texts` are those it is looked for in."""
+        name = name_of(question.text, aspect_words())
+        core = core_of(name or question.text)
+        spelled = r"[ .\-]?".join(map(regex.escape, regex.split(r"[\s.\-]+", core)))
+        parts = [word for word in regex.findall(r"[\p{L}\p{N}]+", core) if len(word) > 1]
+        proper = [match[0] for match in _CAPITAL.finditer(question.about)]
+        names = {word for word in (*parts, *proper) if fold(word) not in _PLAIN_CAPITALS}
+        words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
+        bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
+        small = {word for text in texts for word in regex.findall(r"\b\p{Ll}[\p{L}]+", text)}
+        return cls(name, regex.compile(bounded, regex.I), frozenset(small))
+
+    def is_named(self, text: str) -> bool:
+        """Whether a text holds the name or a part of it."""
+        return self.pattern.search(text) is not None
+
+    def is_topic(self, item: Item) -> bool:
+        """Whether an item, with what is said under it, is about the product alone.
+
+        Its title names it and weighs it against nothing; or it is named early on, and no rival.
+        """
+        match = self.pattern.search(item.title)
+        if item.source == "amazon":
+            words = item.title[: match.start()].split() if match else ()
+            return match is not None and len(words) < 4 and not _BESIDE.search(item.title)
+        if _WEIGHING.search(item.title) or self.names_rival(item.title):
+            return False
+        if match is not None:
+            return not _AGAINST.search(item.title[: match.start()])
+        front = f"{item.title}. {item.body[:_FRONT]} {item.place or ''}"
+        return self.is_named(front) and not self.names_rival(f"{front} {item.body}")
+
+    def names_rival(self, text: str) -> bool:
+        """Whether a text names a well-known product that is not this one."""
+        words = (match[0] for match in _CAPITAL.finditer(text) if not self.is_named(match[0]))
+        return any(fold(word) in _RIVALS for word in words)
+
+    def is_rare(self, word: str) -> bool:
+        """Whether many texts never write a word small, so that its capital is a name's."""
+        return len(self.common) >= _MANY and len(word) > 2 and word not in self.common
+
+    def is_subject(self, sentence: str, *, topic: bool, follows: bool) -> bool:
+        """Whether a sentence speaks of the product.
+
+        Args:
+            sentence: whole.
+            topic: the thread is about the product.
+            follows: the sentence before it in the same text speaks of the product by name.
+        """
+        text = sentence.replace("’", "'")
+        if ELSEWHERE.search(text) or _LEFT.search(text):
+            return False
+        sightings = list(self.pattern.finditer(text))
+        if sightings and all(_AGAINST.search(text[: at.start()]) for at in sightings):
+            return False
+        if names_another(text, self):
+            return False
+        return bool(sightings) or topic or (follows and _PRONOUN.search(text) is not None)
+
+
+def names_another(sentence: str, subject: Subject | None = None) -> bool:
+    """Whether another name is what the sentence speaks of: `Garmin support is bad`."""
+    for match in _CAPITAL.finditer(sentence):
+        word = fold(match[0].removesuffix("'s").removesuffix("’s"))
+        if (subject is not None and subject.is_named(match[0])) or word in _plain_words():
+            continue
+        before = sentence[: match.start()]
+        # a capital at the beginning says nothing, unless many texts never write the word small
+        opens = _OPENING.search(before) is not None
+        if word not in _RIVALS and opens and (subject is None or not subject.is_rare(word)):
+            continue
+        acts = _ACTS.search(sentence[match.end() :]) or match[0].endswith(("'s", "’s"))
+        if word in _RIVALS or acts:
+            return True
+    return False
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    """Words with a capital that name nothing else."""
+    return _PLAIN_CAPITALS | aspect_words() | stop_words("en") | stop_words("de")

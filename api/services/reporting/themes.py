@@ -1,0 +1,290 @@
+"""The keyless writer: what the items speak of, counted, and whole sentences of theirs that show it.
+
+It claims nothing but that a theme is spoken of, by how many, and which way they lean where that is
+sure. A theme is a known aspect of products or a telling word that three items share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import regex
+
+from api.services.reporting.aspects import aspects, aspects_in
+from api.services.reporting.dossier import Exhibit
+from api.services.reporting.polarity import ASKING, WISHING, lean_of
+from api.services.reporting.sentences import LONGEST, sentences
+from api.services.reporting.subjects import Subject
+from api.services.reporting.telling import telling_words
+from api.services.schemas import Comment, FindingKind, Item, Question, Quote
+from api.services.text import one_line
+
+THEMES, PASSAGES, TELLING = 7, 4, 3
+"""Themes of a report, passages of a theme and themes named by a telling word, at most."""
+SHARED, FEW = 3, 3
+"""Items that make a theme, and themes of one or two posts that are told when there is no other."""
+KIND = "app"
+"""A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
+_SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
+UNNAMED = "No shared theme"
+"""What a finding is called when the posts share none."""
+
+COUNTED = regex.compile(
+    r"^(?P<name>.+?): (?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of"
+    r"|about) it\b"
+)
+"""The sentence of a theme: `Battery: 5 of 12 kept posts speak of it; two lean positive.`"""
+SUMMARY = regex.compile(r"^Of (?:one|\d+) kept posts?, so many speak of each theme: (?P<names>.+)$")
+"""The summary: `Of 12 kept posts, so many speak of each theme: battery (5), price (3).`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A whole sentence of an exhibit, word for word."""
+
+    label: str
+    """The exhibit's name."""
+    comment_id: str | None
+    """The comment it stands in; None for title and body."""
+    text: str
+    lean: int | None = None
+    """Which way it leans about the theme it is shown for, where that is sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeFinding:
+    """One theme: how many speak of it, and passages that show it."""
+
+    name: str
+    text: str
+    kind: FindingKind
+    cites: tuple[str, ...]
+    """Names of all the exhibits that were counted, those with passages first."""
+    passages: tuple[Passage, ...]
+    """Two to four from different exhibits, fewer when fewer speak of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Themed:
+    """What the keyless writer has to say."""
+
+    topic: str
+    summary: str
+    """Counts and names of themes."""
+    findings: tuple[ThemeFinding, ...]
+    suggestions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Speech:
+    """A sentence about the product, and how it is meant."""
+
+    passage: Passage
+    named: bool
+    wish: bool
+    question: bool
+    lean: int | None = None
+    """Where the theme it is held under is what it leans about."""
+
+    def under(self, theme: regex.Pattern[str]) -> _Speech:
+        """The same sentence with its lean about a theme."""
+        return replace(self, lean=lean_of(self.passage.text, theme))
+
+    def holds(self, theme: regex.Pattern[str]) -> bool:
+        """Whether it speaks of a theme."""
+        return theme.search(self.passage.text) is not None
+
+
+def find_themes(
+    question: Question,
+    exhibits: Sequence[Exhibit],
+    *,
+    most: int = THEMES,
+    asked: Sequence[str] = (),
+) -> Themed:
+    """The themes of the exhibits, those that the question names first, then by how many speak.
+
+    With words that are `asked` about, what is said about those alone.
+    """
+    texts = [text for exhibit in exhibits for text in _texts(exhibit)]
+    subject = Subject.of(question, texts)
+    speeches = [speech for exhibit in exhibits for speech in _speeches(exhibit, subject)]
+    stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
+    themes = {aspect.name: aspect.pattern for aspect in aspects() if aspect.fits(stated)}
+    if asked:
+        named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in asked]
+        themes = {name: themes.get(name, _pattern(name)) for names in named for name in names}
+    else:
+        themes.pop(KIND if KIND in question.text.lower().split() else "", None)
+        labelled = ((speech.passage.label, speech.passage.text) for speech in speeches)
+        telling = telling_words(labelled, subject, question, SHARED)[:TELLING]
+        themes |= {word: _pattern(word) for word in telling}
+    wanted = {aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text))}
+    findings = sorted(
+        (
+            _finding(name, held, len(exhibits))
+            for name, pattern in themes.items()
+            if (held := [speech.under(pattern) for speech in speeches if speech.holds(pattern)])
+        ),
+        key=lambda finding: (finding.name.lower() not in wanted, -len(finding.cites)),
+    )
+    whole = [finding for finding in findings if len(finding.cites) >= SHARED]
+    chosen = findings[:most] if asked else (whole or findings[:FEW])[:most]
+    name = subject.name or "it"
+    return Themed(
+        f"What people say about {subject.name or one_line(question.text)}",
+        _summary(chosen, len(exhibits)),
+        tuple(chosen) or tuple(() if asked else _bare(exhibits, speeches)),
+        tuple(
+            f"What do people say about the {finding.name.lower()} of {name}?"
+            for finding in chosen[:3]
+        ),
+    )
+
+
+def is_spoken_of(name: str, text: str) -> bool:
+    """Whether a text speaks of the theme with that name."""
+    named = (aspect for aspect in aspects() if aspect.name == name.lower())
+    pattern = next((aspect.pattern for aspect in named), _pattern(name))
+    return name == UNNAMED or pattern.search(text) is not None
+
+
+def shown_lines(findings: Iterable[ThemeFinding], escape: Callable[[str], str] = str) -> str:
+    """Findings as a list for a chat: each theme with its passages and where they stand."""
+    return "\n".join(
+        f"- {escape(finding.name)}: "
+        + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.passages)
+        for finding in findings
+    )
+
+
+def quotes_of(findings: Iterable[ThemeFinding], exhibits: Iterable[Exhibit]) -> tuple[Quote, ...]:
+    """The passages of findings with their addresses, each once."""
+    items = {exhibit.label: exhibit.item for exhibit in exhibits}
+    passages = (passage for finding in findings for passage in finding.passages)
+    return tuple(dict.fromkeys(_quote(passage, items[passage.label]) for passage in passages))
+
+
+def _quote(passage: Passage, item: Item) -> Quote:
+    urls = {comment.id: comment.url for comment in item.comments}
+    url = urls.get(passage.comment_id or "") or item.url
+    return Quote(passage.text, item.key, url, passage.comment_id)
+
+
+def _texts(exhibit: Exhibit) -> Iterator[str]:
+    item = exhibit.item
+    yield from (item.title, item.body, *(comment.body for comment in item.comments))
+
+
+def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
+    """The sentences about the product; what a shop says of its own goods is no opinion."""
+    item = exhibit.item
+    topic = subject.is_topic(item)
+    places: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
+    places = [] if item.source == "amazon" else places
+    places += [(comment.body, comment) for comment in item.comments]
+    for text, comment in places:
+        named = False
+        for sentence in sentences(text):
+            short = len(sentence) <= LONGEST
+            about = short and subject.is_subject(sentence, topic=topic, follows=named)
+            named = subject.is_named(sentence) or (named and about)
+            if about:
+                passage = Passage(exhibit.label, comment.id if comment else None, sentence)
+                asks = ASKING.search(sentence) is not None
+                wish = not asks and WISHING.search(sentence) is not None
+                yield _Speech(passage, subject.is_named(sentence), wish, asks)
+
+
+def _pattern(word: str) -> regex.Pattern[str]:
+    """A word with its endings."""
+    return regex.compile(rf"(?<!\w){regex.escape(word)}", regex.I)
+
+
+def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
+    by_label: dict[str, list[_Speech]] = {}
+    for speech in held:
+        by_label.setdefault(speech.passage.label, []).append(speech)
+    leans = Counter(lean for spoken in by_label.values() if (lean := _lean(spoken)))
+    wishes = sum(any(speech.wish for speech in spoken) for spoken in by_label.values())
+    shown = _shown(by_label)
+    cites = dict.fromkeys([*(speech.passage.label for speech in shown), *by_label])
+    title = name[0].upper() + name[1:]
+    return ThemeFinding(
+        title,
+        f"{title}: {_count(len(by_label), total)}{_leaning(leans)}.",
+        _kind(leans, wishes, len(by_label)),
+        tuple(cites),
+        tuple(replace(speech.passage, lean=speech.lean) for speech in shown),
+    )
+
+
+def _lean(spoken: Iterable[_Speech]) -> int | None:
+    """An exhibit's lean: what all its sure sentences agree on."""
+    leans = {speech.lean for speech in spoken if speech.lean is not None}
+    return leans.pop() if len(leans) == 1 else None
+
+
+def _shown(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
+    """The most telling sentence of up to four exhibits, both sides when there are two."""
+
+    def weight(speech: _Speech) -> float:
+        length, sides = len(speech.passage.text), len(aspects_in(speech.passage.text))
+        fits = (30 <= length <= 160) + 0.5 * (speech.wish + speech.named) - 1.5 * speech.question
+        return 2 * bool(speech.lean) + fits - 0.4 * sides
+
+    best = [max(spoken, key=weight) for spoken in by_label.values()]
+    best.sort(key=weight, reverse=True)
+    sides = [next((speech for speech in best if speech.lean == side), None) for side in (1, -1)]
+    first = [speech for speech in sides if speech is not None]
+    return [*first, *(speech for speech in best if speech not in first)][:PASSAGES]
+
+
+def _count(number: int, total: int, one: str = "speaks of it", more: str = "speak of it") -> str:
+    if number < SHARED:
+        return f"one post {one}" if number == 1 else f"two posts {more}"
+    return f"{number} of {total} kept posts {more}"
+
+
+def _leaning(leans: Counter[int]) -> str:
+    sides = [(leans[1], "positive"), (leans[-1], "negative")]
+    parts = [(_worded(count), side) for count, side in sides if count]
+    if not parts:
+        return ""
+    (count, side), *rest = parts
+    verb = "leans" if count == "one" else "lean"
+    return f"; {count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
+
+
+def _worded(count: int) -> str:
+    return _SMALL[count] if count < len(_SMALL) else str(count)
+
+
+def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:
+    if len(leans) == 1 and leans.total() >= 2:
+        return "praise" if leans[1] else "complaint"
+    return "request" if not leans and 2 * wishes >= total else "other"
+
+
+def _summary(findings: Sequence[ThemeFinding], total: int) -> str:
+    if not findings:
+        return "The posts share no theme that could be counted."
+    named = ", ".join(f"{finding.name.lower()} ({len(finding.cites)})" for finding in findings)
+    posts = "one kept post" if total == 1 else f"{total} kept posts"
+    return f"Of {posts}, so many speak of each theme: {named}."
+
+
+def _bare(exhibits: Sequence[Exhibit], speeches: Sequence[_Speech]) -> Iterator[ThemeFinding]:
+    """Without a theme: that they are about it, and a sentence or title of each."""
+    first = {speech.passage.label: speech.passage for speech in reversed(speeches)}
+    passages = [
+        first.get(exhibit.label) or Passage(exhibit.label, None, one_line(exhibit.item.title))
+        for exhibit in exhibits
+    ]
+    held = tuple(passage for passage in passages if 0 < len(passage.text) <= LONGEST)
+    if held:
+        count = _count(len(held), len(exhibits), "is about it", "are about it")
+        labels = tuple(passage.label for passage in held)
+        yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", labels, held[:PASSAGES])

@@ -1,0 +1,49 @@
+"""The keyless support check: conservative, by words, numbers, denial and leaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.judges.local_support import LocalSupport, carries
+from api.services.ports import Claim
+from api.services.schemas import Question, Usage
+from tests.services.reporting.unsupported import SUPPORTED, UNSUPPORTED, Pair
+
+MUG = Question("Ember mug")
+
+
+def claim(pair: Pair) -> Claim:
+    """The pair as the report path asks it."""
+    return Claim(pair.sentence, pair.passage, f"{pair.item} {pair.passage}")
+
+
+@pytest.mark.parametrize("pair", UNSUPPORTED, ids=lambda pair: pair.kind)
+def test_what_the_passage_does_not_say_is_unsupported(pair: Pair) -> None:
+    """Each kind of plausible sentence."""
+    assert not carries(claim(pair), MUG)
+
+
+@pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.kind)
+def test_what_it_says_is_supported(pair: Pair) -> None:
+    """In its own words, with other endings, or as an aspect."""
+    assert carries(claim(pair), MUG)
+
+
+def test_a_theme_that_the_passage_does_not_speak_of_is_unsupported() -> None:
+    """Its count is ours, its name must be there."""
+    passage = "The charger is small."
+
+    assert not carries(Claim("App: one post speaks of it.", passage, "Ember mug"), MUG)
+    assert not carries(
+        Claim("Of 4 kept posts, so many speak of each theme: app (4).", passage, "Ember mug"), MUG
+    )
+
+
+async def test_claims_are_answered_in_order_and_cost_nothing() -> None:
+    """One boolean each."""
+    checker = LocalSupport()
+    support = await checker.check(MUG, [claim(UNSUPPORTED[0]), claim(SUPPORTED[0])])
+
+    assert support.supported == (False, True)
+    assert (support.model, support.usage) == (checker.name, Usage())
+    assert (await checker.check(MUG, [])).supported == ()

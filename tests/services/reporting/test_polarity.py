@@ -1,0 +1,60 @@
+"""Which way a sentence leans, measured on the committed sentences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from api.services.reporting.aspects import aspects_in
+from api.services.reporting.polarity import lean_of
+
+LABELLED = Path(__file__).parents[3] / "evaluation/support/polarity.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "lean"),
+    [
+        ("The battery is excellent.", 1),
+        ("The battery isn’t excellent.", -1),
+        ("I have no complaints.", 1),
+        ("It crashes all the time.", -1),
+        ("Much better than the old one, excellent.", 1),
+        ("It is not excellent, better than nothing.", None),
+        ("Great, another update.", None),
+        ("Excellent screen, terrible battery.", None),
+        ("Is it excellent?", None),
+        ("I wish it were excellent.", None),
+        ("It weighs 30 grams.", None),
+        ("Der Akku ist excellent.", None),
+        ("电池太差了", None),
+        ("...", None),
+        ("My old one was excellent.", None),
+    ],
+)
+def test_only_what_is_sure_leans(sentence: str, lean: int | None) -> None:
+    """Praise and complaint, turned by denial; questions, wishes, irony and two sides have none."""
+    assert lean_of(sentence) == lean
+
+
+def test_the_clause_of_a_theme_must_lean() -> None:
+    """What is said of the strap says nothing about sleep."""
+    (sleep,) = aspects_in("sleep")
+    (comfort,) = aspects_in("rash")
+    sentence = "Sleep is tracked all night, the strap gave me a rash."
+
+    assert lean_of(sentence, sleep.pattern) is None
+    assert lean_of(sentence, comfort.pattern) == -1
+
+
+def test_the_committed_sentences_are_read_with_precision() -> None:
+    """At least nine of ten leans are right over all sentences, and two of five are seen."""
+    rows = [json.loads(line) for line in LABELLED.read_text("utf-8").splitlines()]
+    leans = [(row["lean"], lean_of(row["text"])) for row in rows]
+    sure = [(label, lean) for label, lean in leans if lean is not None]
+    right = sum(label == lean for label, lean in sure)
+
+    assert len(rows) >= 300
+    assert right / len(sure) >= 0.9
+    assert right / sum(label != 0 for label, _ in leans) >= 0.4

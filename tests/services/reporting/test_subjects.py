@@ -1,0 +1,79 @@
+"""Whether a sentence is about the product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.services.reporting.subjects import Subject, names_another
+from api.services.schemas import Item, Question
+
+PLAUD = Subject.of(Question("plaud.ai", "the recorder Plaud Note and NotePin"))
+
+
+def post(title: str, **fields: Any) -> Item:
+    """An item with that title."""
+    return Item(**{"key": "reddit:1", "id": "1", "source": "reddit", "title": title} | fields)
+
+
+@pytest.mark.parametrize(
+    "text", ["Plaud is loud", "my NotePin", "PLAUD AI", "the plaud.ai app", "a Plaud Note"]
+)
+def test_a_name_has_many_spellings(text: str) -> None:
+    """With or without its web ending, and by the names of the description."""
+    assert PLAUD.is_named(text)
+    assert not PLAUD.is_named("applauded")
+
+
+@pytest.mark.parametrize(
+    ("item", "topic"),
+    [
+        (post("Plaud after a year"), True),
+        (post("Plaud vs Otter"), False),
+        (post("Moving on, better than Plaud"), False),
+        (post("Which recorder?", body="I have a Plaud."), True),
+        (post("Which recorder?", body="Otter or so, a Plaud."), False),
+        (post("Which recorder?"), False),
+        (post("Anyone?", place="r/plaud"), True),
+        (post("Plaud Note Recorder", source="amazon"), True),
+        (post("Leather Case for Plaud Note", source="amazon"), False),
+        (post("A Recorder", source="amazon", place="Plaud"), False),
+    ],
+)
+def test_a_thread_is_about_what_its_title_names(item: Item, topic: bool) -> None:
+    """Alone, and in a shop first and as no accessory; or what the text names, and no rival."""
+    assert PLAUD.is_topic(item) is topic
+
+
+@pytest.mark.parametrize(
+    ("sentence", "topic", "follows", "about"),
+    [
+        ("Plaud lasts a week.", False, False, True),
+        ("It lasts a week.", True, False, True),
+        ("It lasts a week.", False, True, True),
+        ("It lasts a week.", False, False, False),
+        ("Birds lasted a week.", False, True, False),
+        ("My old recorder lasts a week.", True, False, False),
+        ("Otter lasts longer than Plaud.", True, False, False),
+        ("I switched from it to Otter.", True, False, False),
+        ("Garmin support is slow.", True, False, False),
+        ("Great video, thanks.", True, False, False),
+        ("Better than Plaud and lighter.", True, False, False),
+    ],
+)
+def test_a_sentence_has_a_subject(sentence: str, topic: bool, follows: bool, about: bool) -> None:
+    """The name, the thread or what was just named; a rival or another thing is none."""
+    assert PLAUD.is_subject(sentence, topic=topic, follows=follows) is about
+
+
+def test_a_rare_word_in_front_is_a_name_when_much_was_read() -> None:
+    """`Coffee` stands in small letters elsewhere, `Zorg` nowhere."""
+    words = " ".join(f"word{'abcdefghij'[n % 10] * (n // 10 + 1)}" for n in range(400))
+    read = Subject.of(Question("Ember mug"), [words, "some coffee"])
+
+    assert names_another("Zorg is a cup.", read)
+    assert not names_another("Zorg is a cup.")
+    assert not names_another("Coffee is hot.", read)
+    assert names_another("I say that Zorg is a cup.")
+    assert not names_another("I say that the Ember is a cup.", read)

@@ -1,0 +1,173 @@
+"""Themes: counted, named, and shown in whole sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.services.reporting.dossier import Dossier, Exhibit
+from api.services.reporting.themes import (
+    COUNTED,
+    SUMMARY,
+    find_themes,
+    is_spoken_of,
+    quotes_of,
+    shown_lines,
+)
+from api.services.schemas import Item, Question
+from tests.services.kit import assessed, post, said
+
+LAMP = Question("Glow Lamp", "a desk light")
+
+
+def exhibits(*bodies: str, **fields: Any) -> tuple[Exhibit, ...]:
+    """Posts about the lamp with these bodies."""
+    items = [
+        post(number, title=f"Glow Lamp {'abcdef'[number]}", body=body, **fields)
+        for number, body in enumerate(bodies)
+    ]
+    return shown(*items)
+
+
+def shown(*items: Item) -> tuple[Exhibit, ...]:
+    """Items as exhibits."""
+    return Dossier().show(assessed(item) for item in items)
+
+
+def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
+    """Who leans which way is said where it is sure; the two sides are both shown."""
+    themed = find_themes(
+        LAMP,
+        exhibits(
+            "I bought it. The battery is excellent. Blue.",
+            "The battery is awful, every day.",
+            f"The battery {'and so on ' * 30} ends.",
+            "The battery lasts a week. The battery holds.",
+            "Battery: eight hours.",
+        ),
+    )
+    (finding,) = themed.findings
+
+    assert themed.topic == "What people say about Glow Lamp"
+    assert themed.summary == "Of 5 kept posts, so many speak of each theme: battery (4)."
+    assert finding.text == (
+        "Battery: 4 of 5 kept posts speak of it; one leans positive, one negative."
+    )
+    assert finding.kind == "other"
+    assert finding.cites == ("E1", "E2", "E4", "E5")
+    assert [passage.text for passage in finding.passages][:2] == [
+        "The battery is excellent.", "The battery is awful, every day.",
+    ]  # fmt: skip
+    assert themed.suggestions == ("What do people say about the battery of Glow Lamp?",)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "text", "kind"),
+    [
+        (["The battery is excellent."], "one post speaks of it; one leans positive", "other"),
+        (["The battery is excellent."] * 2, "two posts speak of it; two lean positive", "praise"),
+        (["The battery is awful."] * 2, "two posts speak of it; two lean negative", "complaint"),
+        (["Please add a battery."] * 2, "two posts speak of it", "request"),
+        (["The battery is excellent. The battery is awful."], "one post speaks of it", "other"),
+    ],
+)
+def test_the_kind_is_what_all_sure_leans_agree_on(bodies: list[str], text: str, kind: str) -> None:
+    """Two at least; wishes make a request."""
+    (finding,) = find_themes(LAMP, exhibits(*bodies)).findings
+
+    assert (finding.text, finding.kind) == (f"Battery: {text}.", kind)
+
+
+def test_a_word_that_three_share_as_a_noun_is_a_theme() -> None:
+    """Plural or not; no vague, asked or other word."""
+    bodies = (
+        "The dimmer buzzes. It was a nice thing to glow.",
+        "My dimmer hums. It was a thing.",
+        "Two dimmers hum, the thing and no dimmer at all.",
+        "Quickly done. Quickly. Quickly.",
+    )
+    themed = find_themes(LAMP, exhibits(*bodies))
+
+    assert [(finding.name, finding.cites) for finding in themed.findings] == [
+        ("Dimmer", ("E3", "E1", "E2"))
+    ]
+
+
+def test_what_is_asked_about_goes_first_and_small_themes_only_fill_up() -> None:
+    """A theme of one post is left out when three whole ones stand."""
+    body = "The battery lasts. The price is fair. The app opens."
+    bodies = [body, body, body + " Support replied.", "The app opens."]
+    plain = find_themes(LAMP, exhibits(*bodies))
+    wanted = find_themes(Question("price of the Glow Lamp"), exhibits(*bodies))
+
+    assert [finding.name for finding in plain.findings] == ["App", "Battery", "Price"]
+    assert [finding.name for finding in wanted.findings] == ["Price", "App", "Battery"]
+    assert len(find_themes(LAMP, exhibits(*bodies), most=1).findings) == 1
+
+
+def test_words_that_are_asked_about_are_looked_for_alone() -> None:
+    """An aspect by any of its words, else the word itself; nothing when nobody says it."""
+    bodies = ("The akku is small. The dimmer hums.", "The price is fair.")
+    asked = find_themes(LAMP, exhibits(*bodies), asked=["batteries", "dimmer"])
+
+    assert [finding.name for finding in asked.findings] == ["Battery", "Dimmer"]
+    assert find_themes(LAMP, exhibits(*bodies), asked=["warranty"]).findings == ()
+    assert shown_lines(asked.findings, str.upper) == (
+        "- BATTERY: “THE AKKU IS SMALL.” [E1]\n- DIMMER: “THE DIMMER HUMS.” [E1]"
+    )
+
+
+def test_without_a_theme_the_posts_stand_alone() -> None:
+    """A sentence of each, or its title; nothing at all makes no finding."""
+    (few,) = find_themes(LAMP, exhibits("It glows.", "It is blue.", "")).findings
+    (lone,) = find_themes(Question("why?"), shown(post(0, title="Hm"))).findings
+
+    assert few.text == "No shared theme: 3 of 3 kept posts are about it."
+    assert [passage.text for passage in few.passages] == [
+        "Glow Lamp a", "Glow Lamp b", "Glow Lamp c",
+    ]  # fmt: skip
+    assert lone.text == "No shared theme: one post is about it."
+    empty = find_themes(LAMP, shown(post(0, title="")))
+    assert (empty.findings, empty.summary) == (
+        (), "The posts share no theme that could be counted.",
+    )  # fmt: skip
+
+
+def test_what_a_shop_says_of_its_goods_is_no_opinion() -> None:
+    """Its reviews are, and a passage leads to the review."""
+    review = said("The battery died.", "R1", url="https://www.example.org/R1")
+    goods = shown(
+        post(0, "amazon", title="Glow Lamp", body="Great battery.", comments=(review,)),
+        post(1, title="Glow Lamp", comments=(said("The battery is fine.", "c1"),)),
+    )
+    themed = find_themes(LAMP, goods)
+    quotes = quotes_of([*themed.findings, *themed.findings], goods)
+
+    assert [(quote.text, quote.comment_id, quote.url) for quote in quotes] == [
+        ("The battery died.", "R1", "https://www.example.org/R1"),
+        ("The battery is fine.", "c1", goods[1].item.url),
+    ]
+
+
+def test_more_than_twelve_are_counted_in_digits() -> None:
+    """Small numbers are words, so that a lean is never taken for a measure."""
+    items = [post(n, title=f"Glow Lamp {n}", body="The battery is awful.") for n in range(13)]
+    (finding,) = find_themes(LAMP, shown(*items)).findings
+
+    assert finding.text == "Battery: 13 of 13 kept posts speak of it; 13 lean negative."
+    assert len(finding.passages) == 4
+
+
+def test_its_own_sentences_are_known() -> None:
+    """The support check reads the name out of them."""
+    themed = find_themes(LAMP, exhibits("The battery lasts.", "The battery holds."))
+    counted, summed = COUNTED.match(themed.findings[0].text), SUMMARY.match(themed.summary)
+
+    assert counted is not None
+    assert counted["name"] == "Battery"
+    assert summed is not None
+    assert summed["names"] == "battery (2)."
+    assert is_spoken_of("Battery", "charge it")
+    assert is_spoken_of("Dimmer", "two dimmers")
+    assert not is_spoken_of("Battery", "the dimmer")

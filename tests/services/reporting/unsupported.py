@@ -1,0 +1,73 @@
+"""Twenty kinds of plausible sentences that a passage does not carry, and sound ones beside them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    """A sentence about the Ember mug, the passage it is said to rest on, and the item's title."""
+
+    kind: str
+    sentence: str
+    passage: str
+    item: str = "Ember mug after a year"
+
+
+UNSUPPORTED = (
+    Pair("praise on a complaint", "Owners praise the battery.", "The battery is awful."),
+    Pair("complaint on praise", "Owners complain about the lid.", "The lid is excellent."),
+    Pair("another product", "The app crashes.", "My old Nextmug crashed, its app was awful."),
+    Pair("a rival's failure", "Support is slow.", "Garmin support is painfully slow."),
+    Pair("question as fact", "The lid leaks.", "Does the lid leak?"),
+    Pair("wish as fact", "It has a louder alarm.", "I wish it had a louder alarm."),
+    Pair("irony as praise", "Owners love the update.", "Great, another update that I love."),
+    Pair("hearsay as fact", "The battery lasts two days.", "They say the battery lasts two days."),
+    Pair("condition as fact", "The coating peels.", "If the coating peels I will return it."),
+    Pair("a cause nobody names", "The battery died because of the cold.", "The battery died."),
+    Pair("more people", "Everyone complains about the app.", "The app is awful."),
+    Pair("more certainty", "The app always crashes.", "The app crashes."),
+    Pair("another number", "It holds heat for 90 minutes.", "It holds heat for 60 minutes."),
+    Pair("the subject without the statement", "The battery lasts long.", "I charge the battery."),
+    Pair("a denial dropped", "The lid closes tightly.", "The lid never closes tightly."),
+    Pair("a denial added", "It does not keep coffee warm.", "It keeps coffee warm."),
+    Pair(
+        "a comparison turned round",
+        "The Nextmug is quieter than the Ember mug.",
+        "The Ember mug is quieter than the Nextmug.",
+    ),
+    Pair("a detail made up", "The lid is made of steel.", "The lid is fine."),
+    Pair("one side of two", "Owners love the mug.", "I love the mug, but the battery is awful."),
+    Pair("nobody told as all", "Nobody likes the price.", "I dislike the price."),
+    Pair("fact told as a wish", "Owners ask for a lid.", "The lid came in the box."),
+    Pair("the messenger", "Owners praise the mug.", "Great video, thanks."),
+    Pair("nothing at all", "The battery lasts.", ""),
+)
+SUPPORTED = (
+    Pair("praise", "Owners praise the battery.", "The battery is excellent."),
+    Pair("complaint", "Owners complain about the app.", "The app is awful and crashes."),
+    Pair("complaint in other words", "The app is terrible.", "The app is awful."),
+    Pair("fact", "The lid is sold separately.", "The lid is sold separately, by the way."),
+    Pair("number", "It holds heat for 60 minutes.", "It holds heat for 60 minutes."),
+    Pair("wish", "Owners wish for a louder alarm.", "I wish it had a louder alarm."),
+    Pair("demand", "Users want an offline mode.", "Please add an offline mode."),
+    Pair("question", "People ask whether the lid leaks.", "Does the lid leak?"),
+    Pair("hearsay as such", "They say the battery lasts.", "They say the battery lasts."),
+    Pair("denial", "The lid never closes.", "The lid never closes properly."),
+    Pair("denied complaint", "Owners have no complaints.", "I have no complaints."),
+    Pair("cause", "It died because of the cold.", "It died because of the cold."),
+    Pair("certainty", "The app always crashes.", "The app always crashes on me."),
+    Pair("comparison", "It is quieter than the old one.", "It is quieter than the old one."),
+    Pair("plural", "The batteries died.", "The battery died after a month."),
+    Pair("the name", "The Ember mug keeps coffee warm.", "It keeps coffee warm."),
+    Pair("ending", "The coating peeled.", "The coating peels."),
+    Pair("aspect", "The charging coaster broke.", "The charging coaster broke."),
+    Pair("scope", "Everyone in the office hates the app.", "Everyone in the office hates the app."),
+    Pair("love", "Owners love the mug.", "I love this mug."),
+    Pair("theme", "Battery: 5 of 12 kept posts speak of it.", "It stands on the charger."),
+    Pair(
+        "summary",
+        "Of 12 kept posts, so many speak of each theme: battery (5), app (3).",
+        "The battery is small. The app opens.",
+    ),
+)
