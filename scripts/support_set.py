@@ -88,7 +88,7 @@ def triples_of(question: Question, items: list[Item]) -> Iterator[dict[str, Any]
     words = [word for word in _ASKED if word not in names]
     answered = find_themes(question, exhibits, asked=words, most=len(_ASKED))
     for finding in (*reported, *answered.findings):
-        for passage in finding.passages:
+        for passage in finding.shown:
             item = texts[passage.label]
             yield {
                 "query": question.text,

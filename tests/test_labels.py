@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agreement import Part, parts
+from agreement import Part, parts, polarity_lines, support_lines
 from api.sandbox import corpus
 from eval_recorded import joined
 from labelling_sheets import PER_PRODUCT, corpus_sheet, recorded_sheet
@@ -106,6 +106,17 @@ def test_the_agreement_is_the_one_quoted(root: Path) -> None:
     quoted = re.findall(r"^\| (recorded|corpus) \| (.+) \|$", page, re.MULTILINE)
 
     assert quoted == [(part.name, figures(part)) for part in parts()]
+
+
+def test_the_figures_of_the_support_set_are_the_ones_quoted(root: Path) -> None:
+    """Counted again they are those of docs/keyless.md, and within what is promised."""
+    lines = [*support_lines(), *polarity_lines()]
+    page = (root / "docs" / "keyless.md").read_text("utf-8")
+    report, test = lines[2], lines[-1]
+
+    assert "\n".join(lines) in page
+    assert float(re.findall(r"\((0\.\d+)\), 0 of", report)[0]) >= 0.95
+    assert float(re.findall(r"right \((0\.\d+)\)", test)[0]) >= 0.9
 
 
 def figures(part: Part) -> str:

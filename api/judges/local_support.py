@@ -90,7 +90,8 @@ def carries(claim: Claim, question: Question) -> bool:
     sentence = claim.sentence.replace("’", "'").strip()
     passage = claim.passage.replace("’", "'").strip()
     subject = Subject.of(question, [claim.context, passage])
-    topic = subject.is_named(claim.context)
+    # the gate kept the item, so it is about the product where it names no rival
+    topic = not subject.names_rival(claim.context)
     if not passage or not subject.is_subject(passage, topic=topic, follows=False):
         return False
     if (counted := COUNTED.match(sentence)) is not None:

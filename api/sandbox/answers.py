@@ -83,7 +83,6 @@ def report(prompt: Prompt) -> dict[str, Any]:
         {
             "text": finding.text,
             "kind": finding.kind,
-            "cites": list(finding.cites),
             "evidence": [
                 {"cite": passage.label, "passage": passage.text} for passage in finding.passages
             ],
@@ -125,7 +124,8 @@ def _grade(prompt: Prompt, item: Quoted, chance: float) -> dict[str, Any]:
     whole = " ".join(texts)
     subject = Subject.of(Question(prompt.question, prompt.about), [whole])
     held = [(aspect, match[0]) for aspect in aspects() if (match := aspect.pattern.search(whole))]
-    leans = {lean for text in texts for part in sentences(text) if (lean := lean_of(part))}
+    parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST)
+    leans = {lean for part in parts if (lean := lean_of(part))}
     if chance < _PARTLY:
         score = 1 if chance < _PARTLY / 2 else 2
     else:

@@ -232,14 +232,13 @@ def _extracted(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
     themed = find_themes(evidence.scope.question, exhibits)
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     findings = tuple(
-        Finding(
+        Finding.resting(
             finding.text,
             finding.kind,
-            tuple(keys[label] for label in finding.cites),
-            tuple(
+            [
                 Passage(keys[passage.label], passage.text, passage.comment_id)
                 for passage in finding.passages
-            ),
+            ],
             "counted",
         )
         for finding in themed.findings

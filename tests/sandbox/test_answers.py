@@ -50,7 +50,6 @@ def test_findings_hold_passages_of_what_they_cite() -> None:
         assert 1 <= len(made["findings"]) <= 7
         for finding in made["findings"]:
             passages = finding["evidence"]
-            assert {passage["cite"] for passage in passages} <= set(finding["cites"])
             assert all(passage["passage"] in texts[passage["cite"]] for passage in passages)
         assert all(quote["text"] in texts[quote["cite"]] for quote in made["quotes"])
 
@@ -68,7 +67,7 @@ def test_a_sentence_that_the_prompt_cut_off_is_no_passage() -> None:
 def test_a_short_report_has_two_findings() -> None:
     """Its instructions say that it is a starting point."""
     body = "The battery lasts. The price is fair. The app crashes. Support replied."
-    asked = shown("Glow Lamp", lamp(0, "Glow Lamp", body))
+    asked = shown("Glow Lamp", *(lamp(number, "Glow Lamp", body) for number in range(3)))
     short = Prompt((("system", "Say that this is a starting point."), *asked.messages))
 
     assert (len(report(asked)["findings"]), len(report(short)["findings"])) == (4, 2)

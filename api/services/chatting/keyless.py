@@ -36,7 +36,7 @@ def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
     new = fitting(desk, desk.exhibits.values()) or list(desk.exhibits.values())
     exhibits = new or fitting(desk, desk.session.exhibits.values())
     findings = find_themes(Question(desk.question), exhibits).findings[:THEMES]
-    cited = dict.fromkeys(passage.label for finding in findings for passage in finding.passages)
+    cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
     text = shown_lines(findings, lambda words: md(ADDRESSES.sub("", words)))
     return text, [by_label[label] for label in cited]

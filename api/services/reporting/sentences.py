@@ -11,15 +11,15 @@ LONGEST = 200
 # after
 # `。`, and at a line's end. Not after `e.g.`, `vs.`, `Dr.`, `3.` or a letter alone (`U. S.`).
 _END = regex.compile(
-    r"(?<=[.!?…][\"'”’)»]?)(?<!\b(?:e\.g|i\.e|vs|mr|mrs|dr|st|no|etc|approx|\d|\p{L})\.)\s+(?=\S)"
-    r"|(?<=[。！？])(?![」』”’）])|\s*\n+\s*",
+    r"(?<=[.!?…][\"'”’)»]?)(?<!\b(?:e\.g|i\.e|vs|mr|mrs|dr|st|no|etc|approx|\d|\p{L})\.)\s++(?=\S)"
+    r"|(?<=[。！？])(?![」』”’）])|\n\s*+",
     regex.I,
 )
 _ADDRESS = regex.compile(r"https?:|www\.", regex.I)
 # chapters of a video's description, alone or on one line: `0:50 method`, `0:00 a 2:40 b`
 _CHAPTER = regex.compile(r"^\W*\d{1,2}:\d{2}\b|\b\d{1,2}:\d{2}\b.*\b\d{1,2}:\d{2}\b")
 # a row of hashtags: `#ember #mug`
-_TAGS = regex.compile(r"^(?:#\S+\s*)+$")
+_TAGS = regex.compile(r"^#\S++(?:\s++#\S++)*+$")
 
 
 def sentences(text: str) -> list[str]:

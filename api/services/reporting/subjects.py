@@ -128,7 +128,7 @@ class Subject:
         proper = [match[0] for match in _CAPITAL.finditer(question.about)]
         names = {word for word in (*parts, *proper) if fold(word) not in _PLAIN_CAPITALS}
         words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
-        bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?![\p{{Latin}}\p{{N}}])"
+        bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
         small = {word for text in texts for word in regex.findall(r"\b\p{Ll}[\p{L}]+", text)}
         return cls(name, regex.compile(bounded, regex.I), frozenset(small))
 
@@ -143,8 +143,8 @@ class Subject:
         """
         match = self.pattern.search(item.title)
         if item.source == "amazon":
-            front = item.title[: match.start()].split() if match else ()
-            return match is not None and len(front) < 4 and not _BESIDE.search(item.title)
+            words = item.title[: match.start()].split() if match else ()
+            return match is not None and len(words) < 4 and not _BESIDE.search(item.title)
         if _WEIGHING.search(item.title) or self.names_rival(item.title):
             return False
         if match is not None:

@@ -12,49 +12,22 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from api.services.question.small_talk import stop_words
-from api.services.reporting.aspects import aspect_words, aspects, aspects_in
+from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.polarity import ASKING, WISHING, lean_of
 from api.services.reporting.sentences import LONGEST, sentences
-from api.services.reporting.subjects import OTHER_NAMES, Subject
-from api.services.schemas import Comment, FindingKind, Item, Question, Quote
-from api.services.text import fold, one_line
+from api.services.reporting.subjects import Subject
+from api.services.reporting.telling import telling_words
+from api.services.schemas import Comment, FindingKind, Question
+from api.services.text import one_line
 
 THEMES, PASSAGES, TELLING = 7, 4, 3
-"""Themes of a report, passages of a theme and themes named by a telling word, at most."""
+"""Themes of a report, passages worth showing, and themes named by a telling word, at most."""
 SHARED, FEW = 3, 3
 """Items that make a theme, and themes of one or two posts that are told when there is no other."""
 KIND = "app"
 """A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
-# a noun for all that its neighbour tells: `the lanyard`, `my lanyard`, `der Clip`, `no clip`
-_NOUN = regex.compile(
-    r"\b(?:the|a|an|my|its|your|their|no|this|that|der|die|das|den|dem|ein|eine|mein|kein|el|la"
-    r"|los|las|un"
-    r"|una|le|les|une|o|os|as|um|uma)\s+(\p{L}[\p{L}-]{3,})\b",
-    regex.I,
-)
-_WORD = regex.compile(r"\p{L}[\p{L}-]{3,}")
-_VAGUE = frozenset(
-    "thing things people person month months year years week weeks weekend hour hours minute"
-    " minutes night"
-    " morning evening time times money dollar dollars euro euros thread post video review comment"
-    " channel"
-    " link product products device gadget company maker brand model version unit issue issues"
-    " problem problems"
-    " feature features question questions answer reason point bit lot rest half part side kind"
-    " sort place"
-    " world life story idea fact case cases whole same other first second third last next best"
-    " worst right"
-    " wrong good great real only new old full free big small whole single entire current latest"
-    " normal"
-    " desk office home house work room team boss office partner wife husband kids mother father"
-    " friend friends"
-    " user users owner owners guys anyone everyone box list table page book chapter truth verdict"
-    " result end code".split()
-)
-"""Nouns that name no theme."""
 UNNAMED = "No shared theme"
 """What a finding is called when the posts share none."""
 
@@ -68,7 +41,7 @@ SUMMARY = regex.compile(r"^Of (?:one|\d+) kept posts?, so many speak of each the
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ThemePassage:
     """A whole sentence of an exhibit, word for word."""
 
     label: str
@@ -87,10 +60,13 @@ class ThemeFinding:
     name: str
     text: str
     kind: FindingKind
-    cites: tuple[str, ...]
-    """Names of all the exhibits that were counted, those with passages first."""
-    passages: tuple[Passage, ...]
-    """Two to four from different exhibits, fewer when fewer speak of it."""
+    passages: tuple[ThemePassage, ...]
+    """One of each exhibit that was counted, the most telling first."""
+
+    @property
+    def shown(self) -> tuple[ThemePassage, ...]:
+        """Those worth showing to a person."""
+        return self.passages[:PASSAGES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +84,7 @@ class Themed:
 class _Speech:
     """A sentence about the product, and how it is meant."""
 
-    passage: Passage
+    passage: ThemePassage
     named: bool
     wish: bool
     question: bool
@@ -145,7 +121,9 @@ def find_themes(
         themes = {name: themes.get(name, _pattern(name)) for names in named for name in names}
     else:
         themes.pop(KIND if KIND in question.text.lower().split() else "", None)
-        themes |= {word: _pattern(word) for word in _telling(speeches, subject, question)}
+        labelled = ((speech.passage.label, speech.passage.text) for speech in speeches)
+        telling = telling_words(labelled, subject, question, SHARED)[:TELLING]
+        themes |= {word: _pattern(word) for word in telling}
     wanted = {aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text))}
     findings = sorted(
         (
@@ -153,9 +131,9 @@ def find_themes(
             for name, pattern in themes.items()
             if (held := [speech.under(pattern) for speech in speeches if speech.holds(pattern)])
         ),
-        key=lambda finding: (finding.name.lower() not in wanted, -len(finding.cites)),
+        key=lambda finding: (finding.name.lower() not in wanted, -len(finding.passages)),
     )
-    whole = [finding for finding in findings if len(finding.cites) >= SHARED]
+    whole = [finding for finding in findings if len(finding.passages) >= SHARED]
     chosen = findings[:most] if asked else (whole or findings[:FEW])[:most]
     name = subject.name or "it"
     return Themed(
@@ -180,22 +158,9 @@ def shown_lines(findings: Iterable[ThemeFinding], escape: Callable[[str], str] =
     """Findings as a list for a chat: each theme with its passages and where they stand."""
     return "\n".join(
         f"- {escape(finding.name)}: "
-        + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.passages)
+        + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.shown)
         for finding in findings
     )
-
-
-def quotes_of(findings: Iterable[ThemeFinding], exhibits: Iterable[Exhibit]) -> tuple[Quote, ...]:
-    """The passages of findings with their addresses, each once."""
-    items = {exhibit.label: exhibit.item for exhibit in exhibits}
-    passages = (passage for finding in findings for passage in finding.passages)
-    return tuple(dict.fromkeys(_quote(passage, items[passage.label]) for passage in passages))
-
-
-def _quote(passage: Passage, item: Item) -> Quote:
-    urls = {comment.id: comment.url for comment in item.comments}
-    url = urls.get(passage.comment_id or "") or item.url
-    return Quote(passage.text, item.key, url, passage.comment_id)
 
 
 def _texts(exhibit: Exhibit) -> Iterator[str]:
@@ -213,47 +178,19 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     for text, comment in places:
         named = False
         for sentence in sentences(text):
-            about = subject.is_subject(sentence, topic=topic, follows=named)
+            short = len(sentence) <= LONGEST
+            about = short and subject.is_subject(sentence, topic=topic, follows=named)
             named = subject.is_named(sentence) or (named and about)
-            if about and len(sentence) <= LONGEST:
-                passage = Passage(exhibit.label, comment.id if comment else None, sentence)
+            if about:
+                passage = ThemePassage(exhibit.label, comment.id if comment else None, sentence)
                 asks = ASKING.search(sentence) is not None
                 wish = not asks and WISHING.search(sentence) is not None
                 yield _Speech(passage, subject.is_named(sentence), wish, asks)
 
 
-def _telling(speeches: Sequence[_Speech], subject: Subject, question: Question) -> list[str]:
-    """Words that stand as nouns and are shared by three exhibits, the most shared first."""
-    about = _WORD.findall(fold(f"{question.text} {question.about}"))
-    idle = stop_words("en") | _VAGUE | aspect_words() | OTHER_NAMES | frozenset(about)
-    nouns: Counter[str] = Counter()
-    uses: Counter[str] = Counter()
-    labels: dict[str, set[str]] = {}
-    for speech in speeches:
-        text = fold(speech.passage.text)
-        nouns.update(_singular(match[1]) for match in _NOUN.finditer(text))
-        for match in _WORD.finditer(text):
-            word = _singular(match[0])
-            uses[word] += 1
-            labels.setdefault(word, set()).add(speech.passage.label)
-    shared = [
-        word
-        for word, holding in labels.items()
-        if len(holding) >= SHARED
-        and 2 * nouns[word] >= uses[word]
-        and idle.isdisjoint((word, f"{word}s"))
-        and not subject.is_named(word)
-    ]
-    return sorted(shared, key=lambda word: (-len(labels[word]), word))[:TELLING]
-
-
 def _pattern(word: str) -> regex.Pattern[str]:
     """A word with its endings."""
     return regex.compile(rf"(?<!\w){regex.escape(word)}", regex.I)
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
@@ -262,15 +199,12 @@ def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
         by_label.setdefault(speech.passage.label, []).append(speech)
     leans = Counter(lean for spoken in by_label.values() if (lean := _lean(spoken)))
     wishes = sum(any(speech.wish for speech in spoken) for spoken in by_label.values())
-    shown = _shown(by_label)
-    cites = dict.fromkeys([*(speech.passage.label for speech in shown), *by_label])
     title = name[0].upper() + name[1:]
     return ThemeFinding(
         title,
         f"{title}: {_count(len(by_label), total)}{_leaning(leans)}.",
         _kind(leans, wishes, len(by_label)),
-        tuple(cites),
-        tuple(replace(speech.passage, lean=speech.lean) for speech in shown),
+        tuple(replace(speech.passage, lean=speech.lean) for speech in _telling_first(by_label)),
     )
 
 
@@ -280,8 +214,8 @@ def _lean(spoken: Iterable[_Speech]) -> int | None:
     return leans.pop() if len(leans) == 1 else None
 
 
-def _shown(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
-    """The most telling sentence of up to four exhibits, both sides when there are two."""
+def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
+    """The most telling sentence of each exhibit, one of each side first when there are two."""
 
     def weight(speech: _Speech) -> float:
         length, sides = len(speech.passage.text), len(aspects_in(speech.passage.text))
@@ -292,13 +226,13 @@ def _shown(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
     best.sort(key=weight, reverse=True)
     sides = [next((speech for speech in best if speech.lean == side), None) for side in (1, -1)]
     first = [speech for speech in sides if speech is not None]
-    return [*first, *(speech for speech in best if speech not in first)][:PASSAGES]
+    return [*first, *(speech for speech in best if speech not in first)]
 
 
-def _count(number: int, total: int) -> str:
+def _count(number: int, total: int, one: str = "speaks of it", more: str = "speak of it") -> str:
     if number < SHARED:
-        return "one post speaks of it" if number == 1 else "two posts speak of it"
-    return f"{number} of {total} kept posts speak of it"
+        return f"one post {one}" if number == 1 else f"two posts {more}"
+    return f"{number} of {total} kept posts {more}"
 
 
 def _leaning(leans: Counter[int]) -> str:
@@ -324,7 +258,7 @@ def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:
 def _summary(findings: Sequence[ThemeFinding], total: int) -> str:
     if not findings:
         return "The posts share no theme that could be counted."
-    named = ", ".join(f"{finding.name.lower()} ({len(finding.cites)})" for finding in findings)
+    named = ", ".join(f"{finding.name.lower()} ({len(finding.passages)})" for finding in findings)
     posts = "one kept post" if total == 1 else f"{total} kept posts"
     return f"Of {posts}, so many speak of each theme: {named}."
 
@@ -333,19 +267,10 @@ def _bare(exhibits: Sequence[Exhibit], speeches: Sequence[_Speech]) -> Iterator[
     """Without a theme: that they are about it, and a sentence or title of each."""
     first = {speech.passage.label: speech.passage for speech in reversed(speeches)}
     passages = [
-        first.get(exhibit.label) or Passage(exhibit.label, None, one_line(exhibit.item.title))
+        first.get(exhibit.label) or ThemePassage(exhibit.label, None, one_line(exhibit.item.title))
         for exhibit in exhibits
     ]
-    held = tuple(passage for passage in passages if passage.text)
+    held = tuple(passage for passage in passages if 0 < len(passage.text) <= LONGEST)
     if held:
-        labels = tuple(passage.label for passage in held)
-        name = UNNAMED
-        yield ThemeFinding(
-            name,
-            f"{name}: {_count(len(held), len(exhibits))}.".replace(
-                "speak of it", "are about it"
-            ).replace("speaks of it", "is about it"),
-            "other",
-            labels,
-            held[:PASSAGES],
-        )
+        count = _count(len(held), len(exhibits), "is about it", "are about it")
+        yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", held)

@@ -64,10 +64,10 @@ SUPPORTED = (
     Pair("aspect", "The charging coaster broke.", "The charging coaster broke."),
     Pair("scope", "Everyone in the office hates the app.", "Everyone in the office hates the app."),
     Pair("love", "Owners love the mug.", "I love this mug."),
-    Pair("theme", "Battery: 5 of 12 kept posts speak of it.", "The charger is small."),
+    Pair("theme", "Battery: 5 of 12 kept posts speak of it.", "It stands on the charger."),
     Pair(
         "summary",
         "Of 12 kept posts, so many speak of each theme: battery (5), app (3).",
-        "The charger is small. The app opens.",
+        "The battery is small. The app opens.",
     ),
 )
