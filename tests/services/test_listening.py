@@ -19,7 +19,7 @@ from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.writing import NotWritten
-from api.services.schemas import Finding, Grade, Item, Outcome, Quote, Usage
+from api.services.schemas import Finding, Grade, Item, Outcome, Passage, Quote, Usage
 from api.settings import RankingSettings
 from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, Heard
 from tests.services.kit import (
@@ -212,12 +212,20 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
             "text": "Battery: 4 of 4 kept posts speak of it.",
             "kind": "other",
             "cites": [f"reddit:{number}" for number in range(4)],
+            "evidence": [
+                {
+                    "key": f"reddit:{number}",
+                    "passage": f"The battery lasts {number} hours.",
+                    "comment_id": None,
+                }
+                for number in range(4)
+            ],
+            "support": "counted",
         }
     ]
     assert answer["summary"] == "Of 4 kept posts, so many speak of each theme: battery (4)."
-    assert [quote["text"] for quote in answer["quotes"]] == [
-        f"The battery lasts {number} hours." for number in range(4)
-    ]
+    assert [quote["text"] for quote in answer["quotes"]] == ["The battery lasts 0 hours."]
+    assert answer["support"]["status"] == "skipped"
 
 
 async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
@@ -270,11 +278,12 @@ async def test_a_draft_without_a_sound_finding_is_replaced() -> None:
 
 async def test_quotes_of_the_writer_win_over_passages() -> None:
     """
-    Passages of themes only fill the gap.
+    Passages of its findings only fill the gap.
     """
     source = FakeSource([post(number, body="The battery lasts.") for number in range(4)])
     quote = Quote("The battery", "reddit:0", "https://www.example.org/")
-    finding = Finding("It is warm.", "praise", ("reddit:0",))
+    passage = Passage("reddit:0", "battery lasts")
+    finding = Finding.resting("It is warm.", "praise", (passage,), "unverified")
     draft = Drafted("t", "s", (finding,), (quote,), (), Flaws())
     grading = Grading()
 
@@ -284,7 +293,7 @@ async def test_quotes_of_the_writer_win_over_passages() -> None:
     )
 
     assert [quote["text"] for quote in written["quotes"]] == ["The battery"]
-    assert [quote["text"] for quote in unquoted["quotes"]] == ["The battery lasts."] * 4
+    assert [quote["text"] for quote in unquoted["quotes"]] == ["battery lasts"]
 
 
 def outage(**fields: Any) -> Product:

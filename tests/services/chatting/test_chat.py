@@ -290,7 +290,7 @@ async def test_a_source_that_fails_is_an_answer() -> None:
     turn = await ask(one)
 
     read = "\n".join(script.returns())
-    assert "reddit could not be asked: an internal error (ValueError)" in read
+    assert "Reddit could not be asked: its answer was malformed" in read
     assert "YouTube could not be asked: blocked" in read
     assert "secret" not in read + turn.text
     assert "Amazon could not be asked: not configured" in turn.notes
@@ -311,9 +311,9 @@ async def test_a_failing_overview_is_an_answer() -> None:
 
     turn = await ask(chat(script, kit(Broken())))
 
-    assert script.returns()[0].startswith("the sources could not be asked: an internal error (Ty")
+    assert script.returns()[0].startswith("Reddit could not be asked: its answer was malformed")
     assert "secret" not in turn.text
-    assert turn.outcome == "insufficient_data"
+    assert turn.outcome == "not_asked"
 
 
 async def test_look_ups_are_capped_and_the_answer_says_so() -> None:

@@ -27,10 +27,12 @@ class FakeChecker:
     against: Sequence[str] = ()
     fails: ModelError | None = None
     claims: list[Claim] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
     name: str = "fake-1"
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         self.claims += claims
+        self.calls.append(len(claims))
         if self.fails is not None:
             raise self.fails
         flags = tuple(not any(word in claim.passage for word in self.against) for claim in claims)
@@ -78,13 +80,13 @@ async def test_what_its_passages_carry_stays_and_is_marked() -> None:
     assert (checked.check.rate, checked.usage.usd, checked.notes) == (1.0, 0.5, ())
     assert [(claim.sentence, claim.passage) for claim in checker.claims] == [
         ("The lid leaks.", LEAKS.passage),
-        ("Tea stays warm.", WARM.passage),
         ("The lid leaks.", COMMENT.passage),
+        ("Tea stays warm.", WARM.passage),
     ]
     assert [claim.context for claim in checker.claims] == [
         f"opinion aaaaaaaaa on the mug | {BODY}",
-        "On warmth | It keeps my tea warm for hours.",
         "opinion aaaaaaaaa on the mug | mine still leaks",
+        "On warmth | It keeps my tea warm for hours.",
     ]
 
 
@@ -173,21 +175,34 @@ async def test_nobody_is_asked_without_a_checker_or_a_finding() -> None:
     assert off.draft.findings == FINDINGS
 
 
-async def test_there_is_one_call_of_at_most_fifty_pairs() -> None:
+async def test_fifty_pairs_are_one_call() -> None:
     """
-    Every finding's first passage goes before any second; what was not checked is not shown.
+    More are more calls at once, and their bills are summed.
     """
     many = tuple(
-        Finding.resting(f"Leak {number}.", "other", (LEAKS, COMMENT), "unverified")
-        for number in range(40)
+        Finding.resting(f"Leak {letter}.", "other", (LEAKS, COMMENT), "unverified")
+        for letter in "abcdefghijklmnopqrstuvwxyzabcdefghijklmn"
     )
     checker = FakeChecker()
 
     checked = await supported(draft(*many, summary="Leaks."), dossier(), MUG, checker)
 
-    assert len(checker.claims) == MOST_PAIRS
-    assert [len(finding.evidence) for finding in checked.draft.findings] == [2] * 9 + [1] * 31
-    assert checked.notes == ("support check: 31 passage(s) beyond 50 pairs, unchecked, removed",)
+    assert checker.calls == [MOST_PAIRS, 31]
+    assert (checked.check.pairs, checked.usage.usd) == (80, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"), [("2 of 3 posts say so.", False), ("Posts say so.", True)]
+)
+async def test_a_sentence_that_counts_goes_with_any_of_its_passages(text: str, stays: bool) -> None:
+    """
+    What is left would be fewer than it says.
+    """
+    counting = Finding.resting(text, "other", (LEAKS, WARM), "unverified")
+
+    checked = await supported(draft(counting), dossier(), MUG, FakeChecker(("warm",)))
+
+    assert bool(checked.draft.findings) is stays
 
 
 async def test_words_that_stand_nowhere_have_the_title_for_context() -> None:
