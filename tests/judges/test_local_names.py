@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from api.judges.local_names import Sighting, aliased, name_of, sight, split
 
 from api.judges.local_marks import common_use
-from api.judges.local_names import Sighting, aliased, name_of, sight, split
 
 
 def seen(query: str, text: str, about: str = "") -> Sighting:

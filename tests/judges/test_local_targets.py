@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import regex
+from api.judges.local_names import name_of, sight, split
 
 import train_local_judge as training
 from api.judges.local import probabilities
 from api.judges.local_features import Text, topic_of
-from api.judges.local_names import name_of, sight, split
 from api.judges.local_vectors import vectors
 from api.lab.baselines import share_of_words
 from tests.replay import UPSTREAM
