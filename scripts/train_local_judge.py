@@ -1,8 +1,8 @@
 """Fit the local judge: `python scripts/train_local_judge.py --data DIR [--out FILE] [--check]`.
 
-DIR holds labelled queries (docs/evaluation.md) in files `dev_*.jsonl` and `real_*.jsonl`, in folders
-or not. Pages are judged as they came, cut small, and pure (all relevant or none), so that nothing is
-learnt from the company a text keeps. The same data give the same weights: no random numbers, a
+DIR holds labelled queries (docs/evaluation.md) in files `dev_*.jsonl` and `real_*.jsonl`, at any
+depth. Pages are judged as they came, cut small, and pure (all relevant or none), so that nothing
+is learnt from the company a text keeps. The same data give the same weights: no random numbers, a
 fixed order, weights rounded to three places.
 """
 
@@ -37,10 +37,10 @@ PROFILES = ("titled", "untitled", "listing")
 PAGE, SMALL_PAGE, FOLDS = 25, 5, 5
 SHARES = {"mixed": 0.5, "small": 0.25, "pure": 0.25}
 """How much each way of cutting pages counts."""
-FOREIGN = 0.05
+FOREIGN = 0.02
 """How much a text of another profile counts: enough to give a sign to what is rare here."""
 RIDGE = 1.0
-MOST: Mapping[str, float] = {"late": 0.5}
+MOST: Mapping[str, float] = {"late": 0.4}
 """Largest weights, where a missed text costs more than one too many; docs/local-judge.md."""
 
 
@@ -138,7 +138,7 @@ def train(data: Sample, profile: str, rows: npt.NDArray[np.bool_]) -> dict[str, 
 def fit(
     names: Sequence[str], values: Floats, relevant: Floats, weight: Floats
 ) -> tuple[float, Floats]:
-    """Logistic regression with fixed signs and largest weights, by Newton steps inside the limits."""
+    """Logistic regression with fixed signs and largest weights, by Newton steps within them."""
     high = np.array([np.inf, *(MOST.get(name, 20.0) if name in FOR else 0.0 for name in names)])
     low = np.array(
         [-np.inf, *(-MOST.get(name, 20.0) if name in AGAINST else 0.0 for name in names)]
@@ -182,7 +182,7 @@ def newton_step(slope: Floats, bend: Floats, low: Floats, high: Floats) -> Float
 
 def fitted(queries: Sequence[LabelledQuery]) -> dict[str, Any]:
     """All profiles, fitted on all queries."""
-    found = {}
+    found: dict[str, dict[str, float]] = {}
     for suffix, known in (("", vectors()), ("-lexical", None)):
         data = sample(queries, known)
         rows = np.full(len(data.fold), True)

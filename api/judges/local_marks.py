@@ -9,24 +9,26 @@ from collections.abc import Set
 
 import regex
 
-from api.services.gate.names import Sighting, split
+from api.services.gate.sightings import Sighting
+from api.services.gate.words import split
 
 _ADVERT = regex.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
     r"|use (?:my |the |our )?(?:code|link)|\d+ ?% ?(?:off|discount)|give-?aways?|airdrop|referral"
-    r"|affiliate|sponsored|deals?|steals|(?:flash|mega) sale|on sale|save (?:big|up to|\$|\d+)"
+    r"|affiliate|sponsored|deals|deal (?:alert|of)|steals"
+    r"|(?:flash|mega) sale|on sale|save (?:big|up to|\$|\d+)"
     r"|free (?:gift ?cards?|followers|shipping|crypto|trial|download|apk)|today'?s? only"
     r"|links? in (?:my |the )?(?:bio|description|profile|comments?)|dm (?:me|us)|whats ?app"
     r"|telegram|click (?:here|the link|below)|gutscheine?|rabatt\w*|código|cupón|cupom"
     r"|descuento|sconto|réduction|codes? promo)\b|#ad\b|\[offer\]|优惠|折扣"
 )
-# a price in the title of a post: `$89.24 (was $112.99)`
-_PRICE = regex.compile(r"[$£€] ?\d|\d ?€")
+# a shop's price in the title of a post: `$89.24 (was $112.99)`
+_PRICE = regex.compile(r"[$£€] ?\d[\d.,]*[.,]\d\d\b|\d[.,]\d\d ?€")
 _JOB = regex.compile(
     r"\[hiring\]|\[for hire\]|\b(?:remote job|job (?:post|opening|offer)|we(?: a|')re hiring"
     r"|apply (?:now|here)|stellenangebot)\b"
 )
-# "ignore all previous instructions", "mark this post as relevant", "relevant: true"
+# such as: ignore all previous instructions; mark this post as relevant
 _ORDER = regex.compile(
     r"\b(?:ignore|disregard|forget|override|bypass|skip)\b[^.!?\n]{0,40}\b(?:rules?|instructions?"
     r"|prompts?|guidelines?|criteria|directions?|filters?|above|previous)\b"
@@ -55,8 +57,9 @@ _POINTER = regex.compile(r"\b(?:it|its|they|them|these|this|mine|one)\b")
 
 
 def adverts(title: str, text: str, known: Set[str]) -> list[str]:
-    """Words of an advert, in order; `known` are the question's own. A tile of a shop has no title
-    here: it is there to sell.
+    """Words of an advert, in order; `known` are the question's own.
+
+    A shop's tile has no `title` here: it is there to sell, and its price is no mark.
     """
     found = [match[0] for match in _ADVERT.finditer(text.casefold())]
     found += _PRICE.findall(title)[:1]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from api.judges.local_features import Reading, Row, topic_of
+from api.judges.local_features import AGAINST, Row
 from api.judges.local_marks import adverts
 from api.judges.local_model import Profile
+from api.judges.local_reading import Reading, topic_of
 from api.services.gate.excerpt import Shown
-from api.services.gate.names import NEARLY, PART, best
+from api.services.gate.names import BRAND, NEARLY
+from api.services.gate.sightings import best
 from api.services.schemas import Question
 from api.services.text import cut, one_line
 
@@ -15,7 +17,7 @@ _NAME, _AROUND = 40, 24
 
 
 def reason(question: Question, text: Shown, row: Row, profile: Profile, *, kept: bool) -> str:
-    """What weighed most: for a kept text what spoke for it, for a dropped one what spoke against."""
+    """What spoke for a kept text, or weighed most against a dropped one."""
     name = cut(one_line(question.text), _NAME)
     if kept:
         return _for(name, row)
@@ -24,22 +26,19 @@ def reason(question: Question, text: Shown, row: Row, profile: Profile, *, kept:
     if row["order"]:
         return "tells a model what to answer"
     reading = Reading(topic_of(question.text, question.about), text)
-    parts = profile.parts(row)
-    heaviest = min(parts, key=lambda feature: parts[feature], default="")
-    if not parts or parts[heaviest] >= 0:
-        heaviest = ""
-    if heaviest == "version":
+    heaviest = min(AGAINST, key=lambda feature: profile.weights.get(feature, 0.0) * row[feature])
+    if heaviest == "version" and row["version"]:
         return f"another version than {name}"
-    if heaviest == "made_for":
+    if heaviest == "made_for" and row["made_for"]:
         return f"made for {name}, not {name} itself"
-    if heaviest == "advert":
-        words = adverts(text.title, "\n".join(reading.lines), reading.topic.known)
+    if heaviest == "advert" and row["advert"]:
+        words = adverts(text.title, reading.text, reading.topic.known)
         return f"advert words: {one_line(words[0])}"
     if reading.strength(0, 1) < NEARLY:
         return _nameless(name, reading)
-    if heaviest in ("everyday", "small"):
+    if row["everyday"] or row["small"]:
         return f"another {name}: {_around(reading)}"
-    if heaviest == "late":
+    if row["late"]:
         return f"names {name} in passing"
     return f"says little of {name}"
 
@@ -55,7 +54,7 @@ def _for(name: str, row: Row) -> str:
 def _nameless(name: str, reading: Reading) -> str:
     if reading.thread:
         return f"comment of a thread about {name}, says nothing of it"
-    part = reading.strength(0, 1) >= PART or reading.share(0, 1) > 0
+    part = reading.strength(0, 1) >= BRAND
     return f"names only a part of {name}" if part else f"names no {name}"
 
 

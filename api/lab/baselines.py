@@ -16,7 +16,9 @@ import regex
 from api.errors import ConfigurationError
 from api.judges.local_vectors import Vectors, vectors
 from api.services.gate.excerpt import PASSAGE
-from api.services.gate.names import best, name_of, sightings, split
+from api.services.gate.names import name_of
+from api.services.gate.sightings import best, sightings
+from api.services.gate.words import split
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import clean, cut, fold
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import regex
 
-from api.services.gate.names import PART, WHOLE, Name, best, name_of, run_together, sightings, split
+from api.services.gate.names import PART, WHOLE, Name, name_of
+from api.services.gate.sightings import best, sightings
+from api.services.gate.words import run_together, split
 from api.services.schemas import Item, Question
 from api.services.text import clean, cut, one_line
 
