@@ -20,8 +20,9 @@ FOR = ("named", "handle", "words", "figures", "like", "named_like", "place", "po
 AGAINST = ("late", "everyday", "small", "version", "made_for", "advert")
 """Features that can only speak against one."""
 FEATURES = FOR + AGAINST
-RULES = ("job", "order")
-"""What decides alone, against: a job post, an order to a model."""
+AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear",)
+"""Rules: a job post or an order to a model is out; a text that itself names a distinctive name, in
+its title if it has one, and has nothing against it is in."""
 Row = dict[str, float]
 _CAPITAL = regex.compile(r"\b\p{Lu}\p{Ll}")
 _CASED = 3
@@ -54,7 +55,7 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
     other_title, other_passage = (
         other_version(topic.name, reading.words[line], reading.found[line]) for line in (0, 1)
     )
-    return {
+    row = {
         "named": named,
         "handle": float(marked),
         "words": reading.share(0, 1) * (len(topic.name.words) > 1),
@@ -73,3 +74,5 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
         "job": float(marks.job(text)),
         "order": float(marks.order(text, topic.known)),
     }
+    marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
+    return row | {"clear": named * (not topic.everyday and not marked_down)}

@@ -28,7 +28,7 @@ def likeness(
     if vectors is None or not readings:
         return [_overlap(reading) for reading in readings]
     numpy = vectors.numpy
-    told, alone = vectors.unit(topic.about), vectors.unit(topic.query.lower())
+    told, alone = vectors.unit(topic.about), vectors.unit(topic.query)
     plain = topic.everyday * _TOLD * bool(topic.about)
     units = vectors.units([_NOISE.sub(" ", reading.text.lower()) for reading in readings])
     strengths = numpy.array([reading.strength(0, 1) for reading in readings])

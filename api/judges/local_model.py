@@ -9,15 +9,15 @@ from functools import cache
 from importlib.resources import files
 from math import exp
 
-from api.judges.local_features import RULES, Row
+from api.judges.local_features import AGAINST_ALL, FOR_ALL, Row
 from api.services.gate.excerpt import Shown
 from api.services.gate.names import name_of
 from api.services.schemas import Question
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""
-RULED_OUT = 0.05
-"""Probability of what a rule decides against."""
+RULED_OUT, RULED_IN = 0.05, 0.6
+"""Probability of what a rule decides against, and the least of what one decides for."""
 LISTING = 6
 """Words of a name above which the question is a title copied from a shop."""
 
@@ -31,13 +31,11 @@ class Profile:
 
     def probability(self, row: Row) -> float:
         """How likely a text with these features is relevant."""
-        if any(row[rule] for rule in RULES):
+        if any(row[rule] for rule in AGAINST_ALL):
             return RULED_OUT
-        return 1 / (1 + exp(-self.bias - sum(self.parts(row).values())))
-
-    def parts(self, row: Row) -> dict[str, float]:
-        """What each feature adds to the score."""
-        return {name: weight * row[name] for name, weight in self.weights.items()}
+        score = self.bias + sum(weight * row[name] for name, weight in self.weights.items())
+        chance = 1 / (1 + exp(-score))
+        return max(chance, RULED_IN) if any(row[rule] for rule in FOR_ALL) else chance
 
 
 def profile_name(question: Question, shown: Shown, *, lexical: bool) -> str:

@@ -27,6 +27,7 @@ class Topic:
 
     name: Name
     query: str
+    """Its words, spelled as any question for the same name."""
     about: str
     """The description without the words of the name, which its namesakes hold too."""
     context: frozenset[str]
@@ -47,7 +48,7 @@ def topic_of(query: str, about: str) -> Topic:
     plain = not (name.codes or name.boundless) and everyday_words().issuperset(core)
     return Topic(
         name,
-        query,
+        " ".join(name.words),
         " ".join(told),
         frozenset({stem(word) for word in told} - SMALL | set(name.words).difference(core)),
         frozenset(w.text for w in split(f"{query} {about}") if w.text not in SMALL),
