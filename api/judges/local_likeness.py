@@ -63,6 +63,6 @@ def _without(topic: Topic, reading: Reading) -> str:
 
 def _overlap(reading: Reading) -> tuple[float, float]:
     there = {stem(word.text) for words in reading.words for word in words}
-    known = {stem(word) for word in reading.topic.known}
+    known = reading.topic.known
     told = {stem(word) for word in reading.topic.about.split()} - SMALL
     return len(known & there) / (len(known) or 1), min(len(told & there), 2) / 2

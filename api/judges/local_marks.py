@@ -10,7 +10,7 @@ from collections.abc import Set
 import regex
 
 from api.services.gate.sightings import Sighting
-from api.services.gate.words import split
+from api.services.gate.words import split, stem
 
 _ADVERT = regex.compile(
     r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
@@ -57,7 +57,7 @@ _POINTER = regex.compile(r"\b(?:it|its|they|them|these|this|mine|one)\b")
 
 
 def adverts(title: str, text: str, known: Set[str]) -> list[str]:
-    """Words of an advert, in order; `known` are the question's own.
+    """Words of an advert, in order; `known` are the stems of the question's own.
 
     A shop's tile has no `title` here: it is there to sell, and its price is no mark.
     """
@@ -89,4 +89,4 @@ def points(text: str) -> bool:
 
 
 def _own(words: str, known: Set[str]) -> bool:
-    return not known.isdisjoint(word.text for word in split(words))
+    return not known.isdisjoint(stem(word.text) for word in split(words))

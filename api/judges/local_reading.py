@@ -33,7 +33,7 @@ class Topic:
     context: frozenset[str]
     """What stands near the name when it is meant: the description's words, the kind of thing."""
     known: frozenset[str]
-    """The words of query and description."""
+    """The words of query and description, stemmed."""
     everyday: float
     """1 for a name that is an everyday word."""
     figures: frozenset[str]
@@ -51,7 +51,12 @@ def topic_of(query: str, about: str) -> Topic:
         " ".join(name.words),
         " ".join(told),
         frozenset({stem(word) for word in told} - SMALL | set(name.words).difference(core)),
-        frozenset(w.text for w in split(f"{query} {about}") if w.text not in SMALL),
+        frozenset(
+            stem(word.text)
+            for text in (f"{query} {about}", f"{query} {about}".lower())
+            for word in split(text)
+            if word.text not in SMALL
+        ),
         plain * (1.0 if len(core) == 1 else _TOGETHER),
         figures_of(query),
     )

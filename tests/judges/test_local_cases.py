@@ -152,16 +152,13 @@ def test_a_name_in_another_script_is_known_from_the_description() -> None:
     assert kept("小米", post, about="Xiaomi, the maker of phones") == [True]
 
 
-@pytest.mark.parametrize(
-    ("title", "body", "reason"),
-    [
-        ("Zorvex", "", "says little of Acme Zorvex mug"),
-        ("My acme kettle", "It leaks.", "names only a part of Acme Zorvex mug"),
-        ("Rain", "All day.", "names no Acme Zorvex mug"),
-    ],
-)
-def test_reasons_tell_how_much_of_the_name_is_there(title: str, body: str, reason: str) -> None:
-    """All, a part, nothing."""
-    (found,) = judged(Question("Acme Zorvex mug"), item(title, body))
-    assert not found.relevant
-    assert found.reason == reason
+def test_reasons_tell_how_much_of_the_name_is_there() -> None:
+    """A part, or nothing."""
+    found = judged(
+        Question("Acme Zorvex Seven"), item("My Acme kettle", "It leaks."), item("Rain", "All day.")
+    )
+    assert [verdict.relevant for verdict in found] == [False, False]
+    assert [verdict.reason for verdict in found] == [
+        "names only a part of Acme Zorvex Seven",
+        "names no Acme Zorvex Seven",
+    ]

@@ -102,7 +102,9 @@ async def test_no_items_need_no_vectors() -> None:
     assert (await LocalJudge().judge(Question("Oura"), [], "reddit")).verdicts == ()
 
 
-@pytest.mark.parametrize("query", ["", "?", "🙂", "of the", "HP", "小米", "x" * 5000, "a b c d e f g"])
+@pytest.mark.parametrize(
+    "query", ["", "?", "🙂", "of the", "HP", "小米", "x" * 5000, "a b c d e f g"]
+)
 @pytest.mark.parametrize("source", ["reddit", "amazon", "elsewhere"])
 def test_any_question_gets_probabilities(query: str, source: str) -> None:
     """Odd questions and texts are judged, within 0 and 1."""

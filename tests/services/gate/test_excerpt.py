@@ -64,7 +64,8 @@ def test_a_mention_at_the_end_is_cut_in_front_only() -> None:
 
 def test_a_window_without_blanks_is_cut_anywhere() -> None:
     """A script without blanks has no better place."""
-    found = shown(Question("小米"), item("日記", "今天下雨，没有人出门。" * 30 + "我卖了小米手机。"))
+    body = "今天下雨，没有人出门。" * 30 + "我卖了小米手机。"
+    found = shown(Question("小米"), item("日記", body))
     assert "小米手机" in found.passage
     assert len(found.passage) <= PASSAGE
 

@@ -165,7 +165,7 @@ def test_odd_texts_hold_no_name(text: str) -> None:
 
 
 def test_words_are_pieces_with_their_place() -> None:
-    """A change of case or to figures ends a piece; handles are marked; Roman numbers are figures."""
+    """A change of case or to figures ends one; handles are marked; Roman numbers are figures."""
     words = split("@PlaudNote XM5 IV")
     assert [word.text for word in words] == ["plaud", "note", "xm", "5", "4"]
     assert [word.marked for word in words] == [True, True, False, False, False]
@@ -174,7 +174,8 @@ def test_words_are_pieces_with_their_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "bare"), [("batteries", "battery"), ("mugs", "mug"), ("bus", "bus"), ("class", "class")]
+    ("word", "bare"),
+    [("batteries", "battery"), ("mugs", "mug"), ("bus", "bus"), ("class", "class")],
 )
 def test_a_plural_is_cut_off(word: str, bare: str) -> None:
     """But not what only looks like one."""
