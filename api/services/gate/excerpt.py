@@ -85,7 +85,7 @@ def item_of(line: str, source: str) -> Item:
 def names_it(name: Name, text: str) -> bool:
     """Whether a short text, such as a place, names the thing or begins with its whole name."""
     strong = best(sightings(name, split(text), text)).strength >= PART
-    running = run_together(text)
+    running = run_together(text.removeprefix("r/"))
     return strong or any(
         len(form) > 2 and running.startswith(form) for form, worth in name.forms if worth == WHOLE
     )

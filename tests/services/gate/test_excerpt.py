@@ -95,6 +95,7 @@ def test_place_and_the_brands_own_name_are_shown() -> None:
     ("query", "place", "expected"),
     [
         ("ftl", "ftlgame", True),
+        ("ftl", "r/ftlgame", True),
         ("Plaud", "PlaudNote", True),
         ("Plaud", "r/applause", False),
         ("Notion", "", False),
