@@ -24,7 +24,7 @@ from api.judges.local_features import AGAINST, FEATURES, FOR, page
 from api.judges.local_model import Profile, parse, profile_name
 from api.judges.local_vectors import Vectors, vectors
 from api.lab.baselines import BASELINES
-from api.lab.evaluating import AskedJudge, Manner, evaluate
+from api.lab.evaluating import JudgeCandidate, Manner, evaluate
 from api.lab.labelled import LabelledItem, LabelledQuery, read_labelled
 from api.lab.scoring import EvalResult
 from api.services.gate.excerpt import shown
@@ -40,7 +40,7 @@ SHARES = {"mixed": 0.5, "small": 0.25, "pure": 0.25}
 FOREIGN = 0.02
 """How much a text of another profile counts: enough to give a sign to what is rare here."""
 RIDGE = 1.0
-MOST: Mapping[str, float] = {"late": 0.4}
+MOST: Mapping[str, float] = {"late": 0.2}
 """Largest weights, where a missed text costs more than one too many; docs/local-judge.md."""
 
 
@@ -219,7 +219,7 @@ def folded(queries: Sequence[LabelledQuery], known: Vectors | None) -> FoldedJud
 
 def measured(judge: Any, queries: Sequence[LabelledQuery], *, about: bool = True) -> EvalResult:
     """What a judge is worth on queries, page by page as they came."""
-    return asyncio.run(evaluate(AskedJudge(judge, judge.name), queries, Manner(about=about)))
+    return asyncio.run(evaluate(JudgeCandidate(judge, judge.name), queries, Manner(about=about)))
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -32,7 +32,7 @@ socket.socket = Refused
 socket.create_connection = lambda *a, **k: sys.exit("a connection was opened")
 from api.judges.local import probabilities
 found = probabilities("plaud.ai", "", ["My Plaud broke", "a cat"], "reddit")
-assert found[0] > 0.5 > found[1], found
+assert found[0] >= 0.55 > found[1], found
 """
 
 
@@ -72,7 +72,7 @@ def test_without_vectors_it_decides_by_names() -> None:
 
 
 async def test_verdicts_carry_name_probability_and_reason() -> None:
-    """Kept from one half on; it costs nothing."""
+    """It costs nothing."""
     judge = LocalJudge()
     judgement = await judge.judge(
         Question("plaud.ai"), [item("My Plaud broke"), item("a cat")], "reddit"

@@ -69,6 +69,7 @@ def test_it_beats_the_keyword_on_real_texts(local: EvalResult, keyword: EvalResu
     """MCC at least .55, and a difference whose interval leaves out zero."""
     assert local.overall["mcc"] >= 0.55
     assert compare(local.as_json(), keyword.as_json())["overall"]["mcc"]["low"] > 0
+    assert local.overall["refetch_right"] >= 0.65
     assert local.overall["ece"] <= 0.1
 
 
@@ -129,7 +130,8 @@ def verdicts(*, about: bool = True, lower: bool = False) -> dict[str, list[tuple
 
 def recall(pairs: Sequence[tuple[bool, bool]]) -> float:
     """Share of the relevant that was kept."""
-    return float(np.mean([kept for kept, relevant in pairs if relevant] or [1.0]))
+    found = [kept for kept, relevant in pairs if relevant]
+    return float(np.mean(found)) if found else 1.0
 
 
 def test_a_description_lowers_no_products_recall() -> None:

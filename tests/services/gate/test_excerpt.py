@@ -12,9 +12,11 @@ ZORVEX = Question("zorvex.ai")
 FILLER = "It rained all day and nobody went out to see the hills. " * 8
 
 
-def item(title: str, body: str = "", **fields: str) -> Item:
+def item(title: str, body: str = "", place: str = "", author: str = "") -> Item:
     """An item with these texts."""
-    return Item(key="k", id="k", source="reddit", title=title, body=body, **fields)
+    return Item(
+        key="k", id="k", source="reddit", title=title, body=body, place=place, author=author
+    )
 
 
 def passage(title: str, body: str, place: str = "") -> str:
