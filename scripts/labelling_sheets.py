@@ -14,8 +14,8 @@ from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 
-from api.lab.labelled import BODY
 from api.sandbox import corpus
+from api.services.gate.excerpt import PASSAGE
 from api.services.text import clean, cut, one_line
 from recorded import MISSING, ROOT, SETS, UPSTREAM, records
 
@@ -67,7 +67,7 @@ def corpus_sheet() -> list[tuple[str, int, Row]]:
 
 def _body(post: corpus.Post) -> str:
     """What the gate sees; on Amazon the tile, which is a title alone."""
-    return "" if post.source == "amazon" else cut(one_line(clean(post.body)), BODY)
+    return "" if post.source == "amazon" else cut(one_line(clean(post.body)), PASSAGE)
 
 
 def _row(query: str, about: str, title: str, body: str) -> Row:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from selectolax.lexbor import LexborHTMLParser
 
-from api.lab.labelled import BODY
+from api.services.gate.excerpt import PASSAGE
 from api.services.text import clean, cut, one_line, unescape
 from api.sources.amazon.pages import parse_product_page
 
@@ -57,7 +57,7 @@ def records(recorded: RecordedSet) -> list[Record]:
     """Every text of a set, title and first characters of the body."""
     texts = recorded.texts(UPSTREAM / recorded.file)
     return [
-        Record(recorded.file, position, one_line(title), cut(one_line(body), BODY))
+        Record(recorded.file, position, one_line(title), cut(one_line(body), PASSAGE))
         for position, (title, body) in enumerate(texts)
     ]
 

@@ -1,4 +1,4 @@
-"""The fitted weights of the local judge and how they become probabilities."""
+"""The fitted weights of the local judge, and how they become probabilities."""
 
 from __future__ import annotations
 
@@ -9,68 +9,53 @@ from functools import cache
 from importlib.resources import files
 from math import exp
 
-from api.judges.local_features import Page, Row
+from api.judges.local_features import AGAINST_ALL, FOR_ALL, Row
+from api.services.gate.excerpt import Shown
+from api.services.gate.names import name_of
+from api.services.schemas import Question
 
-THRESHOLD = 0.5
-"""Probability from which an item is kept."""
+THRESHOLD = 0.55
+"""Probability from which an item is kept; the curve that chose it: docs/local-judge.md."""
+RULED_OUT, RULED_IN = 0.05, 0.6
+"""Probability of what a rule decides against, and the least of what one decides for."""
+LISTING = 6
+"""Words of a name above which the question is a title copied from a shop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class Profile:
     """One logistic model."""
 
     bias: float
     weights: Mapping[str, float]
 
     def probability(self, row: Row) -> float:
-        """How likely a text with these features is relevant; what is not measured counts as 0."""
-        score = self.bias + sum(
-            weight * row.get(feature, 0.0) for feature, weight in self.weights.items()
-        )
-        return 1 / (1 + exp(-score))
+        """How likely a text with these features is relevant."""
+        if any(row[rule] for rule in AGAINST_ALL):
+            return RULED_OUT
+        score = self.bias + sum(weight * row[name] for name, weight in self.weights.items())
+        chance = 1 / (1 + exp(-score))
+        return max(chance, RULED_IN) if any(row[rule] for rule in FOR_ALL) else chance
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A first opinion, which says what to learn from, and the one that counts."""
-
-    seed: Layer
-    main: Layer
-
-    def probabilities(self, page: Page) -> list[float]:
-        """One probability per text of the page, in order."""
-        trust = [trusted(self.seed.probability(row)) for row in page.rows]
-        return [
-            self.main.probability({**row, "feedback": feedback})
-            for row, feedback in zip(page.rows, page.feedback(trust), strict=True)
-        ]
-
-
-def trusted(probability: float) -> float:
-    """How much a text teaches about the topic: nothing when it is more likely off-topic."""
-    return max(0.0, 2 * probability - 1)
+def profile_name(question: Question, shown: Shown, *, lexical: bool) -> str:
+    """Which profile judges a text: by the kind of question, and whether the text has a title."""
+    kind = "titled" if shown.title else "untitled"
+    if len(name_of(question.text, question.about).words) > LISTING:
+        kind = "listing"
+    return f"{kind}-lexical" if lexical else kind
 
 
 @cache
 def profiles() -> Mapping[str, Profile]:
-    """The shipped weights: `social`, `amazon`, and both without word vectors (`-lexical`)."""
+    """The shipped weights: `titled`, `untitled`, `listing`, each also `-lexical`."""
     text = files("api.judges").joinpath("local_weights.json").read_text("utf-8")
     return parse(json.loads(text)["profiles"])
 
 
-def parse(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Mapping[str, Profile]:
+def parse(found: Mapping[str, Mapping[str, float]]) -> Mapping[str, Profile]:
     """Profiles out of their JSON form, in which the bias stands among the weights."""
     return {
-        name: Profile(*(_layer(layers[layer]) for layer in ("seed", "main")))
-        for name, layers in found.items()
+        name: Profile(weights["bias"], {k: v for k, v in weights.items() if k != "bias"})
+        for name, weights in found.items()
     }
-
-
-def profile_name(source: str, *, lexical: bool) -> str:
-    """Which profile judges texts of this source."""
-    kind = "amazon" if source == "amazon" else "social"
-    return f"{kind}-lexical" if lexical else kind
-
-
-def _layer(weights: Mapping[str, float]) -> Layer:
-    return Layer(weights["bias"], {k: v for k, v in weights.items() if k != "bias"})

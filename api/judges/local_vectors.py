@@ -21,16 +21,9 @@ class Vectors:
     matrix: Any
     numpy: Any
 
-    def pieces(self, text: str) -> list[int]:
-        """Ids of the word pieces of a text."""
-        return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
-
     def unit(self, text: str) -> Any:
         """The mean vector of a text, of length 1; all zeros for an empty one."""
-        return self.mean(self.pieces(text))
-
-    def mean(self, pieces: Sequence[int]) -> Any:
-        """The mean vector of word pieces, of length 1; all zeros for none."""
+        pieces = self.tokenizer.encode(text, add_special_tokens=False).ids
         if not pieces:
             return self.numpy.zeros(self.matrix.shape[1], dtype=self.numpy.float64)
         return self.normal(self.matrix[pieces].mean(axis=0, dtype=self.numpy.float64))
@@ -43,11 +36,6 @@ class Vectors:
         """The vector at length 1, or as it is when it has none."""
         length = float(self.numpy.linalg.norm(vector))
         return vector / length if length else vector
-
-    def directions(self, text: str) -> Any:
-        """One row of length 1 per word piece of a text."""
-        rows = self.matrix[self.pieces(text)]
-        return rows / (self.numpy.linalg.norm(rows, axis=1, keepdims=True) + 1e-9)
 
 
 @cache

@@ -9,16 +9,16 @@ from typing import Any
 from api.judges.answers import booleans
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, system
+from api.services.gate.excerpt import shown
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import Fence
 
-_TITLE, _BODY = 300, 200
 _TOKENS, _TOKENS_PER_ITEM = 512, 8
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIJudge:
-    """Asks a model about title and first 200 characters; implements `Judge`."""
+    """Asks a model about title and 200 characters (`shown`); implements `Judge`."""
 
     client: ModelClient
     model: str = "gpt-4o-mini"
@@ -33,7 +33,7 @@ class OpenAIJudge:
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order, from one request; see `Judge.judge`.
 
-        Cost: about 80 input and 4 output tokens per item, and 150 per call.
+        Cost: about 85 input and 4 output tokens per item, and 200 per call.
         """
         if not items:
             return Judgement((), self.name)
@@ -47,7 +47,7 @@ class OpenAIJudge:
         fence, count = self.fence(), len(items)
         user = (
             f"source: {' '.join(excerpt(source, 40).split())}\n{quote_question(question, fence)}\n"
-            f"{fence.quote_all(_shown(item) for item in items)}"
+            f"{fence.quote_all(shown(question, item).line for item in items)}"
         )
         return Request(
             name="relevance",
@@ -58,11 +58,6 @@ class OpenAIJudge:
             model=self.model,
             seconds=self.seconds,
         )
-
-
-def _shown(item: Item) -> str:
-    parts = (excerpt(item.title, _TITLE), excerpt(item.body, _BODY))
-    return " | ".join(part for part in parts if part)
 
 
 def boolean_schema(field: str, count: int) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from pydantic import BaseModel, Field, StrictBool, ValidationError
 
 from api.errors import UsageError
 from api.services.schemas import Item
-from api.services.text import clean, cut, fold, one_line
+from api.services.text import clean, fold, one_line
 
-BODY = 200
-"""Characters of a body that a judge sees."""
 _SHAPE = (
     'one object a line: {"query": "...", "source_hint": "reddit", '
     '"items": [{"title": "...", "body": "...", "relevant": true}]}'
@@ -37,6 +35,8 @@ class LabelledItem:
     """Why it is (not) relevant, in a word, for example `competitor`."""
     language: str = ""
     """As given, else a guess: `en`, `es`, `zh`, ... or `other`."""
+    place: str = ""
+    """Subreddit, channel or brand; `comment` for a comment, whose title is its parent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class LabelledQuery:
                 source=self.source,
                 title=item.title,
                 body=item.body,
+                place=item.place,
             )
             for number, item in enumerate(self.items)
         )
@@ -73,6 +74,7 @@ class _ItemRecord(BaseModel):
     neg_kind: str | None = None
     kind: str | None = None
     language: str | None = None
+    place: str | None = None
 
 
 class _QueryRecord(BaseModel):
@@ -106,7 +108,7 @@ def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
 
 
 def labelled(query: LabelledQuery, items: Iterable[LabelledItem]) -> LabelledQuery:
-    """The query with these items, cut to what a judge sees, mention and language filled in."""
+    """The query with these items, mention and language filled in."""
     return replace(query, items=tuple(_finished(query.query, item) for item in items))
 
 
@@ -140,15 +142,13 @@ def _items(items: Iterable[_ItemRecord]) -> Iterator[LabelledItem]:
             item.grade,
             kind=item.kind or item.neg_kind or "",
             language=item.language or "",
+            place=clean(item.place),
         )
 
 
 def _finished(query: str, item: LabelledItem) -> LabelledItem:
-    body = cut(item.body, BODY)
-    text = f"{item.title}\n{body}"
-    return replace(
-        item, body=body, mention=mentions(query, text), language=item.language or language_of(text)
-    )
+    text = f"{item.title}\n{item.body}"
+    return replace(item, mention=mentions(query, text), language=item.language or language_of(text))
 
 
 _WORD = regex.compile(r"[\p{L}\p{N}]+")

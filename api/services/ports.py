@@ -130,7 +130,7 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """Name and version, for example `gpt-4o-mini` or `local-1`."""
+        """Name and version, for example `gpt-4o-mini` or `local-2`."""
         ...
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:

@@ -179,6 +179,8 @@ class Verdict:
     """Calibrated, where the judge has one."""
     disputed: bool = False
     """A second judge is sure of the opposite."""
+    reason: str = ""
+    """What decided, in a few words; empty where the judge does not say."""
 
 
 @dataclass(frozen=True, slots=True)

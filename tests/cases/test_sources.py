@@ -270,7 +270,7 @@ async def test_broken_characters_on_the_wire(world: World) -> None:
 
     (item,) = plain(heard.fetched)["items"]
     assert item["title"].encode() == "cut \ufffd".encode()
-    assert world.mind.judged == [["cut \ufffd | " + "b" * 198]]
+    assert world.mind.judged == [["cut \ufffd | " + "b" * 198 + " | place: r/mugs"]]
 
 
 @pytest.mark.parametrize("query", ["小米", "HP", "X", "plaud.ai", "اپل"])

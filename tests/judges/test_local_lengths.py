@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from api.judges.local import TITLE, LocalJudge, probabilities
+from api.judges.local import LocalJudge, probabilities
+from api.services.gate.excerpt import TITLE
 from api.services.question.query import LONGEST
 from api.services.schemas import Question
 from tests.judges.items import item

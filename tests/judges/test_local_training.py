@@ -1,4 +1,4 @@
-"""Training: the same data, the same weights; signs and least weights hold whatever the data say."""
+"""Training: the same data, the same weights; signs and largest weights hold whatever they say."""
 
 from __future__ import annotations
 
@@ -16,100 +16,80 @@ import train_local_judge as training
 from api.judges.local_features import AGAINST, FEATURES, FOR
 from api.judges.local_model import parse
 from api.judges.local_vectors import vectors
-from api.lab.corpus import labelled_corpus
+from api.lab.labelled import LabelledItem
+from api.services.schemas import Question
+from tests.judges.items import item
+
+NAMES = ("Zorvex", "Quib", "Marnolo", "Tapsi", "Ulmaro")
+LISTING = "Zorvex 7 robot vacuum with mop and base, black, model ZX700"
 
 
-def posts(product: str, relevant: int) -> list[dict[str, Any]]:
+def posts(product: str, *, titled: bool) -> list[dict[str, Any]]:
     """Made-up items: some name the product, the rest talk of weather."""
-    about = [
-        {
-            "title": "",
-            "body": f"my {product} number {n} died again, support is slow",
-            "relevant": True,
-        }
-        for n in range(relevant)
+    pairs = [
+        (f"my {product} number {n} died again, support is slow", True)
+        if n % 2
+        else (f"rain on day {n} and wind in the hills", False)
+        for n in range(16)
     ]
-    rest = [
-        {"title": "", "body": f"rain on day {n} and wind in the hills", "relevant": False}
-        for n in range(8)
+    return [
+        {"title": text if titled else "", "body": text, "relevant": relevant}
+        for text, relevant in pairs
     ]
-    return [item for pair in zip(about, rest, strict=False) for item in pair]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two small files in the form of the real ones."""
+    """A folder with small files in the form of the real ones, one of them deeper."""
     folder = tmp_path_factory.mktemp("data")
-    for number, source in enumerate(("reddit", "amazon")):
+    (folder / "deep").mkdir()
+    for path, source, titled in (("dev_a", "reddit", False), ("deep/real_b", "amazon", True)):
         lines = [
-            json.dumps(
-                {"query": name, "source_hint": source, "family": "made", "items": posts(name, 8)}
-            )
-            for name in ("Zorvex", "Quib", "Marnolo", "Tapsi", "Ulmaro")
+            json.dumps({"query": name, "source_hint": source, "items": posts(name, titled=titled)})
+            for name in (*NAMES, *([LISTING] if titled else []))
         ]
-        (folder / f"dev_{number}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+        (folder / f"{path}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
 
 
-def test_the_same_data_give_the_same_weights(data: Path) -> None:
-    """Two runs agree to the last bit, and the result loads as profiles."""
-    first, second = training.fitted(data), training.fitted(data)
-    assert json.dumps(first) == json.dumps(second)
-    assert set(parse(first["profiles"])) == {"social", "amazon", "social-lexical", "amazon-lexical"}
-
-
-def test_the_sample_corpus_gives_the_same_bits_in_any_process(tmp_path: Path) -> None:
-    """Whatever the number of threads and the order of hashes; nothing of it is shipped."""
-    lines = [
-        {
-            "query": query.query,
-            "source_hint": query.source,
-            "family": query.family,
-            "items": [
-                {"title": item.title, "body": item.body, "relevant": item.relevant}
-                for item in query.items
-            ],
-        }
-        for query in labelled_corpus()
-    ]
-    text = "\n".join(json.dumps(line) for line in lines)
-    (tmp_path / "dev_corpus.jsonl").write_text(text, "utf-8")
-
+def test_the_same_data_give_the_same_bits_in_any_process(data: Path, tmp_path: Path) -> None:
+    """Whatever the number of threads and the order of hashes, the file is the same."""
     written = []
     for number in ("1", "2"):
         out = tmp_path / f"{number}.json"
-        command = [sys.executable, training.__file__, "--data", str(tmp_path), "--out", str(out)]
+        command = [sys.executable, training.__file__, "--data", str(data), "--out", str(out)]
         differing = {"OPENBLAS_NUM_THREADS": number, "PYTHONHASHSEED": number}
         subprocess.run(command, env=os.environ | differing, check=True)
         written.append(out.read_bytes())
     assert written[0] == written[1]
-    assert len(lines) > 40
-
-
-def test_signs_and_least_weights_hold(data: Path) -> None:
-    """Even though no advert and no order to a model is in the data."""
-    weights = training.fitted(data)["profiles"]["social"]["main"]
-    assert weights["spam"] <= -3.0
-    assert weights["orders"] <= -3.0
-    assert all(weights.get(name, 0) >= 0 for name in FOR)
-    assert all(weights.get(name, 0) <= 0 for name in AGAINST)
+    kinds = set(training.PROFILES)
+    found = parse(json.loads(written[0])["profiles"])
+    assert set(found) == kinds | {f"{kind}-lexical" for kind in kinds}
 
 
 def test_a_feature_that_points_the_wrong_way_gets_no_weight() -> None:
     """The fit sets it to zero instead of learning the opposite."""
     values = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]] * 10)
     relevant = np.array([1.0, 1.0, 0.0, 0.0] * 10)
-    bias, weights = training.fit(("share", "cosine"), values, relevant, np.ones(40))
+    bias, weights = training.fit(("words", "like"), values, relevant, np.ones(40))
     assert weights[0] == 0.0
     assert weights[1] > 1.0
     assert bias < 0
+
+
+def test_a_largest_weight_holds() -> None:
+    """However much the data ask for more."""
+    values = np.array([[0.0], [1.0]] * 40)
+    relevant = np.array([1.0, 0.0] * 40)
+    _, weights = training.fit(("late",), values, relevant, np.ones(80))
+    assert weights[0] == -training.MOST["late"]
 
 
 def test_the_fit_is_at_its_optimum() -> None:
     """Without limits in the way the slope of the loss is flat."""
     steps = np.linspace(0, 1, 50)
     relevant = (np.sin(steps * 40) + steps > 0.5).astype(float)
-    bias, weights = training.fit(("share",), steps[:, None], relevant, np.ones(50))
+    bias, weights = training.fit(("words",), steps[:, None], relevant, np.ones(50))
     chance = 1 / (1 + np.exp(-(bias + steps * weights[0])))
     assert abs(float((chance - relevant).sum())) < 1e-4
     slope = float((steps * (chance - relevant)).sum()) + training.RIDGE * weights[0]
@@ -118,39 +98,54 @@ def test_the_fit_is_at_its_optimum() -> None:
 
 def test_pages_come_mixed_small_and_pure() -> None:
     """Every item is on one page of each kind, and pure pages hold one label."""
-    items = posts("Zorvex", 8)
+    items = [LabelledItem(str(n), "", n % 2 == 0) for n in range(16)]
     pages = list(training.cuts(items))
     for kind in ("mixed", "small", "pure"):
         assert sum(len(page) for name, page in pages if name == kind) == len(items)
-    assert all(len({i["relevant"] for i in page}) == 1 for kind, page in pages if kind == "pure")
+    assert all(len({i.relevant for i in page}) == 1 for kind, page in pages if kind == "pure")
 
 
-def test_the_shipped_weights_have_known_features() -> None:
+def test_lines_that_ask_the_same_are_left_out_together(data: Path) -> None:
+    """The same query in two files has one fold."""
+    queries = training.load(data)
+    folds = training.folds_of(queries)
+    assert len(queries) == 11
+    assert sorted(folds.values()) == [0, 0, 1, 2, 3, 4]
+
+
+def test_the_shipped_weights_have_known_features_and_signs() -> None:
     """Nothing in the file is a feature that no longer exists."""
     shipped = json.loads(training.WEIGHTS.read_text("utf-8"))
-    for layers in shipped["profiles"].values():
-        for weights in layers.values():
-            assert set(weights) <= {"bias", *FEATURES}
+    for weights in shipped["profiles"].values():
+        assert set(weights) <= {"bias", *FEATURES}
+        assert all(weights.get(name, 0) >= 0 for name in FOR)
+        assert all(weights.get(name, 0) <= 0 for name in AGAINST)
 
 
 def test_the_command_writes_and_checks(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The script itself: weights to a file, figures on request."""
+    """The script itself: weights to a file, five folds and the baselines on request."""
+    if vectors() is None:
+        pytest.skip("word vectors have no wheel here")
     out = tmp_path / "weights.json"
     training.main(["--data", str(data), "--out", str(out), "--check"])
-    assert json.loads(out.read_text("utf-8")) == training.fitted(data)
-    assert "mixed: MCC all" in capsys.readouterr().out
+    assert json.loads(out.read_text("utf-8")) == training.fitted(training.load(data))
+    printed = capsys.readouterr().out
+    assert [line for line in printed.splitlines() if not line.startswith(" ")] == [
+        "local", "lexical", "keep_all", "keyword", "names", "bm25", "cosine", "hybrid",
+    ]  # fmt: skip
+
+
+async def test_the_folded_judge_never_saw_the_question(data: Path) -> None:
+    """Each fold has weights of its own."""
+    judge = training.folded(training.load(data), None)
+    found = await judge.judge(Question("Zorvex"), [item("my Zorvex died")], "reddit")
+    assert [verdict.relevant for verdict in found.verdicts] == [True]
+    assert len({str(dict(weights)) for weights in judge.weights}) > 1
 
 
 def test_without_data_it_says_so(tmp_path: Path) -> None:
     """An empty folder is an error that names it."""
-    with pytest.raises(SystemExit, match=r"no dev_\*\.jsonl in"):
-        training.fitted(tmp_path)
-
-
-def test_vectors_shape_the_profiles(data: Path) -> None:
-    """With vectors the likeness of words has a weight."""
-    if vectors() is None:
-        pytest.skip("word vectors have no wheel here")
-    assert "feedback" in training.fitted(data)["profiles"]["social"]["main"]
+    with pytest.raises(SystemExit, match=r"no `dev_\*\.jsonl` or `real_\*\.jsonl` in"):
+        training.load(tmp_path)

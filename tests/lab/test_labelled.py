@@ -30,7 +30,8 @@ def read(*lines: str) -> list[LabelledQuery]:
 
 def test_a_line_becomes_a_query() -> None:
     """Every field arrives; blank lines do not count; items lose their labels when shown."""
-    item = {"title": "My Ember", "body": "x" * 300, "relevant": True, "grade": 5, "neg_kind": "k"}
+    text = {"title": "My Ember", "body": "x" * 300, "place": "r/mugs"}
+    item = text | {"relevant": True, "grade": 5, "neg_kind": "k"}
     queries = read("", line(item, family="brand", about="the mug"))
     (made,) = queries[0].items
     (shown,) = queries[0].shown()
@@ -38,7 +39,8 @@ def test_a_line_becomes_a_query() -> None:
     assert (queries[0].query, queries[0].source) == ("ember mug", "reddit")
     assert (queries[0].family, queries[0].about) == ("brand", "the mug")
     assert (made.title, made.relevant, made.grade, made.kind) == ("My Ember", True, 5, "k")
-    assert (shown.title, len(shown.body), shown.source) == ("My Ember", 200, "reddit")
+    assert (shown.title, len(shown.body), shown.source) == ("My Ember", 300, "reddit")
+    assert shown.place == "r/mugs"
 
 
 def test_null_and_number_are_text() -> None:

@@ -1,0 +1,147 @@
+"""A question and a text taken apart once: where the name stands, and how well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+
+import regex
+
+from api.services.gate.excerpt import Shown, names_it
+from api.services.gate.names import KINDS, MODEL, PART, Name, name_of
+from api.services.gate.sightings import Sighting, best, sightings
+from api.services.gate.words import SMALL, Word, split, stem
+
+_LONG = 5
+"""Letters from which a word may be part of a longer one: `Katze` in `Katzenfutter`."""
+_TOGETHER = 0.3
+"""How everyday a name of several everyday words is."""
+# a model code with letters and figures (`MD095LL`), or a number
+_FIGURE = regex.compile(r"(?=\p{L}+\p{N}|\p{N}+\p{L})[\p{L}\p{N}]{4,}|\p{N}+(?:\.\p{N}+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A question taken apart; see `topic_of`."""
+
+    name: Name
+    query: str
+    """Its words, spelled as any question for the same name."""
+    about: str
+    """The description without the words of the name, which its namesakes hold too."""
+    context: frozenset[str]
+    """What stands near the name when it is meant: the description's words, the kind of thing."""
+    known: frozenset[str]
+    """The words of query and description, stemmed."""
+    everyday: float
+    """1 for a name that is an everyday word."""
+    figures: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def topic_of(query: str, about: str) -> Topic:
+    """Take a question apart."""
+    name = name_of(query, about)
+    told = [w.text for w in split(about) if w.text not in name.own and stem(w.text) not in name.own]
+    core = [word for word in name.words if word not in KINDS] or name.words
+    plain = not (name.codes or name.boundless) and everyday_words().issuperset(core)
+    return Topic(
+        name,
+        " ".join(name.words),
+        " ".join(told),
+        frozenset({stem(word) for word in told} - SMALL | set(name.words).difference(core)),
+        frozenset(
+            stem(word.text)
+            for text in (f"{query} {about}", f"{query} {about}".lower())
+            for word in split(text)
+            if word.text not in SMALL
+        ),
+        plain * (1.0 if len(core) == 1 else _TOGETHER),
+        figures_of(query),
+    )
+
+
+@cache
+def everyday_words() -> frozenset[str]:
+    """Words that brands like to take as their names, from general knowledge of English."""
+    text = files("api.judges").joinpath("local_everyday.txt").read_text("utf-8")
+    return frozenset(text.split())
+
+
+def figures_of(text: str) -> frozenset[str]:
+    """Model codes and numbers."""
+    return frozenset(_FIGURE.findall(text.casefold()))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text taken apart; the title of a comment is no part of it."""
+
+    topic: Topic
+    shown: Shown
+
+    @cached_property
+    def lines(self) -> tuple[str, str]:
+        """Its own title, and the passage."""
+        return "" if self.shown.comment else self.shown.title, self.shown.passage
+
+    @cached_property
+    def text(self) -> str:
+        """Both lines."""
+        return "\n".join(self.lines)
+
+    @cached_property
+    def words(self) -> tuple[list[Word], list[Word]]:
+        """Those of title and passage."""
+        return split(self.lines[0]), split(self.lines[1])
+
+    @cached_property
+    def found(self) -> tuple[list[Sighting], list[Sighting]]:
+        """Sightings of the name in title and passage."""
+        name, (title, passage) = self.topic.name, self.lines
+        return sightings(name, self.words[0], title), sightings(name, self.words[1], passage)
+
+    @cached_property
+    def strong(self) -> list[tuple[int, Sighting]]:
+        """Those of a part of the name at least, with the line they stand in."""
+        return [
+            (line, seen) for line in (0, 1) for seen in self.found[line] if seen.strength >= PART
+        ]
+
+    def strength(self, *lines: int) -> float:
+        """How well title (0), passage (1) or both name the thing.
+
+        All its words anywhere are nearly its name; so is a part of it beside what it is.
+        """
+        together = len(self.topic.name.words) > 1 and self.share(*lines) == 1
+        seen = best([sighting for line in lines for sighting in self.found[line]])
+        told = seen.strength == PART and any(
+            stem(word.text) in self.topic.context for line in lines for word in self.words[line]
+        )
+        return max(seen.strength, MODEL * (together or told))
+
+    def share(self, *lines: int) -> float:
+        """Share of the name's words that are there; of its letters in a script without blanks."""
+        name, runs = self.topic.name, set[str]()
+        for line in lines:
+            joined: dict[int, str] = {}
+            for word in self.words[line]:
+                joined[word.token] = joined.get(word.token, "") + word.text
+            runs |= {*joined.values(), *(word.text for word in self.words[line])}
+        if name.boundless:
+            running, letters = "".join(runs), "".join(name.words)
+            return sum(letter in running for letter in letters) / len(letters)
+        held = runs | {stem(run) for run in runs}
+        several = len(name.words) > 1
+        there = [word in held or (several and _within(word, runs)) for word in name.words]
+        return sum(there) / (len(there) or 1)
+
+    @cached_property
+    def thread(self) -> bool:
+        """It is a comment under a title that names the thing."""
+        return self.shown.comment and names_it(self.topic.name, self.shown.title)
+
+
+def _within(word: str, runs: set[str]) -> bool:
+    return len(word) >= _LONG and any(run.startswith(word) or run.endswith(word) for run in runs)
