@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, KeptItem, Report, SourceReport
-from api.services.schemas import Finding, FindingKind, Passage, Quote
 from api.sources import TITLES
 
 UNTITLED = "untitled"

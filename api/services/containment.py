@@ -22,6 +22,12 @@ class Failure:
     message: str
 
 
+class Defect(ListenpostError):
+    """What nobody foresaw, in words that are safe to show."""
+
+    code = "internal"
+
+
 async def contained(work: Awaitable[T], name: str) -> T | Failure:
     """What `work` gives, or how it failed; `name` is what the log calls it.
 
@@ -29,16 +35,11 @@ async def contained(work: Awaitable[T], name: str) -> T | Failure:
     failure names its kind alone. Cancellation is no failure and passes through.
     """
     try:
-        return await work
-    except Exception as error:
-        first, *others = _leaves(error)
-        if all(isinstance(leaf, ListenpostError) for leaf in (first, *others)):
-            assert isinstance(first, ListenpostError)
-            return Failure(first.code, str(first))
-        _log.error("%s failed", name, exc_info=error)
-        defect = next(leaf for leaf in (first, *others) if not isinstance(leaf, ListenpostError))
-        kind = type(defect).__name__
-        return Failure("internal", f"an internal error ({kind}); the log has the details")
+        return await translated(work, name, Defect)
+    except TimeoutError:
+        return Failure("timed_out", "no answer in time")
+    except ListenpostError as error:
+        return Failure(error.code, str(error))
 
 
 async def translated(work: Awaitable[T], name: str, to: Callable[[str], ListenpostError]) -> T:
@@ -56,7 +57,8 @@ async def translated(work: Awaitable[T], name: str, to: Callable[[str], Listenpo
         if all(isinstance(leaf, ListenpostError) for leaf in leaves):
             raise leaves[0] from None
         _log.error("%s failed", name, exc_info=error)
-        raise to(f"an internal error ({type(error).__name__}); the log has the details") from None
+        kind = next(type(leaf) for leaf in leaves if not isinstance(leaf, ListenpostError))
+        raise to(f"an internal error ({kind.__name__}); the log has the details") from None
 
 
 def _leaves(error: Exception) -> Iterator[Exception]:

@@ -37,6 +37,7 @@ from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
+from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.follow_ups import joined
 from api.services.reporting.report import Fetched, Report, Timings
 from api.services.reporting.support import supported
@@ -44,7 +45,7 @@ from api.services.reporting.themes import find_themes
 from api.services.reporting.writing import FollowUp, NotWritten
 from api.services.reporting.writing import Writer as Writer
 from api.services.reporting.writing import Written as Written
-from api.services.schemas import Decision, Finding, Gathered, Passage, Question, Usage
+from api.services.schemas import Decision, Gathered, Question, Usage
 from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 

@@ -11,19 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic.json_schema import SkipJsonSchema
-
-from api.services.published import PUBLISHED_VALUE, WHERE_THERE
+from api.services.published import PUBLISHED_VALUE
 from api.settings import Window
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
-FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
-Backing = Literal["checked", "counted", "unverified"]
-"""Of a finding: a support check said that each passage carries it; it only counts what its passages
-show; or nobody has checked."""
 Stage = Literal["gate", "cutoff", "floor", "duplicate"]
 
 
@@ -323,48 +317,3 @@ class Gathered:
             "status": self.status,
             "reason": self.reason or self.gate_reason,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """Words of an item that carry a sentence, exactly as they stand there."""
-
-    __pydantic_config__: ClassVar = PUBLISHED_VALUE
-    key: str
-    passage: str
-    """Verbatim, at most 200 characters."""
-    comment_id: str | None = None
-    """Where it stands in a comment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One sentence of a report, and the words of the items it rests on."""
-
-    __pydantic_config__: ClassVar = PUBLISHED_VALUE
-    text: str
-    kind: FindingKind
-    cites: tuple[str, ...]
-    """Item keys, each once."""
-    evidence: tuple[Passage, ...] = ()
-    """At least one per key, in the order of the keys; none in reports of older versions."""
-    support: Backing = "unverified"
-
-    @classmethod
-    def resting(
-        cls, text: str, kind: FindingKind, evidence: Sequence[Passage], support: Backing
-    ) -> Self:
-        """The finding that cites the items of its passages."""
-        keys = dict.fromkeys(passage.key for passage in evidence)
-        return cls(text, kind, tuple(keys), tuple(evidence), support)
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Verbatim words, linked back."""
-
-    __pydantic_config__: ClassVar = PUBLISHED_VALUE
-    text: str
-    key: str
-    url: str
-    comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None

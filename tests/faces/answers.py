@@ -8,8 +8,9 @@ from typing import Any
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
+from api.services.reporting.findings import Finding, FindingKind, Quote
 from api.services.reporting.report import Fetched, Report
-from api.services.schemas import Finding, FindingKind, Grade, Item, Quote
+from api.services.schemas import Grade, Item
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Author, Grading, kit, post
 

@@ -13,6 +13,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from api.errors import SourceError
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence, Steps, collect
+from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
@@ -23,19 +24,10 @@ from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
+from api.services.reporting.findings import Finding
 from api.services.reporting.no_model import NoModel
 from api.services.reporting.writing import Writer, Written
-from api.services.schemas import (
-    Assessed,
-    Comment,
-    Finding,
-    Grade,
-    Item,
-    Judgement,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.services.schemas import Assessed, Comment, Grade, Item, Judgement, Question, Usage, Verdict
 from api.settings import (
     AdaptiveSettings,
     DeepDepth,
@@ -102,6 +94,13 @@ class Grading:
         self.asked += [one.id for one in items]
         usual = Grade(4, "says what it is like", sentiment=1, aspects=("heat",))
         return Grades(tuple(self.grades.get(one.id, usual) for one in items), Usage(100, 10, 0.01))
+
+
+class StumblingAssessor(Assessor):
+    """A defect between search and ranking."""
+
+    async def assess(self, *args: Any, **named: Any) -> Ranked:
+        raise KeyError("secret")
 
 
 @dataclass

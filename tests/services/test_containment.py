@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from api.errors import Blocked, RateLimited
-from api.services.containment import Failure, contained
+from api.errors import Blocked, RateLimited, UsageError
+from api.services.containment import Failure, contained, translated
 
 
 async def failing(error: BaseException) -> NoReturn:
@@ -62,6 +62,16 @@ async def test_a_defect_is_logged_and_named_by_its_kind(
     assert record.getMessage() == "the tool for reddit failed"
     assert record.exc_info is not None
     assert record.exc_info[1] is error
+
+
+async def test_a_passed_deadline_is_no_defect(caplog: pytest.LogCaptureFixture) -> None:
+    """Where it is translated it stays one; where it is contained it says so."""
+    failure = await contained(failing(TimeoutError()), "work")
+
+    assert failure == Failure("timed_out", "no answer in time")
+    with pytest.raises(TimeoutError):
+        await translated(failing(TimeoutError()), "work", UsageError)
+    assert not caplog.records
 
 
 async def test_cancellation_passes_through() -> None:

@@ -12,14 +12,15 @@ from pydantic_ai.exceptions import ModelAPIError
 
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.services import listening
-from api.services.listening import MAX_LIMIT, Ask, Product, fetch
+from api.services.listening import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
 from api.services.ports import Grader, Listener, silent
 from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
+from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.writing import NotWritten
-from api.services.schemas import Finding, Grade, Item, Outcome, Passage, Quote, Usage
+from api.services.schemas import Grade, Item, Outcome, Usage
 from api.settings import RankingSettings
 from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, Heard
 from tests.services.kit import (
@@ -629,6 +630,24 @@ async def test_a_run_is_shared_by_the_fetches_that_are_given_it() -> None:
     assert "\nE3: youtube" in second.text
     assert first.text == again.text.replace(_nonce(again.text), _nonce(first.text))
     assert (len(reddit.plans), plain(again.fetched)["upstream_calls"]) == (1, 0)
+
+
+async def test_calls_of_one_agent_run_number_on_and_old_runs_are_forgotten() -> None:
+    """
+    Without an id each call stands alone; of the ids the latest are remembered.
+    """
+    product = kit(FakeSource(posts(2)), FakeSource(posts(1, "youtube"), "youtube"))
+
+    alone = await product.listen("youtube", ASK, None)
+    await product.listen("reddit", ASK, "run")
+    later = await product.listen("youtube", ASK, "run")
+    for number in range(MOST_RUNS):
+        await product.listen("youtube", ASK, f"other {number}")
+    again = await product.listen("youtube", ASK, "run")
+
+    labels = [heard.text.count("\nE1: youtube") for heard in (alone, later, again)]
+    assert labels == [1, 0, 1]
+    assert "\nE3: youtube" in later.text
 
 
 def _nonce(text: str) -> str:

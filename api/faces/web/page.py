@@ -9,8 +9,8 @@ from html import escape
 
 from api.faces import outline
 from api.services.evidence.figures import Figures
+from api.services.reporting.findings import Finding
 from api.services.reporting.report import DroppedItem, KeptItem, Report
-from api.services.schemas import Finding
 from api.services.text import clean, web_url
 
 _STYLE = """

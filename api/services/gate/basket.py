@@ -119,7 +119,7 @@ class Basket:
         assessed = [Assessed(item, self._verdicts[key]) for key, item in self._items.items()]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
         dropped = tuple(
-            replace(entry, dropped_by="gate", reason="the gate judged it off topic")
+            replace(entry, dropped_by="gate", reason=_why_dropped(entry.verdict))
             for entry in assessed
             if not entry.verdict.relevant
         )
@@ -160,6 +160,13 @@ def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
             places = tuple(dict.fromkeys(place for place in both if place))
             merged[item.original] = replace(first, places=places)
     return tuple(merged.values())
+
+
+def _why_dropped(verdict: Verdict) -> str:
+    """What decided, where the judge says so: `names no plaud (7 % likely)`."""
+    reason = verdict.reason or f"judged off topic by {verdict.judge or 'the gate'}"
+    chance = verdict.probability
+    return reason if chance is None else f"{reason} ({chance * 100:.0f} % likely)"
 
 
 def _code(error: Failure) -> str:

@@ -22,8 +22,9 @@ from api.services.evidence.run import Run
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
+from api.services.reporting.findings import FindingKind
 from api.services.reporting.writing import FollowUp, NotWritten, Written
-from api.services.schemas import Decision, FindingKind, Gathered, Usage
+from api.services.schemas import Decision, Gathered, Usage
 from api.services.text import Fence
 
 REQUESTS = 8

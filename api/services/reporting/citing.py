@@ -11,9 +11,10 @@ import regex
 from api.services.reporting.clearing import Clearing, Flaws
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.explaining import words as counted_words
+from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.grounds import LABEL, Ground, ground_of
 from api.services.reporting.verbatim import verbatim
-from api.services.schemas import Finding, FindingKind, Item, Passage, Question, Quote
+from api.services.schemas import Item, Question
 from api.services.text import clean, cut, one_line
 
 LONGEST_PASSAGE = 200

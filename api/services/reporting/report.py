@@ -15,7 +15,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from api.services.evidence.figures import Figures
 from api.services.published import WHERE_THERE, Published
-from api.services.schemas import Attempt, Decision, Finding, Measure, Outcome, Quote, Stage, Status
+from api.services.reporting.findings import Finding, Quote
+from api.services.schemas import Attempt, Decision, Measure, Outcome, Stage, Status
 from api.settings import DepthName
 
 VERSION = 2

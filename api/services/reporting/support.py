@@ -18,9 +18,10 @@ from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.small_talk import content_words
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import Dossier
+from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.grounds import numbers
 from api.services.reporting.report import SupportCheck
-from api.services.schemas import Finding, Item, Passage, Question, Usage
+from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
 MOST_PAIRS = 50

@@ -14,11 +14,12 @@ import regex
 
 from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.dossier import Exhibit
+from api.services.reporting.findings import FindingKind
 from api.services.reporting.polarity import ASKING, WISHING, lean_of
 from api.services.reporting.sentences import LONGEST, sentences
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
-from api.services.schemas import Comment, FindingKind, Question
+from api.services.schemas import Comment, Question
 from api.services.text import one_line
 
 THEMES, PASSAGES, TELLING = 7, 4, 3

@@ -7,7 +7,8 @@ from unicodedata import normalize
 
 import regex
 
-from api.services.schemas import Item, Quote
+from api.services.reporting.findings import Quote
+from api.services.schemas import Item
 from api.services.text import clean
 
 LONGEST_QUOTE = 600

@@ -22,9 +22,9 @@ from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted,
 from api.services.listening import Product
 from api.services.ports import Facts
 from api.services.schemas import Question
-from api.settings import ChatSettings
+from api.settings import ChatSettings, RankingSettings, RetrievalSettings
 from tests.services.fakes import NEVER, FakeJudge, FakeSource
-from tests.services.kit import Grading, kit, post, posts, said
+from tests.services.kit import Grading, StumblingAssessor, kit, post, posts, said
 
 Call = tuple[str, dict[str, Any]]
 Part = str | Exception | Call | asyncio.Event
@@ -314,6 +314,19 @@ async def test_a_failing_overview_is_an_answer() -> None:
     assert script.returns()[0].startswith("Reddit could not be asked: its answer was malformed")
     assert "secret" not in turn.text
     assert turn.outcome == "not_asked"
+
+
+async def test_a_defect_in_the_assessing_is_an_answer() -> None:
+    """The model hears that the look-up failed, never why in detail."""
+    script = Script([[fetch("ember mug")], "Fine."])
+    sound = kit(reddit())
+    rules = StumblingAssessor(RankingSettings(), RetrievalSettings())
+    product = replace(sound, steps=replace(sound.steps, assessor=rules))
+
+    turn = await ask(chat(script, product))
+
+    assert script.returns()[0].startswith("reddit could not be asked: an internal error (KeyErr")
+    assert "secret" not in turn.text
 
 
 async def test_look_ups_are_capped_and_the_answer_says_so() -> None:

@@ -92,6 +92,25 @@ def test_the_edge_is_exact_at_every_share(share: float) -> None:
     assert thin(relevant - 1)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (Verdict(False, "m"), "judged off topic by m"),
+        (Verdict(False), "judged off topic by the gate"),
+        (Verdict(False, "local-2", 0.066, reason="names no plaud"), "names no plaud (7 % likely)"),
+    ],
+)
+def test_a_dropped_item_says_what_decided(verdict: Verdict, reason: str) -> None:
+    """
+    The judge's own words and its probability, where it has them.
+    """
+    basket = Basket("reddit", "plaud")
+    plan = FetchPlan("plaud", 1)
+    basket.add(Batch(plan, tuple(items(1)), full=False), items(1), Gated((verdict,), "ok"), 1)
+
+    assert [entry.reason for entry in basket.gathered(1).dropped] == [reason]
+
+
 async def test_comments_of_what_was_not_asked_for_are_left_out() -> None:
     """
     A source that answers for other items changes none of those that are kept.

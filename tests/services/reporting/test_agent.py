@@ -33,6 +33,7 @@ from tests.services.fakes import NEVER, FakeSource
 from tests.services.kit import (
     Grading,
     Script,
+    StumblingAssessor,
     calling,
     draft_finding,
     evidence_of,
@@ -415,6 +416,19 @@ async def test_a_source_that_fails_now_is_told_in_words() -> None:
     assert script.returns("fetch_reddit")[0].startswith("Reddit could not be asked: its answer")
     assert written.follow_ups[0].gathered.outcome is Outcome.BROKEN
     assert written.draft.findings
+
+
+async def test_a_defect_in_the_assessing_is_told_in_words() -> None:
+    """The writer goes on with what it has."""
+    script = Script([calling(("fetch_reddit", {"query": "ember mug lid"})), handed_in()])
+    rules = StumblingAssessor(RankingSettings(), RetrievalSettings())
+    run, evidence = await evidence_of(product())
+
+    written = await AgentWriter(script.model, "m", 30, rules).write(run, evidence, Dossier())
+
+    (answer,) = script.returns("fetch_reddit")
+    assert answer.startswith("reddit could not be asked: an internal error (KeyError)")
+    assert (len(written.draft.findings), written.follow_ups) == (1, ())
 
 
 @pytest.mark.parametrize("error", [ValueError("https://host/?key=secret"), KeyError("data")])

@@ -11,7 +11,8 @@ import pytest
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
-from api.services.schemas import Finding, FindingKind, Item, Passage, Question
+from api.services.reporting.findings import Finding, FindingKind, Passage
+from api.services.schemas import Item, Question
 from tests.services.kit import MUG, PLACES, assessed, post, said
 
 ITEMS = (

@@ -23,18 +23,9 @@ from api.services.reporting.composing import (
     fetched,
     kept_item,
 )
+from api.services.reporting.findings import Finding, Quote
 from api.services.reporting.report import Fetched, Report
-from api.services.schemas import (
-    Attempt,
-    Finding,
-    Gathered,
-    Grade,
-    Item,
-    Outcome,
-    Quote,
-    Stage,
-    Verdict,
-)
+from api.services.schemas import Attempt, Gathered, Grade, Item, Outcome, Stage, Verdict
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Author, Grading, assessed, kit, plain, post, posts, said
 
@@ -244,7 +235,7 @@ async def test_dropped_items_of_an_analysis_say_why_in_words() -> None:
     assert {one["dropped_by"]: one["reason"] for one in answer["dropped"]} == {
         "cutoff": "score 1 of 5, below the cutoff 3: about tea",
         "duplicate": f"copy of {_twin(answer)}",
-        "gate": "the gate judged it off topic",
+        "gate": "judged off topic by fake-1",
     }
 
 
@@ -327,6 +318,15 @@ def test_a_stored_answer_is_read_and_written_to_the_letter(root: Path, name: str
 
     assert json.dumps(plain(answer)) == json.dumps(json.loads(text))
     assert shape.model_validate(answer.model_dump()) == answer
+
+
+def test_the_schema_gives_no_default_where_a_key_is_left_out() -> None:
+    """
+    A key that is absent is not null.
+    """
+    quote = Report.model_json_schema()["$defs"]["Quote"]["properties"]
+
+    assert "default" not in quote["comment_id"]
 
 
 def test_fields_of_a_newer_program_are_carried_along(root: Path) -> None:

@@ -12,9 +12,10 @@ from api.services.ports import Claim, Support
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
+from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.report import SupportCheck
 from api.services.reporting.support import MOST_PAIRS, supported
-from api.services.schemas import Finding, Passage, Question, Usage
+from api.services.schemas import Question, Usage
 from tests.services.kit import MUG, assessed, post, said
 
 BODY = "We had it for a year. The lid leaks every single morning. I would not buy it again, sorry."
