@@ -183,7 +183,7 @@ async def analyze(
 
 
 async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusion:
-    """Words for the evidence: written, extracted, or an explanation why there are none."""
+    """Words for the evidence: written, themes, or an explanation why there are none."""
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(product, evidence)
     run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
@@ -205,7 +205,7 @@ async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusio
     notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes, *checked.notes)
     if not draft.findings:
         note = "the report model gave no finding that stands: themes of the items instead"
-        return _extracted(evidence, (note, *notes))
+        return _themes(evidence, (note, *notes))
     if not draft.quotes:
         draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
     return Conclusion(evidence, evidence.decided, draft, notes, support=checked.check)
@@ -224,10 +224,10 @@ def _unwritten(
         return _unjudged(evidence, error)
     why = str(error).removeprefix("model: ")
     note = f"the report model could not be used ({why}): themes of the items instead"
-    return _extracted(evidence, (note, *notes))
+    return _themes(evidence, (note, *notes))
 
 
-def _extracted(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
+def _themes(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
     """A report without a writer's words: the themes of all that was kept."""
     exhibits = Dossier().show(evidence.kept)
     themed = find_themes(evidence.scope.question, exhibits)

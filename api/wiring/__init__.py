@@ -155,7 +155,7 @@ def _unprobed(outcome: str, detail: str) -> Probing:
     return probe
 
 
-_NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports are extracted")
+_NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports tell themes")
 _NO_TRACING = _unprobed("not_configured", "no keys: nothing is traced")
 
 

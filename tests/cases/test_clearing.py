@@ -28,6 +28,7 @@ from api.services.reporting.clearing import Clearing
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.explaining import Shortfall
 from api.services.reporting.grounds import ground_of
+from api.services.reporting.themes import PASSAGES
 from api.services.schemas import Grade, Item, Question
 from api.settings import ChatSettings
 from tests.judges.model_server import client_of, says, serving
@@ -261,10 +262,12 @@ async def test_no_form_is_a_link_in_an_explanation() -> None:
 async def test_no_form_is_a_link_where_nothing_was_found() -> None:
     """An answer that repeats a query, and posts that speak for themselves."""
     titles = [post(n, title=f"mug {text}") for n, text in enumerate(WRITTEN[:60])]
-    chat = Chat(kit(FakeSource(titles)), None, ChatSettings())
-    spoken = (await chat.answer(chat.begin(), "ember mug")).text
+    for start in range(0, len(titles), PASSAGES):
+        few = titles[start : start + PASSAGES]
+        chat = Chat(kit(FakeSource(few)), None, ChatSettings())
+        spoken = (await chat.answer(chat.begin(), "ember mug")).text
 
-    assert spoken.count("\n- ") == 5
-    assert links(spoken) == []
+        assert spoken.count("] “") == len(few) - 1
+        assert links(spoken) == []
     for text in WRITTEN:
         assert links(nothing_found(text, [text])) == []

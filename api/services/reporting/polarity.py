@@ -59,8 +59,7 @@ DISTANT = regex.compile(
     r"|should|may|^maybe|depends|sarcasm|spoiler)\b|/s\b",
     regex.I,
 )
-# two sides in one sentence, or one side and its exception: `great sound but`, `sadly`, `shame
-# about`
+# two sides in one sentence, or one side and its exception: `great sound but`, `shame about`
 _TWO_SIDED = regex.compile(
     r"\b(?:but|although|though|however|yet|while|whereas|except|despite|otherwise|still|shame about"
     r"|aside from|apart from|only (?:downside|complaint|issue|problem)|on the other hand|pros?"
@@ -86,8 +85,7 @@ IRONY = regex.compile(
     r"^\W*(?:great|wow|nice|fantastic|awesome|perfect|oh|sure|congrat\w+|thanks|lovely|brilliant"
     r"|well done)\s*,"
     r"|^\W*(?:oh|sure|congrat\w+|thanks|nice of|what an?|so)\b|\blov(?:e|ing) (?:paying|waiting"
-    r"|how)\b"
-    r"|,\s*(?:lovely|great|nice|brilliant|wonderful|fantastic|awesome"
+    r"|how)\b|,\s*(?:lovely|great|nice|brilliant|wonderful|fantastic|awesome"
     r"|perfect|love it)\s*[.!]*$|\bjust love\b|\banother\b|\bforgot\b"
     r"|\bpaperweight|\bdoorstop|\bbrick\b|\bbecause who\b|🙄|\bapparently\b",
     regex.I,

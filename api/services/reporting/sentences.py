@@ -7,9 +7,8 @@ import regex
 LONGEST = 200
 """Characters of a sentence that is shown; a longer one is not cut but left out."""
 
-# Where a sentence ends: after `.!?…` (and a closing quote) before a blank and what begins one,
-# after
-# `。`, and at a line's end. Not after `e.g.`, `vs.`, `Dr.`, `3.` or a letter alone (`U. S.`).
+# Where a sentence ends: after `.!?…` (and a closing quote) before a blank, after `。`, and at a
+# line's end. Not after `e.g.`, `vs.`, `Dr.`, `3.` or a letter alone (`U. S.`).
 _END = regex.compile(
     r"(?<=[.!?…][\"'”’)»]?)(?<!\b(?:e\.g|i\.e|vs|mr|mrs|dr|st|no|etc|approx|\d|\p{L})\.)\s++(?=\S)"
     r"|(?<=[。！？])(?![」』”’）])|\n\s*+",

@@ -22,14 +22,12 @@ from api.services.text import fold
 ELSEWHERE = regex.compile(
     # another thing of the writer's, the messenger, the way it came: `my old Fitbit`, `great video`
     r"\b(?:my (?:old|last|previous|former|other|phone|wife|husband|boss|dad|mom|wi-?fi"
-    r"|neighbou?r)\w*"
-    r"|(?:a|an|any) (?:free|different|normal|regular|cheap) \w+"
+    r"|neighbou?r)\w*|(?:a|an|any) (?:free|different|normal|regular|cheap) \w+"
     r"|neighbou?r'?s|the other|other(?:s| ones?)|knock-?offs?|every other|subscribed|seller"
     r"|courier|restaurant"
     r"|(?:this|your|great|good|nice|awesome|amazing|best|helpful|thanks for the) (?:\w+ )?"
     r"(?:video|review|channel|explanation|post|write-?up|comment|tutorial|point|question|article"
-    r"|effort|test)"
-    r"|(?:this|the) (?:book|guide|chapter|author)|^thanks for|thank you"
+    r"|effort|test)|(?:this|the) (?:book|guide|chapter|author)|^thanks for|thank you"
     r"|(?:the )?(?:guy|person|people) in|cases? (?:i|for)"
     r"|your (?:dog|voice|channel|video))\b|(?<!\bno) thanks\W*$",
     regex.I,
@@ -52,19 +50,16 @@ _WEIGHING = regex.compile(
     r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b",
     regex.I,
 )
-# a shop's thing that goes with the product: `Silicone Lid compatible with`, `User Guide
-# (Paperback)`
+# a shop's thing that goes with the product: `Lid compatible with`, `Guide (Paperback)`
 _BESIDE = regex.compile(
     r"\b(?:compatible|for|paperback|guide|playbook|\w*book|\w*buch|stickers?|decals?|cases?"
-    r"|covers?|sleeves?"
-    r"|lids?|straps?"
+    r"|covers?|sleeves?|lids?|straps?"
     r"|bands?|replacement|chargers?|cables?|holders?|stands?|protectors?"
     r"|planner|poster|kit|mount|skin)\b",
     regex.I,
 )
 _PRONOUN = regex.compile(
-    # a sentence that goes on about what was just named: `It holds`, `Has never failed`, `Battery
-    # is`
+    # a sentence that goes on about what was just named: `It holds`, `Has never failed`
     r"^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
     r"|never|not|no"
     r"|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b",
@@ -81,8 +76,7 @@ _OPENING = regex.compile(r"^[^\p{L}\p{N}]*$|[.:!?\"“(]\s*$")
 # charged`
 _ACTS = regex.compile(
     r"^(?:['’]s)?(?:\s+\p{L}+){0,2}?\s+(?:is|are|was|were|has|had|does|did|can|will|just|wins?"
-    r"|beats?|owners?|users?"
-    r"|\p{Ll}{2,}(?:ed|es)\b)"
+    r"|beats?|owners?|users?|\p{Ll}{2,}(?:ed|es)\b)"
 )
 _PLAIN_CAPITALS = frozenset(
     "i ai api usb led pdf csv gps hrv ram cpu gpu ui ux os pc tv hd ui sd hdmi nfc ip ok cmd url"
