@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from api.faces import outline
-from api.services.evidence.figures import Figures
+from api.faces import captions, outline
 from api.services.reporting.escaping import link, md
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 
-_ASPECTS = 10
-"""Rows of a table at most."""
+_ASPECTS, _PERIODS = 10, 60
+"""Rows of a table, and bars of a timeline, at most."""
 _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 
@@ -24,7 +23,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
     parts += [f"> {md(note)}" for note in report.quality_notes]
     if report.disclaimer:
         parts.append(f"> {md(report.disclaimer)}")
-    parts.append(f"**{md(report.decision)}**: {md(report.decision_rationale)}")
+    parts.append(md(outline.decision(report)))
     parts += [md(paragraph) for paragraph in outline.paragraphs(report)]
     for title, findings in outline.findings_by_kind(report):
         lines = []
@@ -42,7 +41,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
             for quote in quotes
         ]
         parts += ["## In their words", "\n>\n".join(lines)]
-    parts += _figures(report.figures)
+    parts += _figures(report)
     parts += ["## Coverage", _sources(report.sources.values()), md(report.coverage)]
     parts += _listed("Sources", report.items)
     if dropped:
@@ -73,28 +72,35 @@ def _cites(keys: Sequence[str], cited: Mapping[str, str]) -> str:
     return " ".join(cited[key] for key in keys if key in cited)
 
 
-def _figures(figures: Figures) -> list[str]:
+def _figures(report: Report) -> list[str]:
     parts = []
-    if figures.sentiment is not None and (n := figures.sentiment.n):
-        shares = "".join(
-            f'\n    "{feeling.name}" : {feeling.count}'
-            for feeling in figures.sentiment.feelings
-            if feeling.count
-        )
-        parts.append(f"```mermaid\npie showData title Sentiment, n = {n}{shares}\n```")
-    if figures.timeline is not None and (points := figures.timeline.points):
-        starts = ", ".join(f'"{period.start.isoformat()}"' for period in points)
-        counts = ", ".join(str(period.count) for period in points)
-        chart = f"xychart-beta\n    x-axis [{starts}]\n    bar [{counts}]"
-        parts.append(f"Items per {figures.timeline.unit} (UTC):\n\n```mermaid\n{chart}\n```")
-    if figures.aspects:
+    caption, feelings = captions.sentiment(report.figures)
+    parts.append(f"{caption}." if caption else "")
+    if feelings:
+        n = sum(feeling.count for feeling in feelings)
+        rows = [
+            f"| {feeling.name} | {feeling.count} of {n} | {low * 100:.0f} to {high * 100:.0f} % |"
+            for feeling in feelings
+            for low, high in [feeling.interval or (0.0, 1.0)]
+        ]
+        head = "| sentiment | items | 95 % interval of the share |\n| --- | ---: | ---: |"
+        parts.append("\n".join([head, *rows]))
+    caption, periods = captions.timeline(report.figures, _PERIODS)
+    parts.append(f"{caption}." if caption else "")
+    if periods:
+        first, last = periods[0].start, periods[-1].start
+        counts = ", ".join(str(period.count) for period in periods)
+        chart = f'xychart-beta\n    x-axis "{first} to {last}" 1 --> {len(periods)}'
+        parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
+    caption, aspects = captions.aspects(report, _ASPECTS)
+    if aspects:
         rows = [
             f"| {md(aspect.aspect)} | {aspect.count} | {aspect.positive} | {aspect.negative} |"
-            for aspect in figures.aspects[:_ASPECTS]
+            for aspect in aspects
         ]
-        head = "| aspect | items | positive | negative |\n| --- | ---: | ---: | ---: |"
-        parts.append("\n".join([head, *rows]))
-    return ["## Figures", *parts] if parts else []
+        head = "| aspect | named by | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
+        parts += [f"{caption}.", "\n".join([head, *rows])]
+    return ["## Figures", *parts] if any(parts) else []
 
 
 def _sources(sources: Iterable[SourceReport]) -> str:

@@ -55,6 +55,11 @@ def heading(report: Report) -> str:
     return report.topic or report.query
 
 
+def decision(report: Report) -> str:
+    """What the evidence allowed, in plain words; its name, as programs know it, comes last."""
+    return f"{report.decision_rationale.removesuffix('.')} ({report.decision})."
+
+
 def paragraphs(report: Report) -> list[str]:
     """The summary, and why there is no report."""
     texts = (report.summary, report.explanation_text or "")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from api.services.evidence.figures import Timeline, periods
 from api.services.published import Published
 from api.services.reporting.report import VERSION, Report, Summary
 
@@ -77,11 +78,20 @@ def _read(shape: type[P], document: Mapping[str, Any]) -> P:
         raise Unreadable(f"version {version_of(document)}, at `{where}`") from error
 
 
-def _evidence(report: dict[str, Any]) -> dict[str, Any]:
-    """Version 2: findings show the passages that carry them; those of version 1 kept none."""
+def _second(report: dict[str, Any]) -> dict[str, Any]:
+    """Version 2: findings show the passages that carry them; those of version 1 kept none.
+
+    And a timeline holds its empty periods, which version 1 left out.
+    """
     unshown = {"evidence": [], "support": "unverified"}
-    return {**report, "findings": [{**finding, **unshown} for finding in report["findings"]]}
+    findings = [{**finding, **unshown} for finding in report["findings"]]
+    figures = dict(report["figures"])
+    if "timeline" in figures:
+        short = Timeline.model_validate(figures["timeline"])
+        points = periods(short.unit, {period.start: period.count for period in short.points})
+        figures["timeline"] = short.model_copy(update={"points": points}).model_dump(mode="json")
+    return {**report, "findings": findings, "figures": figures}
 
 
-TODAY = Upgrades(MappingProxyType({1: _evidence}), VERSION)
+TODAY = Upgrades(MappingProxyType({1: _second}), VERSION)
 """Every step there is; a version that is raised adds one here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -99,19 +100,27 @@ def test_sentiment(answer: Answer) -> None:
 
 
 def test_timeline(answer: Answer) -> None:
-    """Days, or weeks from Monday when the oldest is past 31 days, in UTC, the undated apart."""
+    """Days, weeks from Monday past 31 days, months past 60 weeks; UTC; the undated apart."""
     figure = answer["figures"]["timeline"]
     dated = [_moment(one["created_at"]).date() for one in answer["items"] if one["created_at"]]
-    weekly = _moment(answer["created_at"]).date() - min(dated) > timedelta(31)
+    past = _moment(answer["created_at"]).date() - min(dated)
+    unit = "day" if past <= timedelta(31) else "week" if past <= timedelta(420) else "month"
     counts: dict[date, int] = defaultdict(int)
     for day in dated:
         year, week, _ = day.isocalendar()
-        counts[date.fromisocalendar(year, week, 1) if weekly else day] += 1
-    assert figure["unit"] == ("week" if weekly else "day")
+        start = {
+            "day": day,
+            "week": date.fromisocalendar(year, week, 1),
+            "month": day.replace(day=1),
+        }
+        counts[start[unit]] += 1
+    assert figure["unit"] == unit
     assert figure["undated"] == len(answer["items"]) - len(dated)
-    assert [(date.fromisoformat(point["start"]), point["count"]) for point in figure["points"]] == [
-        (start, counts[start]) for start in sorted(counts)
-    ]
+    points = {date.fromisoformat(point["start"]): point["count"] for point in figure["points"]}
+    assert list(points) == sorted(points)
+    assert {start: count for start, count in points.items() if count} == counts
+    steps = {(b - a).days for a, b in pairwise(points)}
+    assert steps <= {"day": {1}, "week": {7}, "month": {28, 29, 30, 31}}[unit]
 
 
 def test_aspects(answer: Answer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from api.services.evidence.figures import Intervals, Sentiment, Shares, wilson
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
@@ -97,3 +98,16 @@ async def plain_report(**fields: Any) -> Report:
     draft = Drafted("The mug", "People like it.", (finding,), (quote,), ("Is it heavy?",), Flaws())
     product = kit(FakeSource(found), grader=Grading(grades), writer=Author(draft=draft), **fields)
     return await analyze(product, Ask("ember mug"))
+
+
+def sentiment(positive: int, neutral: int, negative: int, *, ungraded: int = 0) -> Sentiment:
+    """The sentiment of so many items, shares and intervals counted."""
+    feelings = {"positive": positive, "neutral": neutral, "negative": negative}
+    n = sum(feelings.values())
+    return Sentiment(
+        n=n,
+        **feelings,
+        shares=Shares(**{name: count / n if n else None for name, count in feelings.items()}),
+        wilson95=Intervals(**{name: wilson(count, n) for name, count in feelings.items()}),
+        ungraded=ungraded,
+    )

@@ -13,9 +13,11 @@ from api.faces.markdown import fetch_markdown, report_markdown
 from api.faces.web.page import report_html
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.escaping import link, md
-from tests.faces.answers import TRICKS, hostile_fetch, hostile_report, plain_report
+from api.services.reporting.report import Report
+from tests.faces.answers import TRICKS, hostile_fetch, hostile_report, plain_report, sentiment
 from tests.services.fakes import FakeSource
 from tests.services.kit import kit
+from tests.services.kit import plain as dumped
 
 HEADINGS = [
     "What people praise", "What people complain about", "What people ask for",
@@ -122,8 +124,8 @@ async def test_a_hostile_report_has_our_headings_and_only_good_links() -> None:
     assert hrefs == {
         "http://good.example/a_%28b%29%60c%60%5Bd%5D", "https://good.example/fine",
     }  # fmt: skip
-    assert {token.info for token in found if token.type == "fence"} == {"mermaid"}
-    assert sum(token.type == "table_open" for token in found) == 2
+    assert not any(token.type == "fence" for token in found)
+    assert sum(token.type == "table_open" for token in found) == 3
     assert not any(token.type == "code_inline" for token in found)
     assert not set("\x1b\x07\x00\x9b\u202e\u2066") & set(text)
 
@@ -153,14 +155,16 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "> 1 item was dropped: 1 graded below the cutoff.\n\n"
         "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
-        "**short\\_report**: 3 of 4 items scored 3 or more, enough for a short report in standard, "
-        "where a full one needs 4\n\n"
+        "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
+        "4 at depth standard (short\\_report).\n\n"
         "People like it.\n\n## What people praise\n\n"
         "- It stays warm. [\\[1\\]](<https://www.example.org/0>) [\\[2\\]](<https://www.example.org/1>)\n"
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
-    assert '"positive" : 1\n    "negative" : 1\n```' in text
-    assert 'x-axis ["2026-08-31"]\n    bar [2]' in text
+    assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\nToo few dated" in text
+    assert (
+        "Aspects by how many of 3 kept items name them.\n\n| aspect | named by | of these " in text
+    )
     assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
     assert "| Reddit | ok | 4 | 4 | 100 % | no | ok | 5 |" in text
     assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
@@ -172,6 +176,26 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     )
     assert text.endswith("## Next questions\n\n- Is it heavy?\n")
     assert "## Dropped" not in report_markdown(await plain_report(), dropped=False)
+
+
+async def test_enough_items_are_a_table_and_a_chart() -> None:
+    """
+    Shares with their intervals; periods without items are zeros.
+    """
+    answer = dumped(await plain_report())
+    points = [{"start": f"2026-09-0{day}", "count": 5 * (day % 2)} for day in (1, 2, 3)]
+    answer["figures"] = {
+        "sentiment": sentiment(4, 0, 4).model_dump(mode="json"),
+        "timeline": {"unit": "day", "points": points, "undated": 2},
+    }
+    text = report_markdown(Report.model_validate(answer), dropped=False)
+
+    assert "Sentiment of 8 graded items.\n\n| sentiment | items | 95 % interval" in text
+    assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
+    assert (
+        "Items per day (UTC), 10 of 12 kept have a date.\n\n```mermaid\nxychart-beta\n"
+        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    bar [5, 0, 5]\n```' in text
+    )
 
 
 async def test_sample_data_says_so_first() -> None:

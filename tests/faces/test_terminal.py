@@ -14,7 +14,7 @@ from api.faces.cli.layout import padded, shown, wrapped
 from api.faces.cli.terminal import fetched_text, report_text
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.report import Report
-from tests.faces.answers import ESCAPES, hostile_fetch, hostile_report, plain_report
+from tests.faces.answers import ESCAPES, hostile_fetch, hostile_report, plain_report, sentiment
 from tests.services.fakes import FakeSource
 from tests.services.kit import kit, plain
 
@@ -70,8 +70,8 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
-        "short_report: 3 of 4 items scored 3 or more, enough for a short report in standard, where "
-        "a full one",
+        "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
+        "4 at depth",
     ]
     assert "\n\nPeople like it.\n" in text
     assert "- It stays warm. [1][2]" in lines
@@ -79,11 +79,11 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "  “Warm all day” [1]",
         "    https://www.example.org/0",
     ]
-    assert "Sentiment of 2 graded items" in lines
-    assert "  positive  ████████████············ 1 of 2 (95 %: 9-91 %)" in lines
-    assert lines[lines.index("Items per week (UTC), 1 undated") + 1] == (
-        "  2026-08-31 ████████████████████████ 2"
-    )
+    assert "standard (short_report)." in lines
+    assert lines[lines.index("Figures") + 2 :][:2] == [
+        "Sentiment of 2 graded items: 1 positive, 0 neutral, 1 negative; too few to draw shares",
+        "Too few dated items for a timeline: 2 of 3 kept",
+    ]
     assert "Reddit             4     4   100 %  no        ok        ok" in lines
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
     assert "[2] Lid leaks - Reddit" in lines
@@ -99,13 +99,29 @@ async def test_bars_stand_below_each_other() -> None:
     """
     text = report_text(await plain_report(), False, 100)
     lines = text.split("\n")
-    start = lines.index("Aspects") + 1
+    start = lines.index("Aspects by how many of 3 kept items name them") + 1
     rows = lines[start : start + 3]
 
     assert rows[0] == "  heat     ████████████████████████ 2 (+1 -1)"
     assert rows[1] == "  lid      ████████████············ 1 (+0 -1)"
     assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
     assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
+    assert lines[start + 3] == "  (+1 -1): praise, complaint among the 2 items that name it"
+
+
+async def test_enough_graded_items_are_bars() -> None:
+    """
+    With the interval of each share.
+    """
+    answer = plain(await plain_report())
+    answer["figures"]["sentiment"] = sentiment(3, 0, 3).model_dump(mode="json")
+    lines = report_text(Report.model_validate(answer), False, 100).split("\n")
+    start = lines.index("Sentiment of 6 graded items") + 1
+
+    assert lines[start : start + 2] == [
+        "  positive  ████████████············ 3 of 6 (95 %: 19-81 %)",
+        "  neutral   ························ 0 of 6 (95 %: 0-39 %)",
+    ]
 
 
 async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
@@ -118,6 +134,7 @@ async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
 
     text = report_text(Report.model_validate(answer), False, 100)
 
+    assert "Items per day (UTC), 105 of 105 kept have a date; the latest 12 of 14 days\n" in text
     assert "2026-09-02 " not in text
     assert "  2026-09-14 ████████████████████████ 14" in text
     assert "  2026-09-03 █████··················· 3" in text
@@ -190,7 +207,7 @@ async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "400")
     wide = report_text(await plain_report(), False, None)
 
-    words = "enough for a short report in standard, where a full one needs 4"
+    words = "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full"
     assert words not in narrow
     assert words in wide
 
@@ -239,5 +256,5 @@ async def test_each_figure_stands_alone(part: str) -> None:
     answer["figures"] = {part: answer["figures"][part]}
     text = report_text(Report.model_validate(answer), False, 100)
 
-    shown_parts = [name in text for name in ("Sentiment of", "Items per", "Aspects")]
+    shown_parts = [name in text for name in ("Sentiment of", "for a timeline", "Aspects")]
     assert shown_parts == [part == name for name in ("sentiment", "timeline", "aspects")]

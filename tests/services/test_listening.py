@@ -67,7 +67,7 @@ async def test_a_full_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["decision_rationale"] == (
-        "8 of 8 items scored 3 or more, enough for a full report in standard"
+        "Enough was found for a full report: 8 of 8 items scored 3 or more at depth standard"
     )
     assert answer["findings"][0]["cites"] == [answer["items"][0]["key"]]
     assert (answer["topic"], answer["summary"]) == ("The mug", "People like it.")
@@ -136,7 +136,7 @@ async def test_no_source_asked_makes_no_call() -> None:
     answer = await analyze(product, ASK)
 
     assert answer["decision"] == "insufficient_data"
-    assert answer["decision_rationale"].startswith("none of the 2 sources could be asked")
+    assert answer["decision_rationale"].startswith("None of the 2 sources could be asked")
     assert answer["coverage"] == (
         "Reddit could not be asked: not configured. "
         "YouTube could not be asked: blocked by a captcha, login wall or 403 page."

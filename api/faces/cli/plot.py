@@ -1,10 +1,11 @@
-"""A calibration plot as SVG, written by hand: no plotting library."""
+"""A calibration plot as SVG: no plotting library."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
+
+from api.faces.svg import element, part, title, words
 
 _SIDE, _LEFT, _TOP = 360, 64, 56
 _BARS = 70
@@ -20,64 +21,62 @@ def calibration_plot(result: Mapping[str, Any]) -> str:
     """
     bins: Sequence[tuple[int, float, float]] = result["calibration"]
     overall = result["overall"]
-    title = f"{result['judge']}: ECE {overall['ece']:.3f}, Brier {overall['brier']:.3f}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-        _text(_LEFT, 24, title, size=14),
-        _text(_LEFT, 42, f"{overall['n']} items, share relevant by probability said"),
+    heading = f"{result['judge']}: ECE {overall['ece']:.3f}, Brier {overall['brier']:.3f}"
+    note = f"{overall['n']} items, share relevant by probability said"
+    shapes = (
+        title(heading),
+        element("rect", width=_WIDTH, height=_HEIGHT, fill="#ffffff"),
+        words(_LEFT, 24, heading, fill=_INK, font_size=14),
+        words(_LEFT, 42, note, fill=_INK),
         *_axes(),
         *_points(bins),
         *_histogram(bins),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
+    )
+    picture = element(
+        "svg", "\n", *(f"{shape}\n" for shape in shapes),
+        xmlns="http://www.w3.org/2000/svg", width=_WIDTH, height=_HEIGHT,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", font_family="sans-serif", font_size=12,
+    )  # fmt: skip
+    return f"{picture}\n"
 
 
 def _axes() -> Iterator[str]:
-    yield (
-        f'<rect x="{_LEFT}" y="{_TOP}" width="{_SIDE}" height="{_SIDE}" fill="none" '
-        f'stroke="{_LINE}"/>'
-    )
-    yield (
-        f'<line x1="{_LEFT}" y1="{_FLOOR}" x2="{_LEFT + _SIDE}" y2="{_TOP}" stroke="{_LINE}" '
-        f'stroke-dasharray="4 4"/>'
-    )
+    box = {"x": _LEFT, "y": _TOP, "width": _SIDE, "height": _SIDE}
+    yield element("rect", **box, fill="none", stroke=_LINE)
+    diagonal = {"x1": _LEFT, "y1": _FLOOR, "x2": _LEFT + _SIDE, "y2": _TOP}
+    yield element("line", **diagonal, stroke=_LINE, stroke_dasharray="4 4")
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        yield _text(_x(tick), _FLOOR + 16, f"{tick:g}", anchor="middle")
-        yield _text(_LEFT - 8, _y(tick) + 4, f"{tick:g}", anchor="end")
-    yield _text(_LEFT + _SIDE / 2, _FLOOR + 34, "probability said", anchor="middle")
+        yield words(_x(tick), _FLOOR + 16, f"{tick:g}", fill=_INK, text_anchor="middle")
+        yield words(_LEFT - 8, _y(tick) + 4, f"{tick:g}", fill=_INK, text_anchor="end")
     middle = _TOP + _SIDE / 2
-    yield (
-        f'<text x="18" y="{middle}" fill="{_INK}" text-anchor="middle" '
-        f'transform="rotate(-90 18 {middle})">share relevant</text>'
-    )
+    for x, y, name, turn in (
+        (_LEFT + _SIDE / 2, _FLOOR + 34, "probability said", 0),
+        (18, middle, "share relevant", -90),
+    ):
+        yield words(
+            x, y, name, fill=_INK, text_anchor="middle", transform=f"rotate({turn} {x} {y})"
+        )
 
 
 def _points(bins: Sequence[tuple[int, float, float]]) -> Iterator[str]:
     path = " ".join(f"{_x(said):.1f},{_y(true):.1f}" for _, said, true in bins)
-    yield f'<polyline points="{path}" fill="none" stroke="{_FILL}" stroke-width="2"/>'
+    yield element("polyline", points=path, fill="none", stroke=_FILL, stroke_width=2)
     for count, said, true in bins:
-        yield (
-            f'<circle cx="{_x(said):.1f}" cy="{_y(true):.1f}" r="4" fill="{_FILL}">'
-            f"<title>{count} items: said {said:.2f}, relevant {true:.2f}</title></circle>"
-        )
+        note = title(f"{count} items: said {said:.2f}, relevant {true:.2f}")
+        yield element("circle", note, cx=_x(said), cy=_y(true), r=4, fill=_FILL)
 
 
 def _histogram(bins: Sequence[tuple[int, float, float]]) -> Iterator[str]:
     most = max(count for count, _, _ in bins)
     base = _FLOOR + 48 + _BARS
-    yield _text(_LEFT - 8, base, "items", anchor="end")
+    yield words(_LEFT - 8, base, "items", fill=_INK, text_anchor="end")
     for count, said, _ in bins:
-        height = max(1.0, _BARS * 0.8 * count / most)
+        height = max(1.0, _BARS * 0.8 * part(count, most))
         left = _x(min(int(said * 10), 9) / 10) + 2
-        yield (
-            f'<rect x="{left:.1f}" y="{base - height:.1f}" width="{_SIDE / 10 - 4:.1f}" '
-            f'height="{height:.1f}" fill="{_FILL}" fill-opacity="0.35"/>'
-        )
-        yield _text(left + _SIDE / 20 - 2, base + 14, str(count), anchor="middle", size=10)
+        box = {"x": left, "y": base - height, "width": _SIDE / 10 - 4, "height": height}
+        yield element("rect", **box, fill=_FILL, fill_opacity=0.35)
+        middle = left + _SIDE / 20 - 2
+        yield words(middle, base + 14, count, fill=_INK, text_anchor="middle", font_size=10)
 
 
 def _x(share: float) -> float:
@@ -86,10 +85,3 @@ def _x(share: float) -> float:
 
 def _y(share: float) -> float:
     return _FLOOR - share * _SIDE
-
-
-def _text(x: float, y: float, words: str, *, anchor: str = "start", size: int = 12) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" fill="{_INK}" text-anchor="{anchor}" '
-        f'font-size="{size}">{escape(words)}</text>'
-    )

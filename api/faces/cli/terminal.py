@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
-from api.faces import outline
+from api.faces import captions, outline
 from api.faces.cli.layout import padded, shown, wrapped
-from api.services.evidence.figures import Figures
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import web_url
 
@@ -31,7 +30,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.wrapped(note, "! ")
     if report.disclaimer:
         page.wrapped(report.disclaimer, "! ")
-    page.wrapped(f"{report.decision}: {report.decision_rationale}")
+    page.wrapped(outline.decision(report))
     for paragraph in outline.paragraphs(report):
         page.row()
         page.wrapped(paragraph)
@@ -48,7 +47,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     for quote in quotes:
         page.wrapped(f"“{quote.text}” {_cites([quote.key], numbers)}", "  ")
         page.address(quote.url)
-    _figures(page, report.figures)
+    _figures(page, report)
     _sources(page, list(report.sources.values()))
     page.wrapped(report.coverage)
     _listed(page, "Cited and kept", report.items)
@@ -130,36 +129,36 @@ def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
     return "".join(f"[{number}]" for number in outline.cited(keys, numbers))
 
 
-def _figures(page: _TextPage, figures: Figures) -> None:
-    sentiment, timeline, aspects = figures.sentiment, figures.timeline, figures.aspects or ()
-    graded = sentiment is not None and sentiment.n > 0
-    dated = timeline is not None and len(timeline.points) > 0
-    if not (graded or dated or aspects):
+def _figures(page: _TextPage, report: Report) -> None:
+    sentiment, feelings = captions.sentiment(report.figures)
+    timeline, periods = captions.timeline(report.figures, _PERIODS)
+    naming, aspects = captions.aspects(report, _ASPECTS)
+    if not (sentiment or timeline or naming):
         return
     page.head("Figures")
-    if sentiment is not None and graded:
-        page.row(f"Sentiment of {sentiment.n} graded items")
-        for feeling in sentiment.feelings:
-            spread = ""
-            if feeling.interval is not None and not page.narrow:
-                low, high = feeling.interval
-                spread = f" (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
-            count = f"{feeling.count} of {sentiment.n}{spread}"
-            page.row(f"  {feeling.name:<9}", page.bar(feeling.count, sentiment.n), count)
-    if timeline is not None and dated:
-        most = max(period.count for period in timeline.points)
-        page.row(f"Items per {timeline.unit} (UTC), {timeline.undated} undated")
-        for period in timeline.points[-_PERIODS:]:
-            start = period.start.isoformat()
-            page.row(f"  {start}", page.bar(period.count, most), str(period.count))
+    page.wrapped(sentiment)
+    n = sum(feeling.count for feeling in feelings)
+    for feeling in feelings:
+        spread = ""
+        if feeling.interval is not None and not page.narrow:
+            low, high = feeling.interval
+            spread = f" (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
+        count = f"{feeling.count} of {n}{spread}"
+        page.row(f"  {feeling.name:<9}", page.bar(feeling.count, n), count)
+    page.wrapped(timeline)
+    most = max((period.count for period in periods), default=0)
+    for period in periods:
+        start = period.start.isoformat()
+        page.row(f"  {start}", page.bar(period.count, most), str(period.count))
+    page.wrapped(naming)
+    most = max((aspect.count for aspect in aspects), default=0)
+    widest = _NARROW_NAME if page.narrow else _NAME
+    columns = min(widest, max((cell_len(shown(row.aspect)) for row in aspects), default=0))
+    for aspect in aspects:
+        count = f"{aspect.count} (+{aspect.positive} -{aspect.negative})"
+        page.row(f"  {padded(aspect.aspect, columns)}", page.bar(aspect.count, most), count)
     if aspects:
-        most, named = max(aspect.count for aspect in aspects), aspects[:_ASPECTS]
-        page.row("Aspects")
-        widest = _NARROW_NAME if page.narrow else _NAME
-        columns = min(widest, max(cell_len(shown(aspect.aspect)) for aspect in named))
-        for aspect in named:
-            count = f"{aspect.count} (+{aspect.positive} -{aspect.negative})"
-            page.row(f"  {padded(aspect.aspect, columns)}", page.bar(aspect.count, most), count)
+        page.wrapped(captions.legend(aspects[0]), "  ")
 
 
 def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:

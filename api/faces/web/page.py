@@ -8,13 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from api.faces import outline
-from api.services.evidence.figures import Figures
+from api.faces.web.charts import STYLE as CHARTS
+from api.faces.web.charts import charts
 from api.services.reporting.findings import Finding
 from api.services.reporting.report import DroppedItem, KeptItem, Report
 from api.services.text import clean, web_url
 
-_STYLE = """
-:root{color-scheme:light dark;--line:#8884;--soft:#8888}
+_STYLE = (
+    """
+:root{color-scheme:light dark;--line:#8886;--soft:#5c6670}
+:root{--good:#1d6fb8;--bad:#c2570c;--plain:#7d8794}
+@media (prefers-color-scheme:dark){:root{--soft:#a3adb8;--good:#5ba8ec;--bad:#f0944a}}
 body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
 h1{line-height:1.2}small,.soft{color:var(--soft)}
 blockquote{margin:.5rem 0;padding-left:.8rem;border-left:3px solid var(--line)}
@@ -28,15 +32,18 @@ ol.sources li:target{outline:3px solid #e0a800;background:#e0a80022}
 table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;text-align:left}
 a.cite{text-decoration:none;vertical-align:super;font-size:.75rem}
 summary{cursor:pointer}
+@media print{
+.data{display:none}body{max-width:none;margin:0}h2{break-after:avoid}li{break-inside:avoid}
+}
 """
+    + CHARTS
+)
 _HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 POLICY = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 """Content security policy: this page's own style and nothing else."""
-_ASPECTS = 10
-"""Rows of a table at most."""
 _SHARE = "Relative relevance among returned sources"
 
 
@@ -46,7 +53,7 @@ def report_html(report: Report) -> str:
     title = text(outline.heading(report)) or "Listenpost"
     parts = [
         f"<h1>{title}</h1>",
-        f"<p><strong>{text(report.decision)}</strong>: {text(report.decision_rationale)}</p>",
+        f"<p>{text(outline.decision(report))}</p>",
     ]
     if report.sample:
         parts.append('<p class="note">Sample data: made up, from the offline sandbox.</p>')
@@ -63,7 +70,8 @@ def report_html(report: Report) -> str:
         f"{_cites([quote.key], numbers)}</blockquote>"
         for quote in quotes
     ]
-    parts += _figures(report.figures)
+    drawn = charts(report)
+    parts += ["<h2>Figures</h2>", *drawn] if drawn else []
     if report.items:
         listed = "\n".join(_source(item, number) for number, item in enumerate(report.items, 1))
         parts += ["<h2>Sources</h2>", f'<ol class="sources">\n{listed}\n</ol>']
@@ -110,24 +118,6 @@ def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
         f' <a class="cite" href="#source-{number}">[{number}]</a>'
         for number in outline.cited(keys, numbers)
     )
-
-
-def _figures(figures: Figures) -> list[str]:
-    parts = []
-    if figures.sentiment is not None and (n := figures.sentiment.n):
-        shares = ", ".join(
-            f"{feeling.count} {feeling.name}" for feeling in figures.sentiment.feelings
-        )
-        parts.append(f"<p>Sentiment of {n} graded items: {shares}.</p>")
-    if figures.aspects:
-        rows = "".join(
-            f"<tr><td>{text(aspect.aspect)}</td><td>{aspect.count}</td>"
-            f"<td>{aspect.positive}</td><td>{aspect.negative}</td></tr>"
-            for aspect in figures.aspects[:_ASPECTS]
-        )
-        head = "<tr><th>aspect</th><th>items</th><th>positive</th><th>negative</th></tr>"
-        parts.append(f"<table>{head}{rows}</table>")
-    return ["<h2>Figures</h2>", *parts] if parts else []
 
 
 def _source(item: KeptItem, number: int) -> str:

@@ -19,8 +19,9 @@ from api.services.text import one_line
 
 Z95 = 1.959963984540054
 """Normal quantile of a two-sided 95 % interval."""
-DAYS_BY_DAY = 31
-"""A timeline that reaches back further is counted by week."""
+DAYS_BY_DAY, WEEKS, MONTHS = 31, 60, 60
+"""How far back a timeline is counted by day, by week and by month; further, by year."""
+Unit = Literal["day", "week", "month", "year"]
 Interval = tuple[float, float]
 """Lower and upper end."""
 
@@ -83,19 +84,26 @@ class Sentiment(Published):
 
 
 class Period(Published):
-    """A day or a week in which something was said."""
+    """A day, week, month or year, and how many items are of it."""
 
     start: date
     count: int
 
 
 class Timeline(Published):
-    """Items by day, or by week (from Monday) once the oldest is 31 days past; UTC."""
+    """Items over time; UTC."""
 
-    unit: Literal["day", "week"]
+    unit: Unit
+    """By the oldest item: `day` up to 31 days back, `week` (from Monday) up to 60 weeks, `month` up
+    to 60 months, `year` beyond."""
     points: tuple[Period, ...]
-    """In order; empty ones are left out."""
+    """Every period from the first item's to the last one's, in order, also those without any."""
     undated: int
+
+    @property
+    def dated(self) -> int:
+        """Items that have a date."""
+        return sum(period.count for period in self.points)
 
 
 class AspectCount(Published):
@@ -207,13 +215,43 @@ def _timeline(kept: Sequence[Assessed], now: datetime) -> Timeline:
         for entry in kept
         if entry.item.created_at is not None
     ]
-    weekly = bool(days) and (now.astimezone(UTC).date() - min(days)).days > DAYS_BY_DAY
-    starts = Counter(day - timedelta(days=day.weekday()) if weekly else day for day in days)
-    return Timeline(
-        unit="week" if weekly else "day",
-        points=tuple(Period(start=start, count=starts[start]) for start in sorted(starts)),
-        undated=len(kept) - len(days),
-    )
+    unit = _unit(min(days), max(*days, now.astimezone(UTC).date())) if days else "day"
+    counts = Counter(_start(day, unit) for day in days)
+    return Timeline(unit=unit, points=periods(unit, counts), undated=len(kept) - len(days))
+
+
+def _unit(first: date, last: date) -> Unit:
+    span = (last - first).days
+    if span <= DAYS_BY_DAY:
+        return "day"
+    if span <= WEEKS * 7:
+        return "week"
+    months = (last.year - first.year) * 12 + last.month - first.month
+    return "month" if months <= MONTHS else "year"
+
+
+def _start(day: date, unit: Unit) -> date:
+    """The first day of the period that a day is in."""
+    match unit:
+        case "day":
+            return day
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "year":
+            return day.replace(month=1, day=1)
+
+
+def periods(unit: Unit, counts: Mapping[date, int]) -> tuple[Period, ...]:
+    """The counted periods in order, by their first days, and the empty ones between them."""
+    steps = {"day": 1, "week": 7, "month": 31, "year": 366}
+    points: list[Period] = []
+    for start in sorted(counts):
+        while points and (then := _start(points[-1].start + timedelta(steps[unit]), unit)) < start:
+            points.append(Period(start=then, count=0))
+        points.append(Period(start=start, count=counts[start]))
+    return tuple(points)
 
 
 def _aspects(kept: Sequence[Assessed]) -> tuple[AspectCount, ...]:

@@ -54,7 +54,7 @@ def decide(counts: Counts) -> Decided:
         return Decided(Decision.INSUFFICIENT, _nobody(counts), notes=notes)
     if counts.total_scored and not counts.anything_judged:
         rationale = (
-            f"no model answered, so none of the {counts.total_scored} items could be judged; "
+            f"No model answered, so none of the {counts.total_scored} items could be judged; "
             "they are listed as found"
         )
         return Decided(Decision.UNJUDGED, rationale, notes=notes)
@@ -72,28 +72,32 @@ def _kind(survived: int, depth: Depth) -> Decision:
 
 
 def _rationale(decision: Decision, counts: Counts) -> str:
-    depth, name = counts.depth, counts.depth_name
-    graded = f"scored {depth.relevance_cutoff} or more"
-    how = graded if counts.grading_on else "were judged relevant"
+    """In plain words what was decided, and why: the counts, and what the next kind would need."""
+    depth = counts.depth
     verdicts = {
-        Decision.FULL: f"enough for a full report in {name}",
+        Decision.FULL: ("Enough was found for a full report", ""),
         Decision.SHORT: (
-            f"enough for a short report in {name}, where a full one needs "
-            f"{depth.min_sources_full_report}"
+            "Enough was found for a short report only",
+            f"; a full one needs {depth.min_sources_full_report}",
         ),
         Decision.INSUFFICIENT: (
-            f"too few for a report in {name}, where a short one needs "
-            f"{depth.min_sources_short_report}"
+            "Too little was found for a report",
+            f"; a short one needs {depth.min_sources_short_report}",
         ),
     }
-    told = f"{counts.total_survived} of {counts.total_scored} items {how}, {verdicts[decision]}"
-    return f"{told}; {_defaults(counts)}" if _mostly_defaulted(counts) else told
+    verdict, needed = verdicts[decision]
+    how = (
+        f"scored {depth.relevance_cutoff} or more" if counts.grading_on else "were judged relevant"
+    )
+    kept = f"{counts.total_survived} of {counts.total_scored} items {how}"
+    rationale = f"{verdict}: {kept}{needed} at depth {counts.depth_name}"
+    return f"{rationale}; {_defaults(counts)}" if _mostly_defaulted(counts) else rationale
 
 
 def _nobody(counts: Counts) -> str:
     if not counts.wanted:
-        return "no source was chosen, so nothing was searched"
-    return f"none of the {counts.wanted} sources could be asked, so nothing was searched"
+        return "No source was chosen, so nothing was searched"
+    return f"None of the {counts.wanted} sources could be asked, so nothing was searched"
 
 
 def _disclaimer(counts: Counts) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.evidence.figures import figures, wilson
+from api.services.evidence.figures import Unit, figures, periods, wilson
 from api.services.schemas import Assessed, Gathered, Grade, Item, Outcome, Verdict
 
 NOW = datetime(2025, 3, 12, 0, 10, tzinfo=UTC)
@@ -137,6 +138,60 @@ def test_a_long_past_is_counted_by_week() -> None:
     }  # fmt: skip
     assert counted(younger)["timeline"]["unit"] == "day"
     assert counted()["timeline"] == {"unit": "day", "points": [], "undated": 0}
+
+
+@pytest.mark.parametrize(
+    ("days", "unit", "first", "last"),
+    [
+        (31, "day", "2025-02-09", "2025-03-12"), (32, "week", "2025-02-03", "2025-03-10"),
+        (420, "week", "2024-01-15", "2025-03-10"), (421, "month", "2024-01-01", "2025-03-01"),
+        (1837, "month", "2020-03-01", "2025-03-01"), (1838, "year", "2020-01-01", "2025-01-01"),
+    ],
+)  # fmt: skip
+def test_a_longer_past_is_counted_in_longer_periods(
+    days: int, unit: str, first: str, last: str
+) -> None:
+    """Months beyond 60 weeks, years beyond 60 months, and never more than 61 points of a kind."""
+    old, new = one("a:old", created_at=NOW - timedelta(days=days)), one("a:new", created_at=NOW)
+
+    timeline = counted(old, new)["timeline"]
+    starts = [point["start"] for point in timeline["points"]]
+
+    assert (timeline["unit"], starts[0], starts[-1]) == (unit, first, last)
+    assert len(starts) <= 61
+    assert [point["count"] for point in timeline["points"]] == [1, *[0] * (len(starts) - 2), 1]
+
+
+def test_empty_periods_are_counted_as_empty() -> None:
+    """
+    A day, a month and a year without items stand between those with some.
+    """
+
+    def starts(unit: Unit, *days: date) -> list[str]:
+        points = periods(unit, Counter(days))
+        return [f"{point.start}: {point.count}" for point in points]
+
+    assert starts("day", date(2024, 2, 28), date(2024, 3, 1), date(2024, 3, 1)) == [
+        "2024-02-28: 1", "2024-02-29: 0", "2024-03-01: 2",
+    ]  # fmt: skip
+    assert starts("month", date(2024, 1, 1), date(2024, 3, 1))[1] == "2024-02-01: 0"
+    assert starts("year", date(1, 1, 1), date(9999, 1, 1))[-2:] == [
+        "9998-01-01: 0",
+        "9999-01-01: 1",
+    ]
+    assert starts("day", date(9999, 12, 29), date(9999, 12, 31))[1] == "9999-12-30: 0"
+    assert starts("week") == []
+
+
+def test_a_date_to_come_does_not_make_ten_thousand_days() -> None:
+    """
+    A person's own item may be dated as they like: the unit follows the whole span.
+    """
+    far = one("a:far", created_at=datetime(2031, 1, 1, tzinfo=UTC))
+
+    timeline = counted(far, one("a:now", created_at=NOW))["timeline"]
+
+    assert (timeline["unit"], len(timeline["points"])) == ("year", 7)
 
 
 def test_aspects_name_their_items_once() -> None:

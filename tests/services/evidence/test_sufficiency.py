@@ -43,7 +43,7 @@ def test_every_boundary(depth: DepthName, scored: int, survived: int, decision: 
 
     assert decided.decision is decision
     assert (decided.disclaimer is not None) is (decision is SHORT)
-    assert decided.rationale.startswith(f"{survived} of {scored} items scored 3 or more, ")
+    assert f": {survived} of {scored} items scored 3 or more" in decided.rationale
 
 
 def test_the_thresholds_are_the_depths_own() -> None:
@@ -57,7 +57,8 @@ def test_the_thresholds_are_the_depths_own() -> None:
     )  # fmt: skip
 
     assert decide(four).rationale == (
-        "4 of 9 items scored 4 or more, too few for a report in standard, where a short one needs 5"
+        "Too little was found for a report: 4 of 9 items scored 4 or more; a short one needs 5 "
+        "at depth standard"
     )
 
 
@@ -77,18 +78,18 @@ def test_the_texts() -> None:
     short = decide(counts(7, 2))
 
     assert decide(counts(7, 4)).rationale == (
-        "4 of 7 items scored 3 or more, enough for a full report in standard"
+        "Enough was found for a full report: 4 of 7 items scored 3 or more at depth standard"
     )
     assert short.disclaimer == (
         "Only 2 of 7 items found were relevant to your question. "
         "Consider this a starting point, not a comprehensive answer."
     )
     assert short.rationale == (
-        "2 of 7 items scored 3 or more, enough for a short report in standard, "
-        "where a full one needs 4"
+        "Enough was found for a short report only: 2 of 7 items scored 3 or more; "
+        "a full one needs 4 at depth standard"
     )
     assert decide(counts(7, 4, grading_on=False, defaulted=7)).rationale == (
-        "4 of 7 items were judged relevant, enough for a full report in standard"
+        "Enough was found for a full report: 4 of 7 items were judged relevant at depth standard"
     )
     assert decide(counts(7, 4)).notes == ()
 
@@ -145,8 +146,8 @@ def test_what_was_dropped_is_counted_by_cause() -> None:
 @pytest.mark.parametrize(
     ("wanted", "rationale"),
     [
-        (3, "none of the 3 sources could be asked, so nothing was searched"),
-        (0, "no source was chosen, so nothing was searched"),
+        (3, "None of the 3 sources could be asked, so nothing was searched"),
+        (0, "No source was chosen, so nothing was searched"),
     ],
 )
 def test_no_source_asked_is_no_data(wanted: int, rationale: str) -> None:

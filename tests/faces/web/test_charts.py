@@ -1,0 +1,196 @@
+"""The pictures of a page: what they show, that nothing breaks them, and their tables."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from api.faces.web.charts import charts
+from api.faces.web.page import report_html
+from api.services.reporting.report import Report
+from tests.faces.answers import plain_report, sentiment
+from tests.services.kit import plain
+
+
+async def report(**figures: Any) -> Report:
+    """A report with these figures and no others."""
+    answer = plain(await plain_report())
+    answer["figures"] = figures
+    return Report.model_validate(answer)
+
+
+def felt(positive: int, neutral: int, negative: int) -> dict[str, Any]:
+    """The JSON of a sentiment."""
+    return sentiment(positive, neutral, negative).model_dump(mode="json")
+
+
+def named(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
+    """The JSON of aspects: each with count, praise and complaint."""
+    return [
+        {"aspect": name, "count": count, "positive": praise, "negative": complaint, "cites": []}
+        for name, count, praise, complaint in rows
+    ]
+
+
+def picture(figure: str) -> ElementTree.Element:
+    """The picture in a figure; it is well-formed, and every number in it is finite."""
+    drawn = re.search(r"<svg.*</svg>", figure, re.S)
+    assert drawn is not None
+    read = ElementTree.fromstring(drawn[0])
+    for shape in read.iter():
+        for name, value in shape.attrib.items():
+            if name in {"x", "y", "x1", "x2", "y1", "y2", "width", "height"}:
+                assert 0 <= float(value.removesuffix("%")) <= 1000, (shape.tag, name, value)
+        assert not {"style", "onload", "href"} & set(shape.attrib)
+    return read
+
+
+def bars(figure: str, kind: str) -> list[float]:
+    """The widths of the bars of one kind, in percent of the picture."""
+    return [
+        float(bar.attrib["width"].removesuffix("%"))
+        for bar in picture(figure).iter("rect")
+        if bar.attrib["class"] == kind
+    ]
+
+
+def texts(figure: str) -> list[str]:
+    """The words of the picture, in order."""
+    return [shape.text or "" for shape in picture(figure).iter("text")]
+
+
+def table(figure: str) -> list[list[str]]:
+    """The cells of the table behind it, line by line."""
+    lines = re.findall(r"<tr>(.*?)</tr>", figure)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("counts", "widths"),
+    [((5, 0, 0), (52, 0, 0)), ((5, 3, 2), (26, 15.6, 10.4)), ((10**9, 0, 10**9), (26, 0, 26))],
+)
+async def test_sentiment_is_bars_with_intervals(
+    counts: tuple[int, int, int], widths: tuple[float, float, float]
+) -> None:
+    """None and all are drawn; half the scale is half the width, the interval is around it."""
+    (figure,) = charts(await report(sentiment=felt(*counts)))
+    kinds = ("good", "plain", "bad")
+
+    assert tuple(bars(figure, kind)[0] for kind in kinds) == pytest.approx(widths, abs=0.01)
+    ends = [line for line in picture(figure).iter("line") if line.attrib.get("class") == "ends"]
+    assert len(ends) == 9
+    low, high = (float(ends[0].attrib[end].removesuffix("%")) for end in ("x1", "x2"))
+    assert low <= 20 + widths[0] <= high + 0.01
+    assert "95 % interval" in table(figure)[0]
+
+
+async def test_the_table_holds_what_the_picture_shows() -> None:
+    """
+    For who hears the page, and for exact counts.
+    """
+    (figure,) = charts(await report(sentiment=felt(1, 2, 9_999_997)))
+
+    assert 'role="img" aria-label="Sentiment of 10000000 graded items"' in figure
+    assert "1 of 10M" in texts(figure)
+    assert table(figure)[1:3] == [
+        ["positive", "1", "0%", "0% to 0%"], ["neutral", "2", "0%", "0% to 0%"],
+    ]  # fmt: skip
+
+
+async def test_too_little_is_a_sentence() -> None:
+    """
+    No picture of four graded or nine dated items; nothing at all of nothing.
+    """
+    points = [{"start": "2026-03-02", "count": 9}]
+    said = charts(
+        await report(
+            sentiment=felt(2, 1, 1), timeline={"unit": "day", "points": points, "undated": 0}
+        )
+    )
+
+    assert [text.startswith("<p>") for text in said] == [True, True]
+    assert "too few to draw" in said[0]
+    assert "Too few dated items for a timeline: 9 of 9 kept." in said[1]
+    assert charts(await report()) == []
+
+
+async def test_weeks_without_items_are_gaps() -> None:
+    """
+    A bar without height, with its date and count where a pointer rests; one scale for all.
+    """
+    counts = [4, 0, 8, 0, 2]
+    points = [
+        {"start": f"2026-03-{2 + 7 * at:02}", "count": count} for at, count in enumerate(counts)
+    ]
+    timeline = {"unit": "week", "points": points, "undated": 1}
+    (figure,) = charts(await report(timeline=timeline))
+    drawn = list(picture(figure).iter("rect"))
+
+    assert [float(bar.attrib["height"]) for bar in drawn] == [40, 0, 80, 0, 20]
+    assert [bar[0].text for bar in drawn][:2] == ["2026-03-02: 4", "2026-03-09: 0"]
+    assert texts(figure) == ["8 items", "2026-03-02", "2026-03-30", "2026-03-16"]
+    assert table(figure)[2] == ["2026-03-09", "0"]
+
+
+async def test_complaint_and_praise_part_in_the_middle() -> None:
+    """
+    On one scale, with a zero where there is none, and the name in full where it was cut.
+    """
+    long = "what a very long name of an aspect this is"
+    rows = named((long, 9, 4, 2), ("电池" * 20, 3, 0, 0), ("<b>", 1, 0, 1))
+    (figure,) = charts(await report(aspects=rows))
+
+    assert bars(figure, "good") == [40, 0, 0]
+    assert bars(figure, "bad") == [20, 0, 10]
+    assert [group[0].text for group in picture(figure).iter("g")] == [long, "电池" * 20, "<b>"]
+    cut = [group[1].text or "" for group in picture(figure).iter("g")]
+    assert cut == ["what a very long name of an asp…", "电池" * 7 + "电…", "<b>"]
+    assert table(figure)[0] == ["aspect", "named by", "praise", "complaint"]
+    assert table(figure)[3] == ["&lt;b&gt;", "1", "0", "1"]
+
+
+@pytest.mark.parametrize("count", [0, 10**12])
+async def test_nothing_and_a_lot_stay_within_the_picture(count: int) -> None:
+    """
+    Neither a scale of zero nor one of billions breaks it.
+    """
+    rows = named(("lid", count, count, 0), ("heat", 0, 0, 0))
+    source = {"fetched": max(count, 2), "relevant": count, "kept": 0, "yield_ratio": 1}
+    sources = {"reddit": source | {"refetched": False}}
+    aspects, funnel = charts(await report(aspects=rows, sources=sources))
+
+    assert bars(aspects, "good") == [40 if count else 0, 0]
+    assert bars(funnel, "plain")[0] == 15
+    assert max(map(len, texts(aspects)[3:])) <= 5
+
+
+async def test_the_way_of_each_source_is_drawn() -> None:
+    """
+    Four bars on one scale.
+    """
+    sources = {
+        name: {
+            "fetched": found, "relevant": 5, "kept": 4, "yield_ratio": 0.5, "refetched": False,
+        }
+        for name, found in (("youtube", 10), ("reddit", 20), ("amazon", 0))
+    }  # fmt: skip
+    (figure,) = charts(await report(sources=sources))
+
+    assert bars(figure, "plain") == [7.5, 3.75, 3, 0, 15, 3.75, 3, 1.5]
+    assert table(figure)[1:] == [["YouTube", "10", "5", "4", "0"], ["Reddit", "20", "5", "4", "2"]]
+
+
+async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
+    """
+    By its one style: no attribute of a tag carries any, so the policy holds.
+    """
+    page = report_html(await report(sentiment=felt(5, 5, 5)))
+
+    assert "<h2>Figures</h2>\n<figure>" in page
+    assert "prefers-color-scheme:dark" in page
+    assert "@media print" in page
+    assert not re.search(r"<[^>]*\sstyle=", page)
+    assert "<h2>Figures" not in report_html(await report())
