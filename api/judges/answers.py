@@ -13,7 +13,7 @@ from typing import Any
 from api.errors import ModelError
 
 # a reasoning model's thoughts, `<think>...</think>`, or all that follows one that never ends
-_THOUGHTS = re.compile(r"<think(?:ing)?\b[^>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_THOUGHTS = re.compile(r"<think(?:ing)?\b[^<>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 # an end alone, where the server's template wrote the start: `The user wants ... </think> {...}`
 _THOUGHTS_END = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
 # both lines around a fenced block: "```json" and "```"
