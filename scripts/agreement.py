@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api.lab.agreement import cohen_kappa
+from api.lab.metrics import cohen_kappa
 from api.sandbox import corpus
 from recorded import LABELS, rows
 

@@ -16,16 +16,16 @@ import regex
 from api.errors import ConfigurationError
 from api.judges.local_names import name_of, sight, split
 from api.judges.local_vectors import Vectors, vectors
+from api.lab.labelled import BODY
 from api.services.schemas import Item, Judgement, Question, Verdict
 from api.services.text import clean, cut, fold
 
-BODY = 200
-"""Characters of the body that count, as at the gate."""
 NAMES, BM25, COSINE, HYBRID = 0.9, 0.09, 0.25, 0.27
 """Thresholds: the best on the development data, by MCC over all."""
 VECTOR_WEIGHT = 0.65
 _SATURATION, _LENGTH = 1.2, 0.75
 _BOUNDLESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"
+# a word, or a letter of a script without blanks: `ember`, `mug2`; `小`, `米`
 _WORD = regex.compile(rf"{_BOUNDLESS}|(?:(?!{_BOUNDLESS})[\p{{L}}\p{{N}}])+")
 Scores = Callable[[str, Sequence[str]], Sequence[float]]
 """A query and the texts of one page in, one score per text out."""
@@ -80,11 +80,11 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
     scores = []
     for count in counts:
         brake = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / mean)
-        found = sum(
+        score = sum(
             weight * count[word] * (_SATURATION + 1) / (count[word] + brake)
             for word, weight in rarity.items()
         )
-        scores.append(found / most)
+        scores.append(score / most)
     return scores
 
 
@@ -105,8 +105,8 @@ def cosine(
 
 def hybrid(query: str, texts: Sequence[str]) -> list[float]:
     """Cosine and BM25, each stretched from 0 to 1 over the page: some text always wins."""
-    near, found = _stretched(cosine(query, texts)), _stretched(bm25(query, texts))
-    return [VECTOR_WEIGHT * a + (1 - VECTOR_WEIGHT) * b for a, b in zip(near, found, strict=True)]
+    near, same = _stretched(cosine(query, texts)), _stretched(bm25(query, texts))
+    return [VECTOR_WEIGHT * a + (1 - VECTOR_WEIGHT) * b for a, b in zip(near, same, strict=True)]
 
 
 BASELINES: Mapping[str, Baseline] = {

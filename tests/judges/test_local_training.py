@@ -16,7 +16,7 @@ import train_local_judge as training
 from api.judges.local_features import AGAINST, FEATURES, FOR
 from api.judges.local_model import parse
 from api.judges.local_vectors import vectors
-from api.lab.corpus import labelled_corpus
+from api.lab.building import labelled_corpus
 
 
 def posts(product: str, relevant: int) -> list[dict[str, Any]]:
