@@ -1,20 +1,101 @@
-"""Writing a report's rows and reading them back, inside a transaction of the caller's."""
+"""A report taken apart into rows and put together again, in a transaction of the caller's.
+
+Its items stand on their own, once per tenant; what is left of its JSON is the body.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.services.reporting.report import ItemFacts
 from api.store.database import Database
-from api.store.reports import FACTS, Divided, Entry
 from api.store.tables import analysis_sources, dumps, identity, items, verdicts
 
 T = TypeVar("T")
 _CHUNK = 400
+FACTS = tuple(ItemFacts.model_fields)
+"""What is the item's own, whoever asked; every other field belongs to the analysis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One place where an item stands in a report."""
+
+    part: str
+    """`items`, `dropped`, or the name of a source after a colon: its own dropped items."""
+    position: int
+    facts: Mapping[str, Any]
+    own: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The item's key."""
+        return str(self.facts["key"])
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """A report as it is stored."""
+
+    body: Mapping[str, Any]
+    """The report with a number where a list of items was."""
+    entries: tuple[Entry, ...]
+
+
+def divided(document: Mapping[str, Any]) -> Divided:
+    """Take the items out; a list that holds anything without a key stays where it is."""
+    body = dict(document)
+    entries: list[Entry] = []
+    for part in ("items", "dropped"):
+        _taken(body, part, part, entries)
+    sources = body.get("sources")
+    if isinstance(sources, Mapping):
+        body["sources"] = dict(sources)
+        for name, source in sources.items():
+            if isinstance(source, Mapping):
+                body["sources"][name] = dict(source)
+                _taken(body["sources"][name], "dropped", f":{name}", entries)
+    return Divided(body, tuple(entries))
+
+
+def _taken(holder: dict[str, Any], field: str, part: str, entries: list[Entry]) -> None:
+    listed = holder.get(field)
+    if not isinstance(listed, Sequence) or not all(
+        isinstance(item, Mapping) and isinstance(item.get("key"), str) for item in listed
+    ):
+        return
+    for position, item in enumerate(listed):
+        facts = {name: item[name] for name in FACTS if name in item}
+        own = {name: value for name, value in item.items() if name not in facts}
+        entries.append(Entry(part, position, facts, own))
+    holder[field] = len(listed)
+
+
+def united(body: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
+    """The report's JSON again; `entries` come in their order within each part."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        parts.setdefault(entry.part, []).append({**entry.facts, **entry.own})
+    document = dict(body)
+    for part in ("items", "dropped"):
+        _put_back(document, part, parts.get(part))
+    sources = document.get("sources")
+    if isinstance(sources, Mapping):
+        for name, source in sources.items():
+            if isinstance(source, dict):
+                _put_back(source, "dropped", parts.get(f":{name}"))
+    return document
+
+
+def _put_back(holder: dict[str, Any], field: str, listed: list[dict[str, Any]] | None) -> None:
+    if isinstance(holder.get(field), int):
+        holder[field] = listed or []
 
 
 def chunks(many: Iterable[T]) -> Iterator[list[T]]:
@@ -34,13 +115,18 @@ async def write(
     """Put a report in the place of what the analysis had; its own row is there already."""
     await clear(connection, tenant, analysis_id)
     facts = await _item_rows(database, connection, tenant, parts.entries, now)
-    rows = [
-        {
-            "tenant": tenant, "analysis_id": analysis_id, "part": entry.part,
-            "position": entry.position, "key": entry.key, **_split(entry, facts[entry.key]),
-        }
-        for entry in parts.entries
-    ]  # fmt: skip
+    rows = []
+    for entry in parts.entries:
+        stored = facts[entry.key]
+        shared = [name for name, fact in entry.facts.items() if dumps(fact) == dumps(stored[name])]
+        differing = {name: fact for name, fact in entry.facts.items() if name not in shared}
+        rows.append(
+            {
+                "tenant": tenant, "analysis_id": analysis_id, "part": entry.part,
+                "position": entry.position, "key": entry.key, "shared": shared,
+                "own": {**differing, **entry.own},
+            }
+        )  # fmt: skip
     if rows:
         await connection.execute(insert(verdicts), rows)
     sources = parts.body.get("sources")
@@ -60,7 +146,11 @@ async def _item_rows(
     seen: dict[str, dict[str, Any]] = {}
     for entry in entries:
         seen[entry.key] = {**entry.facts, **seen.get(entry.key, {})}
-    known = await _known(connection, tenant, seen)
+    known: dict[str, Mapping[str, Any]] = {}
+    for some in chunks(seen):
+        wanted = select(items.c.key, items.c.facts)
+        wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
+        known.update({row.key: row.facts or {} for row in await connection.execute(wanted)})
     facts = {key: {**fresh, **known.get(identity(key), {})} for key, fresh in seen.items()}
     rows = [
         {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
@@ -76,24 +166,6 @@ async def _item_rows(
     return facts
 
 
-async def _known(
-    connection: AsyncConnection, tenant: str, keys: Iterable[str]
-) -> dict[str, Mapping[str, Any]]:
-    known: dict[str, Mapping[str, Any]] = {}
-    for some in chunks(keys):
-        wanted = select(items.c.key, items.c.facts)
-        wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
-        known.update({row.key: row.facts or {} for row in await connection.execute(wanted)})
-    return known
-
-
-def _split(entry: Entry, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Which facts are the item's row, to the last character, and what only this analysis has."""
-    shared = [name for name, value in entry.facts.items() if dumps(value) == dumps(stored[name])]
-    differing = {name: value for name, value in entry.facts.items() if name not in shared}
-    return {"shared": shared, "own": {**differing, **entry.own}}
-
-
 async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[Entry]:
     """A report's entries, in their order within each part; without those that are damaged."""
     both = (verdicts.c.tenant == items.c.tenant) & (verdicts.c.key == items.c.key)
@@ -104,22 +176,14 @@ async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> li
         .where(verdicts.c.tenant == tenant, verdicts.c.analysis_id == analysis_id)
         .order_by(verdicts.c.part, verdicts.c.position)
     )
-    return [
-        Entry(row.part, row.position, *_joined(row.shared, row.own, row.facts))
-        for row in await connection.execute(wanted)
-        if None not in (row.shared, row.own, row.facts)
-    ]
-
-
-def _joined(
-    shared: Sequence[str], own: Mapping[str, Any], stored: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    facts = {
-        name: stored[name] if name in shared else own[name]
-        for name in FACTS
-        if name in shared or name in own
-    }
-    return facts, {name: value for name, value in own.items() if name not in facts}
+    entries = []
+    for row in await connection.execute(wanted):
+        if None not in (row.shared, row.own, row.facts):
+            whole = {**row.own, **{name: row.facts[name] for name in row.shared}}
+            facts = {name: whole[name] for name in FACTS if name in whole}
+            own = {name: value for name, value in row.own.items() if name not in facts}
+            entries.append(Entry(row.part, row.position, facts, own))
+    return entries
 
 
 async def clear(connection: AsyncConnection, tenant: str, analysis_id: str) -> None:
