@@ -15,10 +15,9 @@ from api.services import listening
 from api.services.chatting.chats import Chats
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
-from api.services.keeping import charged
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
-from api.services.keeping.limits import Limits
+from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Product
 from api.services.ports import Listener, silent
@@ -85,21 +84,21 @@ class House:
     async def fetch(
         self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
     ) -> Heard:
-        """See `charged.fetch`."""
+        """See `fetch_within`."""
         product = await self.product()
         usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-        return await charged.fetch(self.limits, tenant, usd, product, source, ask, listener)
+        return await fetch_within(self.limits, tenant, usd, product, source, ask, listener)
 
     async def judge(
         self, tenant: Tenant, question: Question, items: list[Item], source: str
     ) -> Gated:
-        """See `charged.judge`; the items are the tenant's own."""
+        """See `judge_within`; the items are the tenant's own."""
         product = await self.product()
         gate = (self._own or product).gate
         from api.wiring.estimating import gate_usd  # loads with the product
 
         usd = gate_usd(self.settings, len(items))
-        return await charged.judge(self.limits, tenant, usd, gate, question, items, source)
+        return await judge_within(self.limits, tenant, usd, gate, question, items, source)
 
     async def turn(
         self, tenant: Tenant, message: str, session_id: str | None, *, known: bool
@@ -121,7 +120,7 @@ class House:
                 async with aclosing(moments):
                     async for moment in moments:
                         if isinstance(moment, Turn):
-                            spent.asked = bool(moment.usage.input_tokens)
+                            spent.counts = bool(moment.usage.input_tokens)
                             spent.usd = moment.usage.usd
                             return moment
                         emit(moment)
