@@ -7,8 +7,15 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.question.query import FIELDS, canonical, neutralise, same_name, screen
-from api.services.question.small_talk import content_words, is_small_talk
+from api.services.question.query import (
+    FIELDS,
+    canonical,
+    content_words,
+    is_small_talk,
+    neutralise,
+    same_name,
+    screen,
+)
 
 SOURCES = ("reddit", "youtube", "amazon", "items")
 PIECES = st.sampled_from(
