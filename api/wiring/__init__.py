@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError, Unreachable, building
-from api.judges.limiting import Limiter
+from api.judges import Limiter
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Steps
 from api.services.keeping.storage import SourceMemory

@@ -18,8 +18,8 @@ def chat(settings: Settings, product: Product) -> Chat:
 
 def turn_usd(settings: Settings) -> float:
     """USD that one turn may cost, if most of its tokens are read and some are written."""
+    from api.judges.answers import Tokens
     from api.judges.client import price  # loads the model's library
-    from api.judges.completions import Tokens
 
     tokens = settings.chat.tokens
     used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)

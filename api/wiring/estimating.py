@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from api.judges.completions import Tokens
+from api.judges.answers import Tokens
 from api.services.gate.judging import CHUNK
 from api.services.listening import Ask
 from api.services.question.query import screen

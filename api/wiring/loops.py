@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from functools import cache
 
-from api.judges.limiting import Limiter
+from api.judges import Limiter
 from api.services.listening import Product
 from api.wiring import build, build_gate, load_settings
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from api.judges.limiting import Limiter
+from api.judges import Limiter
 from api.judges.local import LocalJudge
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence

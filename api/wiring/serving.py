@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from api.judges.limiting import Limiter
+from api.judges import Limiter
 from api.services import listening
 from api.services.chatting.chats import Chats
 from api.services.chatting.streaming import streamed
