@@ -27,8 +27,8 @@ from api.services.ports import (
     Probing,
     silent,
 )
+from api.services.question import Scope
 from api.services.question.query import screen
-from api.services.question.scope import Scope
 from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation

@@ -250,15 +250,10 @@ class Depth(BaseSettings):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        short, full, most = (
-            self.min_sources_short_report,
-            self.min_sources_full_report,
-            self.max_evidence,
-        )
-        if not short <= full <= most:
-            raise ValueError(
-                "needs min_sources_short_report <= min_sources_full_report <= max_evidence"
-            )
+        order = "min_sources_short_report", "min_sources_full_report", "max_evidence"
+        numbers = [getattr(self, name) for name in order]
+        if numbers != sorted(numbers):
+            raise ValueError(f"needs {' <= '.join(order)}")
         return self
 
 

@@ -19,10 +19,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.errors import UsageError
 from api.services.keeping.storage import Filters, Kept, Listed, Listing
 from api.services.reporting.report import Report
-from api.store.contents import Divided, chunks, clear, divided, read, united, write
+from api.store.contents import (
+    Divided,
+    chunks,
+    clear,
+    divided,
+    forgotten,
+    mentioned,
+    read,
+    united,
+    without,
+    write,
+)
 from api.store.database import Database, unbroken
-from api.store.forgetting import forgotten, mentioned, without
-from api.store.migrate_reports import TODAY, Unreadable, Upgrades, version_of
+from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
 from api.store.running import BEAT, RunningPart
 from api.store.tables import (
     analyses,

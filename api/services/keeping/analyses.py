@@ -73,7 +73,8 @@ class Flight:
         """Call `tell` once there is a report or an error."""
         self._task.add_done_callback(lambda task: tell())
 
-    def _tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Pass an event on to whoever listens, now or later."""
         self._events.append(event)
         for listener in self._listeners:
             listener(event)
@@ -222,9 +223,7 @@ class Runner:
             flight._begun.set()
 
     async def _landed(self, flight: Flight, spent: Spending) -> Report:
-        work = flight._work = asyncio.create_task(
-            self._analyze(flight.ask, flight._tell, flight.id)
-        )
+        work = flight._work = asyncio.create_task(self._analyze(flight.ask, flight.tell, flight.id))
         if flight._cancelled:
             work.cancel()
         flight._begun.set()

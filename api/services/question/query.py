@@ -159,9 +159,6 @@ def neutralise(query: str, source: str) -> str:
     return text
 
 
-_ENDINGS = "ai app co com dev io net org so".split()
-# what stands behind a name: `.ai` of `plaud.ai`, ` AI` of `Plaud AI`
-_ENDING = regex.compile(rf"(?i)(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+ai)(?=\W*$)")
 # what does not count: all punctuation but `#`, `&`, `%`, blanks, and a `#` that opens
 _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
@@ -174,16 +171,6 @@ def canonical(name: str) -> str:
     """
     folded: str = _DROPPED.sub("", fold(_DROPPED.sub("", clean(name))))
     return folded
-
-
-def same_name(name: str, other: str) -> bool:
-    """Whether two spellings name one thing, with or without `.com`, `.ai`, ` ai` and the like."""
-    return bool(_forms(name) & _forms(other))
-
-
-def _forms(name: str) -> set[str]:
-    bare = _ENDING.sub("", clean(name))
-    return {canonical(name), canonical(bare)} - {""}
 
 
 _SPOKEN = """
