@@ -37,64 +37,31 @@ class LabelledVerdict:
     probability: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Verdicts against labels, counted."""
+def confusion(tp: float = 0, fp: float = 0, fn: float = 0, tn: float = 0) -> Measures:
+    """Verdicts against labels, counted; `kept_irrelevant` is the share of those kept all the same.
 
-    tp: float = 0
-    fp: float = 0
-    fn: float = 0
-    tn: float = 0
-
-    @property
-    def n(self) -> float:
-        """Verdicts counted."""
-        return self.tp + self.fp + self.fn + self.tn
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the kept that is relevant."""
-        return _share(self.tp, self.tp + self.fp)
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the relevant that is kept."""
-        return _share(self.tp, self.tp + self.fn)
-
-    @property
-    def kept_irrelevant(self) -> float | None:
-        """Share of the irrelevant that is kept all the same."""
-        return _share(self.fp, self.fp + self.tn)
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of precision and recall."""
-        return _share(2 * self.tp, 2 * self.tp + self.fp + self.fn)
-
-    @property
-    def balanced_accuracy(self) -> float | None:
-        """Mean of the shares of both classes that were judged right."""
-        recall, kept = self.recall, self.kept_irrelevant
-        return None if recall is None or kept is None else (recall + 1 - kept) / 2
-
-    @property
-    def mcc(self) -> float | None:
-        """Matthews correlation; 0 when all verdicts are the same, None when all labels are."""
-        tp, fp, fn, tn = self.tp, self.fp, self.fn, self.tn
-        if not (tp + fn and fp + tn):
-            return None
-        scale = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-        return (tp * tn - fp * fn) / scale if scale else 0.0
-
-    @property
-    def kappa(self) -> float | None:
-        """Cohen's kappa of verdicts and labels."""
-        n = self.n
-        if not n:
-            return None
-        kept, relevant = (self.tp + self.fp) / n, (self.tp + self.fn) / n
-        chance = kept * relevant + (1 - kept) * (1 - relevant)
-        return _beyond_chance((self.tp + self.tn) / n, chance)
+    `mcc` (Matthews correlation) is 0 when all verdicts are the same, None when all labels are.
+    """
+    n, relevant, kept, irrelevant = tp + fp + fn + tn, tp + fn, tp + fp, fp + tn
+    recall, wrong, mcc, kappa = _share(tp, relevant), _share(fp, irrelevant), None, None
+    if relevant and irrelevant:
+        scale = sqrt(kept * relevant * irrelevant * (tn + fn))
+        mcc = (tp * tn - fp * fn) / scale if scale else 0.0
+    if n:
+        chance = kept * relevant + (n - kept) * (n - relevant)
+        kappa = _beyond_chance((tp + tn) / n, chance / n**2)
+    return {
+        "n": n,
+        "relevant": relevant,
+        "kept": kept,
+        "precision": _share(tp, kept),
+        "recall": recall,
+        "f1": _share(2 * tp, 2 * tp + fp + fn),
+        "balanced_accuracy": None if recall is None or wrong is None else (recall + 1 - wrong) / 2,
+        "mcc": mcc,
+        "kappa": kappa,
+        "kept_irrelevant": wrong,
+    }
 
 
 def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
@@ -128,19 +95,9 @@ def total(tallies: Iterable[Tally]) -> Tally:
 def measures(counted: Tally) -> Measures:
     """Every measure of a tally, by name."""
     pages, yield_error, right, placed, squared = counted[4:_PLAIN]
-    confusion = Confusion(*counted[:4])
     gap = sum(abs(stated - true) for _, stated, true in _bins(counted))
     return {
-        "n": confusion.n,
-        "relevant": confusion.tp + confusion.fn,
-        "kept": confusion.tp + confusion.fp,
-        "precision": confusion.precision,
-        "recall": confusion.recall,
-        "f1": confusion.f1,
-        "balanced_accuracy": confusion.balanced_accuracy,
-        "mcc": confusion.mcc,
-        "kappa": confusion.kappa,
-        "kept_irrelevant": confusion.kept_irrelevant,
+        **confusion(*counted[:4]),
         "pages": pages,
         "yield_mae": _share(yield_error, pages),
         "refetch_right": _share(right, pages),

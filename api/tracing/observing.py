@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
@@ -156,18 +156,7 @@ def _output(gathered: Gathered) -> dict[str, Any]:
             "reason": gathered.gate_reason,
             "model": gathered.model,
         },
-        "attempts": [
-            {
-                "limit": attempt.limit,
-                "fetched": attempt.fetched,
-                "new": attempt.new,
-                "relevant": attempt.relevant,
-                "requests": attempt.requests,
-                "status": attempt.status,
-                "reason": attempt.reason,
-            }
-            for attempt in gathered.attempts
-        ],
+        "attempts": [asdict(attempt) for attempt in gathered.attempts],
         "fetched": gathered.fetched,
         "kept": [assessed.item.key for assessed in gathered.kept],
         "dropped": [assessed.item.key for assessed in gathered.dropped],
