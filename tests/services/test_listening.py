@@ -12,7 +12,7 @@ from pydantic_ai.exceptions import ModelAPIError
 
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.services import listening
-from api.services.listening import MAX_LIMIT, Ask, Product, fetch
+from api.services.listening import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
 from api.services.ports import Grader, Listener, silent
 from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted
@@ -51,6 +51,22 @@ def note_of(answer: Mapping[str, Any], part: str) -> str:
     """The one quality note that holds these words."""
     (note,) = [note for note in answer["quality_notes"] if part in note]
     return str(note)
+
+
+async def test_an_agents_calls_share_one_run_until_too_many_others_came() -> None:
+    """The same lookup is asked once within a run; the run that was used least goes first."""
+    source = FakeSource(posts(2))
+    product = kit(source)
+    await product.listen("reddit", ASK, "first")
+    await product.listen("reddit", ASK, "first")
+    once = len(source.plans)
+    for number in range(MOST_RUNS):
+        await product.listen("reddit", ASK, f"agent {number}")
+    others = len(source.plans)
+    await product.listen("reddit", ASK, "first")
+
+    assert (once, others) == (1, 1 + MOST_RUNS)
+    assert len(source.plans) == others + 1
 
 
 async def test_a_full_report() -> None:

@@ -19,7 +19,7 @@ SHAPES = (
     "\\[", "<a", '"', "-x:", "小", "é\u0301", ".\u3002", "site:(", "aaaaaaaaa.com", "%\n",
     "<think ", "[removed by ",
 )  # fmt: skip
-BEGUN = ("[removed by", "<think", "\"", "(", "-")
+BEGUN = ("[removed by", "<think", '"', "(", "-")
 """Beginnings of a pattern whose end never comes, only blanks."""
 ELSEWHERE = ("api.sandbox", "api.judges.local")
 """Rooms whose texts are our own, or cut before they are read."""
