@@ -32,7 +32,7 @@ __all__ = [
 @cache
 def _per_loop() -> Provider:
     """What builds products; it is imported with the first."""
-    from api.wiring.loops import PerLoop
+    from api.wiring import PerLoop
 
     return PerLoop().product
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
-from api.lab.agreement import cohen_kappa
+from api.lab.metrics import cohen_kappa
 from api.sandbox import corpus
 from api.services.reporting.polarity import lean_of
 from recorded import LABELS, ROOT, rows

@@ -22,8 +22,8 @@ import openai
 from openai import AsyncOpenAI
 
 from api.errors import ModelError, building
-from api.judges.completions import Completion, Tokens, read
-from api.judges.limiting import Limiter
+from api.judges import Limiter
+from api.judges.answers import Completion, Tokens, read_completion
 from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
@@ -72,9 +72,19 @@ class ModelClient:
             ModelError: `no_key`, `unauthorized` for a key that no header can carry, `unreachable`
                 for a variable that the library cannot read.
         """
-        key, url = _key(self._settings), self._settings.openai_base_url
+        secret, url = self._settings.openai_api_key, self._settings.openai_base_url
+        key = secret.get_secret_value().strip() if secret else ""
+        if not key:
+            raise ModelError("no_key", "set `OPENAI_API_KEY`")
+        if not re.fullmatch(r"[!-~]+", key):  # what a header can carry: `sk-...`
+            raise ModelError(
+                "unauthorized", "`OPENAI_API_KEY` holds a blank or a non-ASCII character"
+            )
+        try:  # a wrong port fails deep in the library
+            _ = urlsplit(url).port
+        except ValueError:
+            raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
-        _checked(url)
         with building(partial(ModelError, "unreachable")):
             http = _PatientHttp(
                 self._limiter,
@@ -99,7 +109,7 @@ class ModelClient:
             raise ModelError("timeout", f"no answer within {request.seconds:g} s") from None
         except (openai.OpenAIError, httpx2.InvalidURL) as error:
             raise _model_error(error) from None
-        return read(body, request.model, price)
+        return read_completion(body, request.model, price)
 
     async def probe(self) -> tuple[str, str]:
         """Outcome and detail of listing the server's models, which costs nothing."""
@@ -130,7 +140,9 @@ class ModelClient:
         try:
             return await self._post(request, {"type": "json_schema", "json_schema": schema})
         except openai.APIStatusError as error:
-            if not _rejects_schemas(error):
+            words = error.response.text
+            named = "response_format" in words or "json_schema" in words
+            if error.status_code not in {400, 422} or not named:
                 raise
             self._schemas_rejected = True
         return await self._post(request, openai.omit)
@@ -262,29 +274,6 @@ def price(tokens: Tokens, model: str) -> float | None:
         return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
     except (LookupError, ValueError):
         return None
-
-
-def _key(settings: ModelSettings) -> str:
-    secret = settings.openai_api_key
-    key = secret.get_secret_value().strip() if secret else ""
-    if not key:
-        raise ModelError("no_key", "set `OPENAI_API_KEY`")
-    if not re.fullmatch(r"[!-~]+", key):
-        raise ModelError("unauthorized", "`OPENAI_API_KEY` holds a blank or a non-ASCII character")
-    return key
-
-
-def _checked(url: str) -> None:
-    """The port is looked at because a wrong one fails deep in the library."""
-    try:
-        _ = urlsplit(url).port
-    except ValueError:
-        raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
-
-
-def _rejects_schemas(error: openai.APIStatusError) -> bool:
-    said = error.response.text
-    return error.status_code in {400, 422} and ("response_format" in said or "json_schema" in said)
 
 
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:

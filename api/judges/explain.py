@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from api.errors import ModelError
 from api.judges.answers import record
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, system
+from api.judges.prompting import excerpt, quote_question, strict_object, system
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.explaining import MOST_DROPPED, Explanation, Shortfall, fitted, words
 from api.services.reporting.grounds import Ground, ground_of
@@ -20,15 +19,13 @@ _FEWEST_WORDS = 60
 _TOKENS = 1200
 _LINE, _SUGGESTION = 200, 120
 """Characters of a quoted line and of a suggestion."""
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["explanation_text", "suggestions"],
-    "properties": {
+_SUGGESTIONS = 3
+_SCHEMA = strict_object(
+    {
         "explanation_text": {"type": "string"},
         "suggestions": {"type": "array", "items": {"type": "string"}},
-    },
-}
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +62,14 @@ class OpenAIExplainer:
         text = _cleared(clean(explained.get("explanation_text")), ground).strip()
         if words(text) < _FEWEST_WORDS:
             raise ModelError("malformed", "the explanation is too short")
-        questions = _questions(explained.get("suggestions"), ground)
-        return Explanation(fitted(text), questions, answer.usage)
-
-
-def _questions(suggestions: Any, ground: Ground) -> tuple[str, ...]:
-    """At most three distinct ones; what is too long, or no text, is left out."""
-    values = suggestions if isinstance(suggestions, list) else []
-    lines = [one_line(_cleared(value, ground)) for value in values if isinstance(value, str)]
-    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION))[:3]
+        suggestions = explained.get("suggestions")
+        lines = [
+            one_line(_cleared(line, ground))
+            for line in (suggestions if isinstance(suggestions, list) else [])
+            if isinstance(line, str)
+        ]
+        distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
+        return Explanation(fitted(text), tuple(distinct)[:_SUGGESTIONS], answer.usage)
 
 
 def _ground(shortfall: Shortfall) -> Ground:

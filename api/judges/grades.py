@@ -13,7 +13,7 @@ from typing import Any
 from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, system
+from api.judges.prompting import excerpt, quote_question, strict_object, system
 from api.services.evidence.reranking import best_comments
 from api.services.ports import Grades
 from api.services.reporting.verbatim import verbatim
@@ -22,6 +22,17 @@ from api.services.text import Fence, clean, cut, one_line
 
 _TOKENS, _TOKENS_PER_ITEM = 512, 300
 _TITLE, _COMMENT, _EXPLANATION, _ASPECT = 300, 300, 300, 30
+"""Characters of each that are shown or taken."""
+_ASPECTS = 5
+_GRADE = strict_object(
+    {
+        "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
+        "explanation": {"type": "string"},
+        "sentiment": {"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
+        "aspects": {"type": "array", "items": {"type": "string"}, "maxItems": _ASPECTS},
+        "quote": {"type": "string"},
+    }
+)
 _log = logging.getLogger(__name__)
 
 
@@ -57,36 +68,35 @@ class OpenAIGrader:
         except ModelError as error:
             return _defaulted(len(items), error.reason)
         try:
-            found = entries(answer.text, "grades")
+            written = entries(answer.text, "grades")
         except ModelError as error:
             return _defaulted(len(items), error.reason, answer.usage)
-        if len(found) != len(items):
+        if len(written) != len(items):
             return _defaulted(len(items), "count_mismatch", answer.usage)
-        grades = tuple(_grade(entry, item) for entry, item in zip(found, items, strict=True))
+        grades = tuple(_grade(entry, item) for entry, item in zip(written, items, strict=True))
         return _Chunk(grades, tuple("malformed" for g in grades if g.defaulted), answer.usage)
 
     def _request(self, question: Question, items: Sequence[Item]) -> Request:
         fence = self.fence()
-        shown = (
-            self._shown(fence, number, item, question.text) for number, item in enumerate(items, 1)
-        )
+        lines = [quote_question(question, fence)]
+        for number, item in enumerate(items, 1):
+            texts = (excerpt(item.title, _TITLE), excerpt(item.body, self.body))
+            lines.append(fence.quote(" | ".join(text for text in texts if text), str(number)))
+            best = (
+                excerpt(comment.body, _COMMENT) for comment in best_comments(item, question.text)
+            )
+            comments = [text for text in best if text][: self.comments]
+            lines += [fence.quote(text, f"{number} comment") for text in comments]
+        grades = {"minItems": len(items), "maxItems": len(items), "type": "array", "items": _GRADE}
         return Request(
             name="grades",
-            schema=_schema(len(items)),
+            schema=strict_object({"grades": grades}),
             system=system("grades", fence),
-            user="\n".join((quote_question(question, fence), *shown)),
+            user="\n".join(lines),
             max_tokens=_TOKENS + _TOKENS_PER_ITEM * len(items),
             model=self.model,
             seconds=self.seconds,
         )
-
-    def _shown(self, fence: Fence, number: int, item: Item, question: str) -> str:
-        texts = (excerpt(item.title, _TITLE), excerpt(item.body, self.body))
-        best = best_comments(item, question)
-        said = [text for comment in best if (text := excerpt(comment.body, _COMMENT))]
-        lines = [fence.quote(" | ".join(text for text in texts if text), str(number))]
-        lines += [fence.quote(text, f"{number} comment") for text in said[: self.comments]]
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,41 +117,19 @@ def _grade(entry: Any, item: Item) -> Grade:
     score = entry.get("score") if isinstance(entry, dict) else None
     if type(score) is not int or not 1 <= score <= 5:
         return UNGRADED
+    words = entry.get("aspects")
+    aspects = [
+        one_line(clean(word)).lower()
+        for word in (words if isinstance(words, list) else [])
+        if isinstance(word, str)
+    ]
     sentiment, quote = entry.get("sentiment"), verbatim(entry.get("quote"), item)
     return Grade(
         score,
         cut(one_line(clean(entry.get("explanation"))), _EXPLANATION),
         sentiment=sentiment if type(sentiment) is int and sentiment in {-1, 0, 1} else None,
-        aspects=_aspects(entry.get("aspects")),
+        aspects=tuple(dict.fromkeys(word for word in aspects if 0 < len(word) <= _ASPECT))[
+            :_ASPECTS
+        ],
         quote=quote.text if quote is not None else "",
     )
-
-
-def _aspects(value: Any) -> tuple[str, ...]:
-    """At most five distinct words or short phrases in lower case."""
-    words = value if isinstance(value, list) else []
-    named = [one_line(clean(word)).lower() for word in words if isinstance(word, str)]
-    return tuple(dict.fromkeys(word for word in named if 0 < len(word) <= _ASPECT))[:5]
-
-
-def _schema(count: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
-        "explanation": {"type": "string"},
-        "sentiment": {"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
-        "aspects": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
-        "quote": {"type": "string"},
-    }
-    grade = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": list(fields),
-        "properties": fields,
-    }
-    grades = {"type": "array", "items": grade, "minItems": count, "maxItems": count}
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["grades"],
-        "properties": {"grades": grades},
-    }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import regex
 
 from api.services.ports import Claim, Support
-from api.services.question.small_talk import content_words
+from api.services.question.query import content_words
 from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.grounds import numbers
 from api.services.reporting.polarity import (

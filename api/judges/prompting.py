@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 from api.services.schemas import Question
 from api.services.text import Fence, clean, cut
@@ -25,3 +27,13 @@ def quote_question(question: Question, fence: Fence) -> str:
 def excerpt(value: object, limit: int) -> str:
     """The first `limit` characters of any field, null and numbers included."""
     return cut(clean(value), limit)
+
+
+def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema of an object that has all of these properties and no other."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": dict(properties),
+    }

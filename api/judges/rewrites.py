@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, system
+from api.judges.prompting import excerpt, quote_question, strict_object, system
 from api.services.ports import Rewrites
 from api.services.schemas import Question, Usage
 from api.services.text import Fence, clean, one_line
@@ -41,12 +40,7 @@ class OpenAIRewriter:
         queries = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": wanted}
         request = Request(
             name="rewrites",
-            schema={
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["queries"],
-                "properties": {"queries": queries},
-            },
+            schema=strict_object({"queries": queries}),
             system=system("rewrites", fence),
             user="\n".join((f"queries wanted: {wanted}", quote_question(question, fence), *seen)),
             max_tokens=_TOKENS + _TOKENS_PER_QUERY * wanted,
@@ -61,17 +55,13 @@ class OpenAIRewriter:
         except ModelError as error:
             _log.warning("only the original query is asked: %s", error)
             return Rewrites((question.text,), usage)
-        return Rewrites(_distinct(question.text, rewritten)[:variants], usage)
-
-
-def _distinct(original: str, rewritten: Iterable[Any]) -> tuple[str, ...]:
-    """The original as it is, then what differs from it in more than case and blanks."""
-    queries = {_folded(original): original}
-    for value in rewritten:
-        query = one_line(clean(value)) if isinstance(value, str) else ""
-        if query and len(query) <= _QUERY:
-            queries.setdefault(_folded(query), query)
-    return tuple(queries.values())
+        # the original as it is, then what differs from it in more than case and blanks
+        distinct = {_folded(question.text): question.text}
+        for value in rewritten:
+            query = one_line(clean(value)) if isinstance(value, str) else ""
+            if query and len(query) <= _QUERY:
+                distinct.setdefault(_folded(query), query)
+        return Rewrites(tuple(distinct.values())[:variants], usage)
 
 
 def _folded(query: str) -> str:

@@ -27,6 +27,7 @@ NAMES, BM25, COSINE, HYBRID = 0.8, 0.09, 0.25, 0.27
 VECTOR_WEIGHT = 0.65
 _SATURATION, _LENGTH = 1.2, 0.75
 _BOUNDLESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"
+# a word, or a letter of a script without blanks: `ember`, `mug2`; `小`, `米`
 _WORD = regex.compile(rf"{_BOUNDLESS}|(?:(?!{_BOUNDLESS})[\p{{L}}\p{{N}}])+")
 Scores = Callable[[str, Sequence[str]], Sequence[float]]
 """A query and the texts of one page in, one score per text out."""
@@ -81,11 +82,11 @@ def bm25(query: str, texts: Sequence[str]) -> list[float]:
     scores = []
     for count in counts:
         brake = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / mean)
-        found = sum(
+        score = sum(
             weight * count[word] * (_SATURATION + 1) / (count[word] + brake)
             for word, weight in rarity.items()
         )
-        scores.append(found / most)
+        scores.append(score / most)
     return scores
 
 
@@ -106,8 +107,8 @@ def cosine(
 
 def hybrid(query: str, texts: Sequence[str]) -> list[float]:
     """Cosine and BM25, each stretched from 0 to 1 over the page: some text always wins."""
-    near, found = _stretched(cosine(query, texts)), _stretched(bm25(query, texts))
-    return [VECTOR_WEIGHT * a + (1 - VECTOR_WEIGHT) * b for a, b in zip(near, found, strict=True)]
+    near, same = _stretched(cosine(query, texts)), _stretched(bm25(query, texts))
+    return [VECTOR_WEIGHT * a + (1 - VECTOR_WEIGHT) * b for a, b in zip(near, same, strict=True)]
 
 
 BASELINES: Mapping[str, Baseline] = {

@@ -1,9 +1,12 @@
-"""Who can be evaluated, built without sources, tracing or a store."""
+"""Who can be evaluated, built without sources, tracing or a store, and the corpus to do it on."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import resources
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -14,6 +17,7 @@ from api.judges.local import LocalJudge
 from api.judges.local_support import LocalSupport
 from api.lab.baselines import BASELINES
 from api.lab.evaluating import Candidate, GraderCandidate, JudgeCandidate
+from api.lab.labelled import LabelledItem, LabelledQuery, labelled_item
 from api.services.ports import SupportChecker
 from api.settings import ModelSettings, Settings
 
@@ -103,8 +107,10 @@ async def _server(settings: Settings, name: str) -> AsyncIterator[tuple[ModelCli
             host, models = "sandbox", models.model_copy(update=update)
         elif models.openai_api_key is None:
             raise UsageError(f"`{name}` asks a model; set `OPENAI_API_KEY`")
-        else:
-            host = _host(models)
+        elif models.openai_base_url == ModelSettings.model_fields["openai_base_url"].default:
+            host = ""
+        else:  # another server may be another model
+            host = urlsplit(models.openai_base_url).netloc.rpartition("@")[2]
         from api.judges.client import ModelClient
 
         client = ModelClient(models)
@@ -112,8 +118,28 @@ async def _server(settings: Settings, name: str) -> AsyncIterator[tuple[ModelCli
         yield client, host
 
 
-def _host(models: ModelSettings) -> str:
-    """The server where it is not the usual one; another server may be another model."""
-    if models.openai_base_url == ModelSettings.model_fields["openai_base_url"].default:
-        return ""
-    return urlsplit(models.openai_base_url).netloc.rpartition("@")[2]
+def labelled_corpus() -> list[LabelledQuery]:
+    """The sample corpus, one query per product and source, with what a judge would see at the gate.
+
+    That is a title and the first 200 characters; on Amazon, where the gate sees tiles, the title.
+    The family is the product's short name.
+    """
+    from api.sandbox import corpus
+
+    data = resources.files("api.sandbox") / "data" / "products.json"
+    queries = []
+    for product in json.loads(data.read_text("utf-8")):
+        slug, query = product["slug"], product["query"]
+        labels = corpus.labels(slug)
+        items: dict[str, list[LabelledItem]] = defaultdict(list)
+        for post in corpus.load(slug):
+            if (label := labels.get(post.key)) is not None:
+                body = "" if post.source == "amazon" else post.body
+                items[post.source].append(
+                    labelled_item(query, post.title, body, label["relevant"], kind=label["kind"])
+                )
+        queries += [
+            LabelledQuery(query, source, tuple(labelled), slug, product["about"])
+            for source, labelled in items.items()
+        ]
+    return queries

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
-from api.errors import ModelError
-from api.lab.answer_cache import AnswerCache, Answered, Opinion, page_key
+import regex
+
+from api.errors import ConfigurationError, ModelError
 from api.lab.labelled import LabelledQuery
-from api.lab.scoring import EvalResult, Sheet, score
+from api.lab.scoring import Answered, EvalResult, Opinion, Sheet, score
 from api.services.ports import Grader, Judge
-from api.services.schemas import Item, Judgement, Question
+from api.services.schemas import Item, Judgement, Question, Usage
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would share: the run stops and says so."""
@@ -80,6 +86,78 @@ class GraderCandidate:
         )
 
 
+class AnswerCache:
+    """Answers that were paid for, kept on disk: a run that was cut goes on where it stopped.
+
+    One file of JSON lines per judge; only answered pages are written, never degraded ones. A page
+    is on the disk before the next one counts. A line that a kill cut short is skipped, and its page
+    is asked again.
+    """
+
+    def __init__(self, folder: Path, judge: str) -> None:
+        """Read what is there.
+
+        Raises:
+            ConfigurationError: the folder cannot be made, read or written.
+        """
+        # `gpt-4o-mini@host:8000` as `gpt-4o-mini_host_8000`
+        slug = regex.sub(r"[^\w.-]+", "_", judge)[:60]
+        self._path = folder / f"{slug}-{_digest(judge)[:8]}.jsonl"
+        self._known: dict[str, Answered] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab+") as file:
+                file.seek(0)
+                held = file.read()
+                if held and not held.endswith(b"\n"):
+                    file.write(b"\n")
+        except OSError as error:
+            raise _unusable(folder, error) from None
+        for line in held.splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                row: dict[str, Any] = json.loads(line)
+                opinions = tuple(Opinion(**opinion) for opinion in row["opinions"])
+                answered = Answered(opinions, Usage(**row["usage"]), row["seconds"])
+                self._known[row["key"]] = answered
+
+    def get(self, key: str, count: int) -> Answered | None:
+        """The answer kept under a key, if it has `count` opinions."""
+        known = self._known.get(key)
+        return known if known is not None and len(known.opinions) == count else None
+
+    def put(self, key: str, answered: Answered) -> None:
+        """Keep an answer; it is on the disk when this returns.
+
+        Raises:
+            ConfigurationError: the file cannot be written.
+        """
+        self._known[key] = answered
+        line = json.dumps({"key": key, **asdict(answered)}, separators=(",", ":")) + "\n"
+        try:
+            with self._path.open("ab") as file:
+                file.write(line.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unusable(self._path, error) from None
+
+
+def page_key(
+    judge: str, template: str, question: Question, source: str, items: Sequence[Item]
+) -> str:
+    """What an answer depends on, hashed: judge, prompt without its nonce, question and texts."""
+    texts = [[item.title, item.body] for item in items]
+    return _digest(json.dumps([judge, template, question.text, question.about, source, texts]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unusable(path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f"cache `{path}`: {error.strerror}; name a folder you can write to")
+
+
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How the queries are asked and counted."""
@@ -111,7 +189,14 @@ async def evaluate(
         ConfigurationError: the cache cannot be written.
     """
     manner = manner or Manner()
-    run = _Evaluation(candidate, manner, cache, progress, list(_pages(queries, manner)))
+    pages = [
+        _LabelledPage(number, start, question, query.source, items[start : start + manner.page])
+        for number, query in enumerate(queries)
+        for question in [Question(query.query, query.about if manner.about else "")]
+        for items in [query.shown()]
+        for start in range(0, len(items), manner.page)
+    ]
+    run = _Evaluation(candidate, manner, cache, progress, pages)
     waiting = iter(run.pages)
     await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
     if run.hopeless is not None:
@@ -135,16 +220,6 @@ class _LabelledPage:
     items: tuple[Item, ...]
     answered: Answered | None = None
     reason: str = ""
-
-
-def _pages(queries: Sequence[LabelledQuery], manner: Manner) -> Iterator[_LabelledPage]:
-    for number, query in enumerate(queries):
-        items = query.shown()
-        question = Question(query.query, query.about if manner.about else "")
-        for start in range(0, len(items), manner.page):
-            yield _LabelledPage(
-                number, start, question, query.source, items[start : start + manner.page]
-            )
 
 
 @dataclass(slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Annotated, Any
 
 import regex
@@ -91,10 +90,43 @@ def read_labelled(lines: Iterable[str], name: str) -> list[LabelledQuery]:
     Raises:
         UsageError: a line is malformed (file, line number, field, remedy), or there is none.
     """
-    found = [_query(line, f"`{name}` line {n}") for n, line in enumerate(lines, 1) if line.strip()]
-    if not found:
+    queries = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = _QueryRecord.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+            field = ".".join(map(str, first["loc"])) or "line"
+            raise UsageError(
+                f"`{name}` line {number}: `{field}`: {first['msg']}; write {_SHAPE}"
+            ) from None
+        query = one_line(clean(record.query))
+        items = tuple(
+            labelled_item(
+                query, clean(item.title), clean(item.body), item.relevant, grade=item.grade,
+                mention=item.mention, kind=item.kind or item.neg_kind or "",
+                language=item.language or "", place=clean(item.place),
+            )
+            for item in record.items
+        )  # fmt: skip
+        about = one_line(clean(record.about))
+        queries.append(LabelledQuery(query, record.source_hint, items, record.family, about))
+    if not queries:
         raise UsageError(f"`{name}` holds no labelled query; write {_SHAPE}")
-    return found
+    return queries
+
+
+def labelled_item(
+    query: str, title: str, body: str, relevant: bool, *, grade: int | None = None,
+    mention: bool | None = None, kind: str = "", language: str = "", place: str = "",
+) -> LabelledItem:  # fmt: skip
+    """A labelled item; mention and language are found out where not given."""
+    text = f"{title}\n{body}"
+    mention = mentions(query, text) if mention is None else mention
+    language = language or language_of(text)
+    return LabelledItem(title, body, relevant, grade, mention, kind, language, place)
 
 
 def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
@@ -107,51 +139,9 @@ def pure(queries: Iterable[LabelledQuery]) -> list[LabelledQuery]:
     ]
 
 
-def labelled(query: LabelledQuery, items: Iterable[LabelledItem]) -> LabelledQuery:
-    """The query with these items, mention and language filled in."""
-    return replace(query, items=tuple(_finished(query.query, item) for item in items))
-
-
-def _query(line: str, where: str) -> LabelledQuery:
-    try:
-        read = _QueryRecord.model_validate_json(line)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"])) or "line"
-        raise UsageError(f"{where}: `{field}`: {first['msg']}; write {_SHAPE}") from None
-    query = LabelledQuery(
-        one_line(clean(read.query)), read.source_hint, (), read.family, one_line(clean(read.about))
-    )
-    made = labelled(query, _items(read.items))
-    given = (item.mention for item in read.items)
-    return replace(
-        made,
-        items=tuple(
-            item if mention is None else replace(item, mention=mention)
-            for item, mention in zip(made.items, given, strict=True)
-        ),
-    )
-
-
-def _items(items: Iterable[_ItemRecord]) -> Iterator[LabelledItem]:
-    for item in items:
-        yield LabelledItem(
-            clean(item.title),
-            clean(item.body),
-            item.relevant,
-            item.grade,
-            kind=item.kind or item.neg_kind or "",
-            language=item.language or "",
-            place=clean(item.place),
-        )
-
-
-def _finished(query: str, item: LabelledItem) -> LabelledItem:
-    text = f"{item.title}\n{item.body}"
-    return replace(item, mention=mentions(query, text), language=item.language or language_of(text))
-
-
+# `mug`, `1000xm5`: letters and digits, any script
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
+# scripts that set no blanks between words, so that a word may stand inside another
 _BOUNDLESS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]")
 
 
@@ -169,6 +159,7 @@ _SCRIPTS = {
     "ja": r"[\p{Hiragana}\p{Katakana}]", "ko": r"\p{Hangul}", "zh": r"\p{Han}", "ar": r"\p{Arabic}",
     "ru": r"\p{Cyrillic}", "el": r"\p{Greek}", "he": r"\p{Hebrew}", "th": r"\p{Thai}",
 }  # fmt: skip
+"""Scripts that give a language away; Japanese stands before Chinese, whose letters it uses too."""
 _COMMON = {
     "en": "the and to of is it in this for that with you my on are was not have but be we an at so",
     "es": "el la los las de que y en un una por con para del se es no su al lo mas muy como",
@@ -179,19 +170,14 @@ _COMMON = {
 }
 
 
-@cache
-def _languages() -> tuple[dict[str, regex.Pattern[str]], dict[str, frozenset[str]]]:
-    scripts = {name: regex.compile(pattern) for name, pattern in _SCRIPTS.items()}
-    return scripts, {name: frozenset(words.split()) for name, words in _COMMON.items()}
-
-
 def language_of(text: str) -> str:
     """A guess from script and common words, good enough to slice a table; `other` when unsure."""
-    scripts, common = _languages()
-    for name, script in scripts.items():
-        if len(script.findall(text)) * 5 > len(text):
+    for name, script in _SCRIPTS.items():
+        if len(regex.findall(script, text)) * 5 > len(text):
             return name
     words = _WORD.findall(fold(text))
-    hits = sorted(((sum(w in known for w in words), name) for name, known in common.items()))
+    hits = sorted(
+        (sum(word in common.split() for word in words), name) for name, common in _COMMON.items()
+    )
     (second, _), (most, name) = hits[-2:]
     return name if most > second else "other"

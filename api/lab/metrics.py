@@ -1,16 +1,21 @@
-"""Numbers about verdicts: pure functions over counts that add up, so that a resample is a sum."""
+"""Numbers about verdicts and grades: pure functions over counts that add up, and over lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from itertools import accumulate
+from math import log2, sqrt
 from random import Random
-from statistics import quantiles
+from statistics import correlation, fmean, quantiles
 from typing import TypeVar
 
 BINS = 10
 """Equal widths of probability in which calibration is counted."""
+GRADE_CUTS = (0.25, 0.42, 0.58, 0.75)
+"""Probabilities from which a judge's opinion counts as grade 2, 3, 4 and 5."""
 RESAMPLES = 1000
 SEED = 20
 Tally = tuple[float, ...]
@@ -20,6 +25,7 @@ Measures = dict[str, float | None]
 Interval = tuple[float, float]
 T = TypeVar("T")
 _PLAIN = 9
+"""Columns before the bins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,65 +37,31 @@ class LabelledVerdict:
     probability: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Verdicts against labels, counted."""
+def confusion(tp: float = 0, fp: float = 0, fn: float = 0, tn: float = 0) -> Measures:
+    """Verdicts against labels, counted; `kept_irrelevant` is the share of those kept all the same.
 
-    tp: float = 0
-    fp: float = 0
-    fn: float = 0
-    tn: float = 0
-
-    @property
-    def n(self) -> float:
-        """Verdicts counted."""
-        return self.tp + self.fp + self.fn + self.tn
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the kept that is relevant."""
-        return _share(self.tp, self.tp + self.fp)
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the relevant that is kept."""
-        return _share(self.tp, self.tp + self.fn)
-
-    @property
-    def kept_irrelevant(self) -> float | None:
-        """Share of the irrelevant that is kept all the same."""
-        return _share(self.fp, self.fp + self.tn)
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of precision and recall."""
-        return _share(2 * self.tp, 2 * self.tp + self.fp + self.fn)
-
-    @property
-    def balanced_accuracy(self) -> float | None:
-        """Mean of the shares of both classes that were judged right."""
-        recall, kept = self.recall, self.kept_irrelevant
-        return None if recall is None or kept is None else (recall + 1 - kept) / 2
-
-    @property
-    def mcc(self) -> float | None:
-        """Matthews correlation; 0 when all verdicts are the same, None when all labels are."""
-        tp, fp, fn, tn = self.tp, self.fp, self.fn, self.tn
-        if not (tp + fn and fp + tn):
-            return None
-        scale = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-        return (tp * tn - fp * fn) / scale if scale else 0.0
-
-    @property
-    def kappa(self) -> float | None:
-        """Cohen's kappa of verdicts and labels."""
-        n = self.n
-        if not n:
-            return None
-        agreed = (self.tp + self.tn) / n
-        kept, relevant = (self.tp + self.fp) / n, (self.tp + self.fn) / n
-        chance = kept * relevant + (1 - kept) * (1 - relevant)
-        return None if chance == 1 else (agreed - chance) / (1 - chance)
+    `mcc` (Matthews correlation) is 0 when all verdicts are the same, None when all labels are.
+    """
+    n, relevant, kept, irrelevant = tp + fp + fn + tn, tp + fn, tp + fp, fp + tn
+    recall, wrong, mcc, kappa = _share(tp, relevant), _share(fp, irrelevant), None, None
+    if relevant and irrelevant:
+        scale = sqrt(kept * relevant * irrelevant * (tn + fn))
+        mcc = (tp * tn - fp * fn) / scale if scale else 0.0
+    if n:
+        chance = kept * relevant + (n - kept) * (n - relevant)
+        kappa = _beyond_chance((tp + tn) / n, chance / n**2)
+    return {
+        "n": n,
+        "relevant": relevant,
+        "kept": kept,
+        "precision": _share(tp, kept),
+        "recall": recall,
+        "f1": _share(2 * tp, 2 * tp + fp + fn),
+        "balanced_accuracy": None if recall is None or wrong is None else (recall + 1 - wrong) / 2,
+        "mcc": mcc,
+        "kappa": kappa,
+        "kept_irrelevant": wrong,
+    }
 
 
 def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
@@ -103,16 +75,16 @@ def tally(answers: Sequence[LabelledVerdict], min_yield: float = 0.5) -> Tally:
     counts = [0.0, 0.0, 0.0, 0.0]
     squared, bins = 0.0, [0.0] * (3 * BINS)
     for answer in answers:
-        counts[_cell(answer)] += 1
+        counts[2 * (not answer.relevant) + (not answer.truth)] += 1
         if (p := answer.probability) is not None:
             at = 3 * min(int(p * BINS), BINS - 1)
             bins[at], bins[at + 1] = bins[at] + 1, bins[at + 1] + p
             bins[at + 2] += answer.truth
             squared += (p - answer.truth) ** 2
-    said = sum(answer.relevant for answer in answers) / len(answers)
+    judged = sum(answer.relevant for answer in answers) / len(answers)
     true = sum(answer.truth for answer in answers) / len(answers)
-    right = float((said < min_yield) == (true < min_yield))
-    return (*counts, 1.0, abs(said - true), right, sum(bins[::3]), squared, *bins)
+    right = float((judged < min_yield) == (true < min_yield))
+    return (*counts, 1.0, abs(judged - true), right, sum(bins[::3]), squared, *bins)
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
@@ -123,19 +95,9 @@ def total(tallies: Iterable[Tally]) -> Tally:
 def measures(counted: Tally) -> Measures:
     """Every measure of a tally, by name."""
     pages, yield_error, right, placed, squared = counted[4:_PLAIN]
-    confusion = Confusion(*counted[:4])
-    gap = sum(abs(said - true) for _, said, true in _bins(counted))
+    gap = sum(abs(stated - true) for _, stated, true in _bins(counted))
     return {
-        "n": confusion.n,
-        "relevant": confusion.tp + confusion.fn,
-        "kept": confusion.tp + confusion.fp,
-        "precision": confusion.precision,
-        "recall": confusion.recall,
-        "f1": confusion.f1,
-        "balanced_accuracy": confusion.balanced_accuracy,
-        "mcc": confusion.mcc,
-        "kappa": confusion.kappa,
-        "kept_irrelevant": confusion.kept_irrelevant,
+        **confusion(*counted[:4]),
         "pages": pages,
         "yield_mae": _share(yield_error, pages),
         "refetch_right": _share(right, pages),
@@ -146,14 +108,17 @@ def measures(counted: Tally) -> Measures:
 
 def calibration(counted: Tally) -> list[tuple[int, float, float]]:
     """Per bin that holds verdicts: how many, their mean probability, the share that is relevant."""
-    return [(int(n), said / n, true / n) for n, said, true in _bins(counted) if n]
+    return [(int(n), stated / n, true / n) for n, stated, true in _bins(counted) if n]
 
 
 def differences(counted: Tally) -> Measures:
     """Measures of a first judge minus those of a second; both tallies stand behind each other."""
     half = len(counted) // 2
     first, second = measures(counted[:half]), measures(counted[half:])
-    return {name: _minus(value, second[name]) for name, value in first.items()}
+    return {
+        name: None if mine is None or (other := second[name]) is None else mine - other
+        for name, mine in first.items()
+    }
 
 
 def intervals(
@@ -172,13 +137,13 @@ def intervals(
         return {}
     draw = Random(seed)  # noqa: S311 - statistics, not secrets
     drawn = [measure(draw.choices(groups, k=len(groups))) for _ in range(resamples)]
-    found = {}
+    ends = {}
     for name in drawn[0]:
-        values = [value for one in drawn if (value := one[name]) is not None]
+        values = [value for sample in drawn if (value := sample[name]) is not None]
         if len(values) == resamples:
             cuts = quantiles(values, n=40, method="inclusive")
-            found[name] = (cuts[0], cuts[-1])
-    return found
+            ends[name] = (cuts[0], cuts[-1])
+    return ends
 
 
 def summed(tallies: Sequence[Tally]) -> Measures:
@@ -186,10 +151,65 @@ def summed(tallies: Sequence[Tally]) -> Measures:
     return measures(total(tallies))
 
 
-def _cell(answer: LabelledVerdict) -> int:
-    if answer.truth:
-        return 0 if answer.relevant else 2
-    return 1 if answer.relevant else 3
+def grade_of(probability: float) -> int:
+    """A probability as a grade from 1 to 5; good for sorting, not for showing as a rating."""
+    return 1 + bisect_right(GRADE_CUTS, probability)
+
+
+def cohen_kappa(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> float | None:
+    """Agreement of two labellings beyond chance; None when chance alone explains all."""
+    if not mine:
+        return None
+    n, labels = len(mine), Counter(theirs)
+    agreed = sum(a == b for a, b in zip(mine, theirs, strict=True)) / n
+    chance = sum(count * labels[label] for label, count in Counter(mine).items()) / n**2
+    return _beyond_chance(agreed, chance)
+
+
+def quadratic_kappa(mine: Sequence[int], theirs: Sequence[int]) -> float | None:
+    """Agreement of two gradings, a distance counting by its square; None without any spread."""
+    distance = sum((a - b) ** 2 for a, b in zip(mine, theirs, strict=True)) * len(mine)
+    grades = Counter(theirs)
+    chance = sum((a - b) ** 2 * m * n for a, m in Counter(mine).items() for b, n in grades.items())
+    return 1 - distance / chance if chance else None
+
+
+def spearman(mine: Sequence[float], theirs: Sequence[float]) -> float | None:
+    """Rank correlation, ties sharing their mean rank; None when a side has no spread."""
+    if len(set(mine)) < 2 or len(set(theirs)) < 2:
+        return None
+    return correlation(_ranks(mine), _ranks(theirs))
+
+
+def ndcg(scores: Sequence[float], grades: Sequence[int], depth: int = 10) -> float | None:
+    """Normalised discounted cumulative gain of the first `depth` by score.
+
+    A grade gains 2^(grade - 1) - 1, so grade 1 gains nothing; tied scores share their mean gain, so
+    the order of a file cannot help. None when no grade gains anything.
+    """
+    gains = [2.0 ** (grade - 1) - 1 for grade in grades]
+    best = _discounted(sorted(gains, reverse=True), depth)
+    if not best:
+        return None
+    tied: dict[float, list[float]] = defaultdict(list)
+    for score, gain in zip(scores, gains, strict=True):
+        tied[score].append(gain)
+    return _discounted([fmean(tied[score]) for score in sorted(scores)[::-1]], depth) / best
+
+
+def _discounted(gains: Sequence[float], depth: int) -> float:
+    return sum(gain / log2(place + 1) for place, gain in enumerate(gains[:depth], 1))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    counts = Counter(values)
+    ordered = sorted(counts)
+    last = dict(zip(ordered, accumulate(counts[value] for value in ordered), strict=True))
+    return [last[value] - (counts[value] - 1) / 2 for value in values]
+
+
+def _beyond_chance(agreed: float, chance: float) -> float | None:
+    return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
 def _bins(counted: Tally) -> list[tuple[float, float, float]]:
@@ -199,7 +219,3 @@ def _bins(counted: Tally) -> list[tuple[float, float, float]]:
 
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
-
-
-def _minus(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other

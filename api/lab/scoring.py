@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
 from typing import Any
 
 from api.errors import UsageError
-from api.lab.agreement import grade_of, ndcg, quadratic_kappa, spearman
-from api.lab.answer_cache import Answered, Opinion
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.metrics import (
     LabelledVerdict,
@@ -18,8 +16,12 @@ from api.lab.metrics import (
     Tally,
     calibration,
     differences,
+    grade_of,
     intervals,
     measures,
+    ndcg,
+    quadratic_kappa,
+    spearman,
     summed,
     tally,
     total,
@@ -34,6 +36,26 @@ _COMPARED = (
     "precision", "recall", "f1", "balanced_accuracy", "mcc", "kept_irrelevant", "yield_mae",
     "refetch_right", "ece",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a judge or grader said about one item."""
+
+    relevant: bool
+    probability: float | None = None
+    score: int | None = None
+    """1 to 5, from a grader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One page as it was answered."""
+
+    opinions: tuple[Opinion, ...]
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    """How long the answer took when it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +108,12 @@ def score(
     judge: str, queries: Sequence[LabelledQuery], sheets: Sequence[Sheet], *, min_yield: float
 ) -> EvalResult:
     """Count answers against labels; the same answers give the same figures."""
-    cases = list(_cases(queries, sheets))
+    cases = [
+        _Case(sheet.query, queries[sheet.query], queries[sheet.query].items[place], opinion)
+        for sheet in sheets
+        if sheet.answered is not None
+        for place, opinion in enumerate(sheet.answered.opinions, sheet.start)
+    ]
     tallies = _tallies(cases, min_yield)
 
     def sliced(of: Callable[[_Case], str]) -> dict[str, dict[str, Any]]:
@@ -95,6 +122,12 @@ def score(
             parts[of(case)].append(case)
         return {name: _measured(_tallies(parts[name], min_yield)) for name in sorted(parts)}
 
+    kinds: dict[str, list[bool]] = defaultdict(list)
+    for case in cases:
+        if case.item.kind:
+            kinds[case.item.kind].append(case.opinion.relevant)
+    families = {query.query: query.family for query in reversed(queries)}
+    shown = ("n", "relevant", "kept", "precision", "recall", "f1", "mcc", "yield_mae")
     return EvalResult(
         judge,
         _measured(tallies) | _costs(queries, sheets),
@@ -102,10 +135,20 @@ def score(
         sources=sliced(lambda case: case.query.source),
         languages=_without_pages(sliced(lambda case: case.item.language)),
         mention=_without_pages(sliced(lambda case: str(case.item.mention).lower())),
-        kinds=_kinds(cases),
+        kinds={
+            kind: {"n": len(kept), "kept": sum(kept), "share": _rounded(fmean(kept))}
+            for kind, kept in sorted(kinds.items())
+        },
         grades=_graded(cases),
         calibration=tuple(calibration(total(tallies.values()))),
-        queries=_by_query(queries, tallies),
+        queries={
+            name: {
+                "family": families[name],
+                **{key: _rounded(measures(counted)[key]) for key in shown},
+                "tally": list(counted),
+            }
+            for name, counted in tallies.items()
+        },
     )
 
 
@@ -164,14 +207,6 @@ def _differing(both: Sequence[Tally]) -> dict[str, dict[str, float | None]]:
     }
 
 
-def _cases(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> Iterable[_Case]:
-    for sheet in sheets:
-        if sheet.answered is not None:
-            query = queries[sheet.query]
-            for place, opinion in enumerate(sheet.answered.opinions, sheet.start):
-                yield _Case(sheet.query, query, query.items[place], opinion)
-
-
 def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, Tally]:
     """One tally per query text: lines that ask the same are drawn together."""
     lines: dict[int, list[LabelledVerdict]] = defaultdict(list)
@@ -191,16 +226,16 @@ def _measured(tallies: Mapping[str, Tally]) -> dict[str, Any]:
     rows = list(tallies.values())
     spread = intervals(rows, summed)
     counts = {"n", "relevant", "kept", "pages"}
-    found: dict[str, Any] = {
+    shown: dict[str, Any] = {
         name: int(value or 0) if name in counts else _rounded(value)
         for name, value in measures(total(rows)).items()
     }
-    found["intervals"] = {
+    shown["intervals"] = {
         name: [_rounded(low), _rounded(high)]
         for name, (low, high) in spread.items()
         if name not in counts
     }
-    return found
+    return shown
 
 
 def _without_pages(slices: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -213,9 +248,9 @@ def _without_pages(slices: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any
 
 def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> dict[str, Any]:
     answered = [sheet.answered for sheet in sheets if sheet.answered is not None]
-    usage = sum((one.usage for one in answered), Usage())
-    times = [one.seconds / len(one.opinions) * 10_000 for one in answered]
-    given = sum(len(one.opinions) for one in answered)
+    usage = sum((page.usage for page in answered), Usage())
+    times = [page.seconds / len(page.opinions) * 10_000 for page in answered]
+    given = sum(len(page.opinions) for page in answered)
     return {
         "ms_per_10": round(median(times), 2),
         "usd": None if usage.usd is None else round(usage.usd, 6),
@@ -224,71 +259,43 @@ def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> dict[st
     }
 
 
-def _kinds(cases: Iterable[_Case]) -> dict[str, dict[str, Any]]:
-    parts: dict[str, list[bool]] = defaultdict(list)
-    for case in cases:
-        if case.item.kind:
-            parts[case.item.kind].append(case.opinion.relevant)
-    return {
-        kind: {"n": len(kept), "kept": sum(kept), "share": _rounded(sum(kept) / len(kept))}
-        for kind, kept in sorted(parts.items())
-    }
-
-
-def _by_query(
-    queries: Sequence[LabelledQuery], tallies: Mapping[str, Tally]
-) -> dict[str, dict[str, Any]]:
-    families = {query.query: query.family for query in reversed(queries)}
-    shown = ("n", "relevant", "kept", "precision", "recall", "f1", "mcc", "yield_mae")
-    return {
-        name: {"family": families[name]}
-        | {key: _rounded(measures(counted)[key]) for key in shown}
-        | {"tally": list(counted)}
-        for name, counted in tallies.items()
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class _Graded:
     """The graded items of one query: labels, predicted grades, and the values they come from."""
 
-    labels: list[int]
-    said: list[int]
-    values: list[float]
-    ndcg: float | None
+    labels: list[int] = field(default_factory=list)
+    predicted: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
 
 
 def _graded(cases: Iterable[_Case]) -> dict[str, Any] | None:
-    groups: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
+    groups: dict[str, _Graded] = defaultdict(_Graded)
     for case in cases:
         label, opinion = case.item.grade, case.opinion
         value = opinion.probability if opinion.score is None else float(opinion.score)
         if label is not None and value is not None:
-            said = opinion.score or grade_of(value)
-            groups[case.query.query].append((label, said, value))
+            group = groups[case.query.query]
+            group.labels.append(label)
+            group.predicted.append(opinion.score or grade_of(value))
+            group.values.append(value)
     if not groups:
         return None
-    made = [_group(rows) for rows in groups.values()]
-    spread = intervals(made, _grade_measures, resamples=_GRADE_RESAMPLES)
+    graded = [(group, ndcg(group.values, group.labels)) for group in groups.values()]
+    spread = intervals(graded, _grade_measures, resamples=_GRADE_RESAMPLES)
     return {
-        "n": sum(len(one.labels) for one in made),
-        **{name: _rounded(value) for name, value in _grade_measures(made).items()},
-        "intervals": {name: [_rounded(at) for at in ends] for name, ends in spread.items()},
+        "n": sum(len(group.labels) for group in groups.values()),
+        **{name: _rounded(value) for name, value in _grade_measures(graded).items()},
+        "intervals": {name: [_rounded(end) for end in ends] for name, ends in spread.items()},
     }
 
 
-def _group(rows: Sequence[tuple[int, int, float]]) -> _Graded:
-    labels, said, values = (list(column) for column in zip(*rows, strict=True))
-    whole = [int(label) for label in labels]
-    return _Graded(whole, [int(one) for one in said], values, ndcg(values, whole))
-
-
-def _grade_measures(groups: Sequence[_Graded]) -> Measures:
-    labels = [label for one in groups for label in one.labels]
-    gains = [one.ndcg for one in groups if one.ndcg is not None]
+def _grade_measures(graded: Sequence[tuple[_Graded, float | None]]) -> Measures:
+    labels = [label for group, _ in graded for label in group.labels]
+    predicted = [grade for group, _ in graded for grade in group.predicted]
+    gains = [gain for _, gain in graded if gain is not None]
     return {
-        "spearman": spearman([value for one in groups for value in one.values], labels),
-        "quadratic_kappa": quadratic_kappa([said for one in groups for said in one.said], labels),
+        "spearman": spearman([value for group, _ in graded for value in group.values], labels),
+        "quadratic_kappa": quadratic_kappa(predicted, labels),
         "ndcg10": fmean(gains) if gains else None,
     }
 

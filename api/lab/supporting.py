@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from api.errors import ModelError, UsageError
-from api.lab.agreement import cohen_kappa
+from api.lab.metrics import cohen_kappa
 from api.services.ports import Claim, SupportChecker
 from api.services.schemas import Question, Usage
 

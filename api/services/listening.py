@@ -30,8 +30,8 @@ from api.services.ports import (
     SupportChecker,
     silent,
 )
+from api.services.question import Scope
 from api.services.question.query import screen
-from api.services.question.scope import Scope
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of

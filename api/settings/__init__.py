@@ -14,20 +14,23 @@ from dataclasses import dataclass
 from pydantic import AliasChoices, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from api.settings.depths import DeepDepth, Depth, QuickDepth, StandardDepth
 from api.settings.groups import (
     AdaptiveSettings,
     ChatSettings,
     Count,
+    DeepDepth,
+    Depth,
     DepthName,
     GeneralSettings,
     LimitSettings,
     ModelSettings,
+    QuickDepth,
     RankingSettings,
     RetrievalSettings,
     Seconds,
     Share,
     SourceSettings,
+    StandardDepth,
     TracingSettings,
     Window,
 )
@@ -86,7 +89,13 @@ def load() -> Settings:
     Raises:
         ValueError: an unknown `LISTENPOST_*` name or a malformed value, named with its remedy.
     """
-    _refuse_unknown()
+    known = variables()
+    dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
+    names = {*(str(name).upper() for name in dotenv.env_vars), *(n.upper() for n in os.environ)}
+    for name in sorted(names):
+        if name.startswith("LISTENPOST_") and name not in {*known, TEST_DATA}:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+            raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
     try:
         return Settings(
             GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
@@ -95,25 +104,11 @@ def load() -> Settings:
             {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
         )  # fmt: skip
     except ValidationError as error:
-        raise ValueError(_explain(error)) from None
-
-
-def _refuse_unknown() -> None:
-    known = variables()
-    dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
-    names = {*(str(name).upper() for name in dotenv.env_vars), *(n.upper() for n in os.environ)}
-    for name in sorted(names):
-        if name.startswith("LISTENPOST_") and name not in {*known, TEST_DATA}:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0)
-            raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
-
-
-def _explain(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    group = next((g for g in GROUPS if g.__name__ == error.title), None)
-    where = str(first["loc"][0]) if first["loc"] else ""
-    if group is not None and where in group.model_fields:
-        where = variable(group, where)
-    elif not where and group is not None:
-        where = str(group.model_config.get("env_prefix", "")) + "*"
-    return f"`{where}`: {first['msg']}"
+        first = error.errors(include_input=False, include_url=False)[0]
+        group = next(group for group in GROUPS if group.__name__ == error.title)
+        field = str(first["loc"][0]) if first["loc"] else ""
+        if field in group.model_fields:
+            field = variable(group, field)
+        elif not field:  # of several fields together: their prefix
+            field = str(group.model_config.get("env_prefix", "")) + "*"
+        raise ValueError(f"`{field}`: {first['msg']}") from None

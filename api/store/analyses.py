@@ -19,11 +19,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.errors import UsageError
 from api.services.keeping.storage import Filters, Kept, Listed, Listing
 from api.services.reporting.report import Report
-from api.store.contents import chunks, clear, read, write
+from api.store.contents import (
+    Divided,
+    chunks,
+    clear,
+    divided,
+    forgotten,
+    mentioned,
+    read,
+    united,
+    without,
+    write,
+)
 from api.store.database import Database, unbroken
-from api.store.forgetting import forgotten, mentioned, without
-from api.store.migrate_reports import TODAY, Unreadable, Upgrades, version_of
-from api.store.reports import Divided, divided, united
+from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
 from api.store.running import BEAT, RunningPart
 from api.store.tables import (
     analyses,
@@ -104,7 +113,19 @@ class AnalysesPart(RunningPart):
         Raises:
             UsageError: the cursor is none of ours.
         """
-        where = [analyses.c.tenant == tenant, *_conditions(filters)]
+        where: list[ColumnElement[bool]] = [analyses.c.tenant == tenant]
+        if filters.decision is not None:
+            where.append(analyses.c.decision == filters.decision)
+        if filters.source is not None:
+            mine = and_(
+                analysis_sources.c.tenant == analyses.c.tenant,
+                analysis_sources.c.analysis_id == analyses.c.id,
+            )
+            where.append(exists().where(mine, analysis_sources.c.source == filters.source))
+        if filters.since is not None:
+            where.append(analyses.c.created_at >= filters.since)
+        if filters.until is not None:
+            where.append(analyses.c.created_at < filters.until)
         if cursor is not None:
             where.append(_after(cursor))
         wanted = select(*_LISTED).where(*where).order_by(*_NEWEST).limit(max(limit, 1) + 1)
@@ -112,7 +133,10 @@ class AnalysesPart(RunningPart):
             rows = (await connection.execute(wanted)).all()
             shown = rows[: max(limit, 1)]
             listed = tuple([await self._listed(connection, row) for row in shown])
-        return Listing(listed, _cursor(shown[-1]) if len(rows) > len(shown) else None)
+        if len(rows) == len(shown):
+            return Listing(listed, None)
+        last = json.dumps([shown[-1].created_at.isoformat(), shown[-1].id])
+        return Listing(listed, base64.urlsafe_b64encode(last.encode()).decode().rstrip("="))
 
     @unbroken
     async def delete(self, tenant: str, analysis_id: str) -> bool:
@@ -207,28 +231,6 @@ def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnEleme
     return analyses.c.tenant == tenant, analyses.c.id == analysis_id
 
 
-def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    if filters.decision is not None:
-        conditions.append(analyses.c.decision == filters.decision)
-    if filters.source is not None:
-        mine = and_(
-            analysis_sources.c.tenant == analyses.c.tenant,
-            analysis_sources.c.analysis_id == analyses.c.id,
-        )
-        conditions.append(exists().where(mine, analysis_sources.c.source == filters.source))
-    if filters.since is not None:
-        conditions.append(analyses.c.created_at >= filters.since)
-    if filters.until is not None:
-        conditions.append(analyses.c.created_at < filters.until)
-    return conditions
-
-
-def _cursor(row: AnyRow) -> str:
-    text = json.dumps([row.created_at.isoformat(), row.id])
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
 def _after(cursor: str) -> ColumnElement[bool]:
     """What stands below the last row of the page before, whatever came in since."""
     try:
@@ -250,20 +252,14 @@ def _holds(column: Any, key: str) -> ColumnElement[bool]:
 
 
 async def _forget_in_sessions(connection: AsyncConnection, key: str, named: frozenset[str]) -> None:
+    """A session loses the items' entries; it goes when words in it still name one."""
     naming = select(sessions).where(_holds(sessions.c.text, key))
     for row in (await connection.execute(naming)).all():
         same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
-        left = _session_without(row.text, named)
-        if left is None:
+        left = None
+        with suppress(ValueError, RecursionError):
+            left = dumps(without(json.loads(row.text), named))
+        if left is None or mentioned(left, named):
             await connection.execute(delete(sessions).where(*same))
         else:
             await connection.execute(updating(sessions).where(*same).values(text=left))
-
-
-def _session_without(text: str, named: frozenset[str]) -> str | None:
-    """The session without the items' entries; None when words in it still name one."""
-    try:
-        left = dumps(without(json.loads(text), named))
-    except (ValueError, RecursionError):
-        return None
-    return None if mentioned(left, named) else left

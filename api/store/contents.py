@@ -1,20 +1,104 @@
-"""Writing a report's rows and reading them back, inside a transaction of the caller's."""
+"""A report taken apart into rows, put together again, and without items that are to be forgotten.
+
+Its items stand on their own, once per tenant; what is left of its JSON is the body. Transactions
+are the caller's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.services.reporting.report import ItemFacts
 from api.store.database import Database
-from api.store.reports import FACTS, Divided, Entry
 from api.store.tables import analysis_sources, dumps, identity, items, verdicts
 
 T = TypeVar("T")
 _CHUNK = 400
+REMOVED = "[removed]"
+FACTS = tuple(ItemFacts.model_fields)
+"""What is the item's own, whoever asked; every other field belongs to the analysis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One place where an item stands in a report."""
+
+    part: str
+    """`items`, `dropped`, or the name of a source after a colon: its own dropped items."""
+    position: int
+    facts: Mapping[str, Any]
+    own: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The item's key."""
+        return str(self.facts["key"])
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """A report as it is stored."""
+
+    body: Mapping[str, Any]
+    """The report with a number where a list of items was."""
+    entries: tuple[Entry, ...]
+
+
+def divided(document: Mapping[str, Any]) -> Divided:
+    """Take the items out; a list that holds anything without a key stays where it is."""
+    body = dict(document)
+    entries: list[Entry] = []
+    for part in ("items", "dropped"):
+        _taken(body, part, part, entries)
+    sources = body.get("sources")
+    if isinstance(sources, Mapping):
+        body["sources"] = dict(sources)
+        for name, source in sources.items():
+            if isinstance(source, Mapping):
+                body["sources"][name] = dict(source)
+                _taken(body["sources"][name], "dropped", f":{name}", entries)
+    return Divided(body, tuple(entries))
+
+
+def _taken(holder: dict[str, Any], field: str, part: str, entries: list[Entry]) -> None:
+    listed = holder.get(field)
+    if not isinstance(listed, Sequence) or not all(
+        isinstance(item, Mapping) and isinstance(item.get("key"), str) for item in listed
+    ):
+        return
+    for position, item in enumerate(listed):
+        facts = {name: item[name] for name in FACTS if name in item}
+        own = {name: value for name, value in item.items() if name not in facts}
+        entries.append(Entry(part, position, facts, own))
+    holder[field] = len(listed)
+
+
+def united(body: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, Any]:
+    """The report's JSON again; `entries` come in their order within each part."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        parts.setdefault(entry.part, []).append({**entry.facts, **entry.own})
+    document = dict(body)
+    for part in ("items", "dropped"):
+        _put_back(document, part, parts.get(part))
+    sources = document.get("sources")
+    if isinstance(sources, Mapping):
+        for name, source in sources.items():
+            if isinstance(source, dict):
+                _put_back(source, "dropped", parts.get(f":{name}"))
+    return document
+
+
+def _put_back(holder: dict[str, Any], field: str, listed: list[dict[str, Any]] | None) -> None:
+    if isinstance(holder.get(field), int):
+        holder[field] = listed or []
 
 
 def chunks(many: Iterable[T]) -> Iterator[list[T]]:
@@ -34,13 +118,18 @@ async def write(
     """Put a report in the place of what the analysis had; its own row is there already."""
     await clear(connection, tenant, analysis_id)
     facts = await _item_rows(database, connection, tenant, parts.entries, now)
-    rows = [
-        {
-            "tenant": tenant, "analysis_id": analysis_id, "part": entry.part,
-            "position": entry.position, "key": entry.key, **_split(entry, facts[entry.key]),
-        }
-        for entry in parts.entries
-    ]  # fmt: skip
+    rows = []
+    for entry in parts.entries:
+        stored = facts[entry.key]
+        shared = [name for name, fact in entry.facts.items() if dumps(fact) == dumps(stored[name])]
+        differing = {name: fact for name, fact in entry.facts.items() if name not in shared}
+        rows.append(
+            {
+                "tenant": tenant, "analysis_id": analysis_id, "part": entry.part,
+                "position": entry.position, "key": entry.key, "shared": shared,
+                "own": {**differing, **entry.own},
+            }
+        )  # fmt: skip
     if rows:
         await connection.execute(insert(verdicts), rows)
     sources = parts.body.get("sources")
@@ -60,7 +149,11 @@ async def _item_rows(
     seen: dict[str, dict[str, Any]] = {}
     for entry in entries:
         seen[entry.key] = {**entry.facts, **seen.get(entry.key, {})}
-    known = await _known(connection, tenant, seen)
+    known: dict[str, Mapping[str, Any]] = {}
+    for some in chunks(seen):
+        wanted = select(items.c.key, items.c.facts)
+        wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
+        known.update({row.key: row.facts or {} for row in await connection.execute(wanted)})
     facts = {key: {**fresh, **known.get(identity(key), {})} for key, fresh in seen.items()}
     rows = [
         {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
@@ -76,24 +169,6 @@ async def _item_rows(
     return facts
 
 
-async def _known(
-    connection: AsyncConnection, tenant: str, keys: Iterable[str]
-) -> dict[str, Mapping[str, Any]]:
-    known: dict[str, Mapping[str, Any]] = {}
-    for some in chunks(keys):
-        wanted = select(items.c.key, items.c.facts)
-        wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
-        known.update({row.key: row.facts or {} for row in await connection.execute(wanted)})
-    return known
-
-
-def _split(entry: Entry, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Which facts are the item's row, to the last character, and what only this analysis has."""
-    shared = [name for name, value in entry.facts.items() if dumps(value) == dumps(stored[name])]
-    differing = {name: value for name, value in entry.facts.items() if name not in shared}
-    return {"shared": shared, "own": {**differing, **entry.own}}
-
-
 async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[Entry]:
     """A report's entries, in their order within each part; without those that are damaged."""
     both = (verdicts.c.tenant == items.c.tenant) & (verdicts.c.key == items.c.key)
@@ -104,22 +179,14 @@ async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> li
         .where(verdicts.c.tenant == tenant, verdicts.c.analysis_id == analysis_id)
         .order_by(verdicts.c.part, verdicts.c.position)
     )
-    return [
-        Entry(row.part, row.position, *_joined(row.shared, row.own, row.facts))
-        for row in await connection.execute(wanted)
-        if None not in (row.shared, row.own, row.facts)
-    ]
-
-
-def _joined(
-    shared: Sequence[str], own: Mapping[str, Any], stored: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    facts = {
-        name: stored[name] if name in shared else own[name]
-        for name in FACTS
-        if name in shared or name in own
-    }
-    return facts, {name: value for name, value in own.items() if name not in facts}
+    entries = []
+    for row in await connection.execute(wanted):
+        if None not in (row.shared, row.own, row.facts):
+            whole = {**row.own, **{name: row.facts[name] for name in row.shared}}
+            facts = {name: whole[name] for name in FACTS if name in whole}
+            own = {name: value for name, value in row.own.items() if name not in facts}
+            entries.append(Entry(row.part, row.position, facts, own))
+    return entries
 
 
 async def clear(connection: AsyncConnection, tenant: str, analysis_id: str) -> None:
@@ -133,3 +200,64 @@ async def clear(connection: AsyncConnection, tenant: str, analysis_id: str) -> N
     for some in chunks(keys):
         mine_alone = items.c.tenant == tenant, items.c.key.in_(some), ~held
         await connection.execute(delete(items).where(*mine_alone))
+
+
+def forgotten(report: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:
+    """The report without these items: entries, quotes, findings that cite nothing else, mentions.
+
+    Counts and figures stay as they were counted, and words that a model wrote stay but for the
+    keys in them; a note says so.
+    """
+    left = _unnamed(without(report, keys), _mention(keys))
+    gone = len(_held(report) & keys)
+    was = "1 item was" if gone == 1 else f"{gone} items were"
+    note = f"{was} removed here because the source deleted them; figures and text still count them."
+    if gone == 1:
+        note = note.replace("them", "it")
+    left["quality_notes"] = [*left.get("quality_notes", ()), note]
+    return dict(left)
+
+
+def _held(value: Any) -> set[str]:
+    """Every key that an entry of any list has."""
+    if isinstance(value, Mapping):
+        own = {value["key"]} if isinstance(value.get("key"), str) else set()
+        return own.union(*map(_held, value.values()))
+    return set().union(*map(_held, value)) if isinstance(value, list | tuple) else set()
+
+
+def without(value: Any, keys: Set[str]) -> Any:
+    """Any JSON value without the entries of its lists that are, or only cite, one of the keys."""
+    if isinstance(value, Mapping):
+        return {name: without(inner, keys) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without(inner, keys) for inner in value if not _rests_on(inner, keys)]
+    return value
+
+
+def _rests_on(value: Any, keys: Set[str]) -> bool:
+    if not isinstance(value, Mapping):
+        return isinstance(value, str) and value in keys
+    cites = value.get("cites")
+    if "text" in value and isinstance(cites, list | tuple) and cites:
+        return all(cite in keys for cite in cites)
+    return value.get("key") in keys
+
+
+def mentioned(text: str, keys: Set[str]) -> bool:
+    """Whether a text names one of the keys."""
+    return bool(_mention(keys).search(text))
+
+
+def _mention(keys: Set[str]) -> re.Pattern[str]:
+    """A key that is not the beginning or end of another: `reddit:t3_a` but not `reddit:t3_ab`."""
+    names = "|".join(re.escape(key) for key in sorted(keys))
+    return re.compile(rf"(?<![\w:-])(?:{names})(?![\w-])")
+
+
+def _unnamed(value: Any, mention: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return mention.sub(REMOVED, value)
+    if isinstance(value, Mapping):
+        return {name: _unnamed(inner, mention) for name, inner in value.items()}
+    return [_unnamed(inner, mention) for inner in value] if isinstance(value, list) else value

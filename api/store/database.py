@@ -119,8 +119,21 @@ class Database:
             self._engine = create_async_engine(
                 url, connect_args={"timeout": seconds}, pool_timeout=CONNECT_SECONDS
             )
-            event.listen(self._engine.sync_engine, "connect", _sqlite_connected)
-            event.listen(self._engine.sync_engine, "begin", _sqlite_begun)
+
+            # every connection: transactions are ours to begin, keys are enforced
+            @event.listens_for(self._engine.sync_engine, "connect")
+            def connected(connection: Any, record: object) -> None:
+                connection.isolation_level = None
+                cursor = connection.cursor()
+                cursor.execute("PRAGMA synchronous=NORMAL")
+                cursor.execute("PRAGMA foreign_keys=ON")
+                cursor.close()
+
+            @event.listens_for(self._engine.sync_engine, "begin")
+            def begun(connection: Connection) -> None:
+                begin = connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
+                connection.exec_driver_sql(begin)
+
             self._reader = self._engine.execution_options(begin="BEGIN")
             self._writing = asyncio.Lock()
         else:
@@ -257,20 +270,6 @@ def _write_ahead(file: str, seconds: float) -> None:
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
             time.sleep(_PAUSE)
-
-
-def _sqlite_connected(connection: Any, record: object) -> None:
-    """Every SQLite connection: transactions are ours to begin, keys are enforced."""
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
-
-
-def _sqlite_begun(connection: Connection) -> None:
-    begin = connection.get_execution_options().get("begin", "BEGIN IMMEDIATE")
-    connection.exec_driver_sql(begin)
 
 
 class Part:

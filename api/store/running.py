@@ -172,14 +172,14 @@ class RunningPart(Part):
                 await connection.execute(delete(runs).where(runs.c.id == self._owner.id))
 
     async def _keep_beating(self) -> None:
+        async def beat() -> None:
+            async with self._database.writing() as connection:
+                await self._beat(connection, datetime.now(UTC))
+
         while True:
             await asyncio.sleep(self._pause)
             with suppress(StoreUnavailable):  # the next beat tries again
-                await self._database.unbroken(self._beat_once())
-
-    async def _beat_once(self) -> None:
-        async with self._database.writing() as connection:
-            await self._beat(connection, datetime.now(UTC))
+                await self._database.unbroken(beat())
 
     async def _beat(self, connection: AsyncConnection, now: datetime) -> None:
         owner = self._owner

@@ -41,10 +41,9 @@ from opentelemetry.trace import Status, format_trace_id, get_current_span
 from api.errors import ListenpostError, ModelError
 from api.services.wire import points_here
 from api.settings import TracingSettings
-from api.tracing.closing import Closer
+from api.tracing.background import Closer, Hush, Notice, quiet
 from api.tracing.masking import mask
 from api.tracing.probing import basic, probe
-from api.tracing.silence import Hush, Notice, quiet
 
 if TYPE_CHECKING:
     from api.tracing.agents import AgentSpans
@@ -180,20 +179,15 @@ class _Observing:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None:
-            self._span.update(**_ending(error))
+        if isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)):
+            self._span.update(level="WARNING", status_message="cancelled")
+        elif error is not None:
+            reason = type(error).__name__
+            if isinstance(error, ListenpostError):
+                reason = error.reason if isinstance(error, ModelError) else error.code
+            self._span.update(level="ERROR", status_message=reason)
         with quiet():
             self._stack.__exit__(kind, error, trace)
-
-
-def _ending(error: BaseException) -> dict[str, str]:
-    """Level and status of a span that an exception ended."""
-    if isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)):
-        return {"level": "WARNING", "status_message": "cancelled"}
-    reason = type(error).__name__
-    if isinstance(error, ListenpostError):
-        reason = error.reason if isinstance(error, ModelError) else error.code
-    return {"level": "ERROR", "status_message": reason}
 
 
 def is_ours(made: object) -> bool:
@@ -301,33 +295,33 @@ class _Exporter(SpanExporter):
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = self._inner.export([_masked(span) for span in spans])
+        masked = [
+            ReadableSpan(
+                name=mask(span.name),
+                context=span.context,
+                parent=span.parent,
+                resource=span.resource,
+                attributes=_attributes(span.attributes),
+                events=[
+                    Event(event.name, _attributes(event.attributes), event.timestamp)
+                    for event in span.events
+                ],
+                links=span.links,
+                kind=span.kind,
+                instrumentation_scope=span.instrumentation_scope,
+                status=Status(span.status.status_code, mask(span.status.description)),
+                start_time=span.start_time,
+                end_time=span.end_time,
+            )
+            for span in spans
+        ]
+        result = self._inner.export(masked)
         if result is not SpanExportResult.SUCCESS:
             self._notice()
         return result
 
     def shutdown(self) -> None:
         self._inner.shutdown()  # type: ignore[no-untyped-call]
-
-
-def _masked(span: ReadableSpan) -> ReadableSpan:
-    return ReadableSpan(
-        name=mask(span.name),
-        context=span.context,
-        parent=span.parent,
-        resource=span.resource,
-        attributes=_attributes(span.attributes),
-        events=[
-            Event(event.name, _attributes(event.attributes), event.timestamp)
-            for event in span.events
-        ],
-        links=span.links,
-        kind=span.kind,
-        instrumentation_scope=span.instrumentation_scope,
-        status=Status(span.status.status_code, mask(span.status.description)),
-        start_time=span.start_time,
-        end_time=span.end_time,
-    )
 
 
 def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any]:

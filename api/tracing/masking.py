@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 MASKED = "[masked]"
@@ -37,36 +38,20 @@ def mask(value: Any) -> Any:
     Text that is JSON stays valid JSON; lone surrogates, which no protobuf can carry, become `?`.
     """
     if isinstance(value, str):
-        return _text(value)
+        text = value.encode("utf-8", "replace").decode()
+        if text.startswith(("{", "[", '"')):
+            with suppress(ValueError, RecursionError):
+                document = json.loads(text)
+                masked = mask(document)
+                return text if masked == document else json.dumps(masked)
+        for pattern, replacement in _PATTERNS:
+            text = pattern.sub(replacement, text)
+        return text
     if isinstance(value, Mapping):
         return {
-            name: MASKED if part and _secret(name) else mask(part) for name, part in value.items()
+            name: MASKED
+            if part and isinstance(name, str) and _SECRET_NAME.search(name)
+            else mask(part)
+            for name, part in value.items()
         }
-    if isinstance(value, (list, tuple)):
-        return [mask(part) for part in value]
-    return value
-
-
-def _secret(name: object) -> bool:
-    return isinstance(name, str) and _SECRET_NAME.search(name) is not None
-
-
-def _text(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode()
-    parsed = _parsed(text)
-    if parsed is not None:
-        masked = mask(parsed)
-        return text if masked == parsed else json.dumps(masked)
-    for pattern, replacement in _PATTERNS:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def _parsed(text: str) -> Any:
-    """What a JSON object, array or string holds; None for any other text."""
-    if text[:1] not in {"{", "[", '"'}:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return [mask(part) for part in value] if isinstance(value, (list, tuple)) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
@@ -103,33 +103,30 @@ class _Gathering:
 
     def record(self, facts: Gathered) -> None:
         """See `Recorder.record`."""
-        self.span.update(output=_output(facts), **_level(facts))
         if (searches := _searches.get()) is not None:
             searches.append(facts)
-        reason = _open_reason(facts)
-        for name, value in _source_scores(facts).items():
+        self.span.update(output=_output(facts))
+        if not facts.outcome.asked:
+            self.span.update(level="ERROR", status_message=str(facts.outcome))
+            return
+        if (reason := _open_reason(facts)) is not None:
+            self.span.update(level="WARNING", status_message=f"fail_open: {reason}")
+        scores: dict[str, Score] = {
+            "refetched": facts.refetched,
+            "refetch_gain": float(facts.refetch_gain),
+            "fail_open": facts.fail_open,
+        }
+        if facts.status == "ok":  # without a sound verdict no yield, so that means stay true
+            scores["relevance_yield"] = facts.yield_ratio
+        if reason is not None:
+            scores["fail_open_reason"] = reason
+        for name, value in scores.items():
             comment = reason if name == "fail_open" else None
             self.client.score(name, value, self.span, comment=comment)
 
 
-def _source_scores(gathered: Gathered) -> dict[str, Score]:
-    """A source's scores; without a sound verdict it has no yield, so that means stay true."""
-    if not gathered.outcome.asked:
-        return {}
-    scores: dict[str, Score] = {
-        "refetched": gathered.refetched,
-        "refetch_gain": float(gathered.refetch_gain),
-        "fail_open": gathered.fail_open,
-    }
-    if gathered.status == "ok":
-        scores["relevance_yield"] = gathered.yield_ratio
-    if (reason := _open_reason(gathered)) is not None:
-        scores["fail_open_reason"] = reason
-    return scores
-
-
 def _trace_scores(searches: list[Gathered]) -> dict[str, Score]:
-    """The same over all sources that could be asked; each item counts once."""
+    """Scores of a trace, over all sources that could be asked; each item counts once."""
     answers = [gathered for gathered in searches if gathered.outcome.asked]
     if not answers:
         return {}
@@ -152,14 +149,6 @@ def _open_reason(gathered: Gathered) -> str | None:
     return next((attempt.reason or "unknown" for attempt in degraded), None)
 
 
-def _level(gathered: Gathered) -> dict[str, str]:
-    if not gathered.outcome.asked:
-        return {"level": "ERROR", "status_message": str(gathered.outcome)}
-    if (reason := _open_reason(gathered)) is not None:
-        return {"level": "WARNING", "status_message": f"fail_open: {reason}"}
-    return {}
-
-
 def _output(gathered: Gathered) -> dict[str, Any]:
     return {
         "outcome": str(gathered.outcome),
@@ -169,18 +158,7 @@ def _output(gathered: Gathered) -> dict[str, Any]:
             "reason": gathered.gate_reason,
             "model": gathered.model,
         },
-        "attempts": [
-            {
-                "limit": attempt.limit,
-                "fetched": attempt.fetched,
-                "new": attempt.new,
-                "relevant": attempt.relevant,
-                "requests": attempt.requests,
-                "status": attempt.status,
-                "reason": attempt.reason,
-            }
-            for attempt in gathered.attempts
-        ],
+        "attempts": [asdict(attempt) for attempt in gathered.attempts],
         "fetched": gathered.fetched,
         "kept": [assessed.item.key for assessed in gathered.kept],
         "dropped": [assessed.item.key for assessed in gathered.dropped],

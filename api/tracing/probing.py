@@ -20,8 +20,8 @@ def probe(settings: TracingSettings) -> tuple[str, str]:
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/projects"
     handlers = [_AtHome(), ProxyHandler({})] if points_here(url) else [_AtHome()]
     try:
-        asked = Request(url, headers={"Authorization": basic(settings)})  # noqa: S310 - the owner's
-        with build_opener(*handlers).open(asked, timeout=_SECONDS):
+        request = Request(url, headers={"Authorization": basic(settings)})  # noqa: S310 - the owner's
+        with build_opener(*handlers).open(request, timeout=_SECONDS):
             return "ok", "it answers and takes the keys"
     except HTTPError as error:
         error.close()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError, Unreachable, building
-from api.judges.limiting import Limiter
+from api.judges import Limiter
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Steps
 from api.services.keeping.storage import SourceMemory
@@ -94,6 +94,53 @@ def build_gate(settings: Settings, *, limiter: Limiter | None = None) -> Product
     return _product(settings, (), limiter)
 
 
+class PerLoop:
+    """Products by running event loop, since clients die with their loop.
+
+    Beside them an unfinished generator is kept: a loop that ends as `asyncio.run` ends it closes
+    the generator, and that closes the products.
+    """
+
+    def __init__(self) -> None:
+        """Build nothing yet."""
+        self._loops: dict[
+            asyncio.AbstractEventLoop, tuple[Callable[[bool], Product], AsyncGenerator[None]]
+        ] = {}
+
+    async def product(self, own_items: bool = False) -> Product:
+        """This loop's product, or the one that judges what a caller hands in.
+
+        Each is built when it is first asked for; both share the limit on model calls.
+
+        Raises:
+            ConfigurationError: the environment holds an unknown or malformed setting.
+        """
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            settings, products = load_settings(), list[Product]()
+            limiter = Limiter(settings.models.model_concurrency)
+
+            @cache
+            def built(own_items: bool) -> Product:
+                products.append((build_gate if own_items else build)(settings, limiter=limiter))
+                return products[-1]
+
+            for dead in [known for known in self._loops if known.is_closed()]:
+                del self._loops[dead]
+
+            async def closing() -> AsyncGenerator[None]:
+                try:
+                    yield
+                finally:
+                    self._loops.pop(loop, None)
+                    await asyncio.gather(*(product.aclose() for product in products))
+
+            ending = closing()
+            self._loops[loop] = built, ending
+            await anext(ending)
+        return self._loops[loop][0](own_items)
+
+
 def _product(
     settings: Settings,
     items: Sequence[Item] | None,
@@ -135,15 +182,12 @@ def _product(
             "model": _NO_KEY if client is None else client.probe,
             "langfuse": trouble if tracing is None else tracing.probe,
         },
-        requests=tuple if sandbox is None else partial(_requests, sandbox),
+        requests=lambda: [
+            f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}"
+            for entry in ([] if sandbox is None else sandbox.log)
+        ],
         closing=closing,
     )
-
-
-def _requests(sandbox: Sandbox) -> list[str]:
-    return [
-        f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}" for entry in sandbox.log
-    ]
 
 
 def _unprobed(outcome: str, detail: str) -> Probing:

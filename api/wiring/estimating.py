@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from api.judges.completions import Tokens
+from api.judges.answers import Tokens
 from api.services.gate.judging import CHUNK
 from api.services.listening import Ask
 from api.services.question.query import screen
@@ -100,13 +100,13 @@ def bounds(
     """Least and most of an analysis; with `own` items of the person's no source is asked."""
     reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
     if not screen(ask.query).ok:
-        return _told(settings, _Work()), _told(settings, _Work())
+        return _priced(settings, _Work()), _priced(settings, _Work())
     first, later = depth.query_variants, max(depth.retry_variants - 1, 0)
     if not reach.model:
-        return _told(settings, reach.least), _told(settings, reach.most(1))
+        return _priced(settings, reach.least), _priced(settings, reach.most(1))
     rewritten = int(first > 1)
     if not reach.kept(1):
-        nobody = _told(settings, _Work(others=rewritten))
+        nobody = _priced(settings, _Work(others=rewritten))
         return nobody, nobody
     explained = rewritten + (depth.retry_variants > first) + 1
     least = replace(reach.least, others=explained)
@@ -121,18 +121,20 @@ def bounds(
             settings.ranking.rerank_top_k or depth.max_evidence, reach.kept(first + later)
         ),
     )
-    return _told(settings, least), _told(settings, most, follow_ups=len(reach.places) * reach.limit)
+    return _priced(settings, least), _priced(
+        settings, most, follow_ups=len(reach.places) * reach.limit
+    )
 
 
 def fetch_bounds(settings: Settings, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
     """Least and most of asking one source: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
     if not screen(ask.query).ok:
-        return _told(settings, _Work()), _told(settings, _Work())
+        return _priced(settings, _Work()), _priced(settings, _Work())
     most = reach.most(1)
     if reach.model and ask.depth != "quick":
         most = replace(most, grades=reach.grades(1), graded=reach.kept(1))
-    return _told(settings, reach.least), _told(settings, most)
+    return _priced(settings, reach.least), _priced(settings, most)
 
 
 def most_usd(settings: Settings, ask: Ask) -> float:
@@ -149,16 +151,16 @@ def gate_usd(settings: Settings, items: int) -> float:
     return price(used, settings.models.filter_model) or UNKNOWN_USD / 100
 
 
-def add(one: float | None, other: float | None) -> float | None:
+def add(usd: float | None, other: float | None) -> float | None:
     """The sum; an unknown price stays unknown."""
-    return None if one is None or other is None else one + other
+    return None if usd is None or other is None else usd + other
 
 
 def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     mode = mode_of(settings) if own is None else mode_for(settings, ())
     sandboxed = mode == "sandbox"
-    asked = [SOURCES[name] for name in dict.fromkeys(ask.sources or SOURCES) if name in SOURCES]
-    places = [spec for spec in asked if sandboxed or spec.configured(settings.sources)]
+    wanted = [SOURCES[name] for name in dict.fromkeys(ask.sources or SOURCES) if name in SOURCES]
+    places = [spec for spec in wanted if sandboxed or spec.configured(settings.sources)]
     model = sandboxed or settings.models.openai_api_key is not None
     limit = ask.limit or settings.depths[ask.depth].limit
     again = settings.adaptive.min_yield > 0
@@ -174,13 +176,21 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     )
 
 
-def _told(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:
+def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:
     """The counts and their price; `follow_ups` are items that the writer looks up itself."""
     from api.judges.client import price  # loads the model's library
 
     models, calls = settings.models, work.gates + work.grades + work.others + work.checks
     filtering = price(_tokens(work), models.filter_model) if calls else 0.0
-    writing = price(_writing(work, follow_ups), models.agent_model) if work.reports else 0.0
+    writing: float | None = 0.0
+    if work.reports:
+        # one request for each source it asks once more, one for a correction, one for the report
+        requests, shown = 5, work.exhibits + follow_ups
+        written = Tokens(
+            prompt_tokens=requests * (_REPORT[0] + shown * _EXHIBIT[0]),
+            completion_tokens=requests * _REPORT[1],
+        )
+        writing = price(written, models.agent_model)
     check = Tokens(prompt_tokens=work.checks * _CHECK[0], completion_tokens=work.checks * _CHECK[1])
     checking = price(check, models.support_model or models.filter_model) if work.checks else 0.0
     usd = add(add(filtering, writing), checking)
@@ -205,15 +215,6 @@ def _tokens(work: _Work) -> Tokens:
     return Tokens(
         prompt_tokens=sum(count * tokens[0] for count, tokens in parts),
         completion_tokens=sum(count * tokens[1] for count, tokens in parts),
-    )
-
-
-def _writing(work: _Work, follow_ups: int) -> Tokens:
-    """One request for each source it asks once more, one for a correction, one for the report."""
-    requests, shown = 5, work.exhibits + follow_ups
-    return Tokens(
-        prompt_tokens=requests * (_REPORT[0] + shown * _EXHIBIT[0]),
-        completion_tokens=requests * _REPORT[1],
     )
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from api.judges.limiting import Limiter
+from api.judges import Limiter
+from api.judges.answers import Tokens
 from api.judges.local import LocalJudge
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
-from api.services.listening import Writer, Written
+from api.services.listening import Product, Writer, Written
 from api.services.ports import Grader, Judge, Rewriter, SupportChecker
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from api.judges.client import ModelClient
+    from api.services.chatting.chat import Chat
     from api.tracing import Tracing
+
+UNKNOWN_USD = 0.2
+"""Stands in for a turn of a chat by a model whose price nobody knows."""
 
 
 def model_client(models: ModelSettings, limiter: Limiter | None) -> ModelClient | None:
@@ -88,7 +92,14 @@ def steps_of_model(
     grader = OpenAIGrader(client, models.filter_model, models.scoring_timeout)
     rewriter = OpenAIRewriter(client, models.filter_model, models.rewrite_timeout)
     explainer = OpenAIExplainer(client, models.filter_model, models.rewrite_timeout)
-    writer = LateWriter(partial(_report_agent, settings, client))
+
+    def report_agent() -> Writer:
+        from api.services.reporting.agent import AgentWriter
+
+        assessor, model = Assessor(settings.ranking, settings.retrieval), models.agent_model
+        return AgentWriter(agent_model(models, client), model, models.report_timeout, assessor)
+
+    writer = LateWriter(report_agent)
     if tracing is None:
         return grader, rewriter, explainer, writer
     return (
@@ -110,17 +121,26 @@ class LateWriter:
         return await self.build().write(run, evidence, dossier)
 
 
-def _report_agent(settings: Settings, client: ModelClient) -> Writer:
-    from api.services.reporting.agent import AgentWriter
-
-    models, assessor = settings.models, Assessor(settings.ranking, settings.retrieval)
-    model = agent_model(models, client)
-    return AgentWriter(model, models.agent_model, models.report_timeout, assessor)
-
-
 def agent_model(models: ModelSettings, client: ModelClient) -> Model:
     """The model of reports and chats; its calls obey the client's limit and retry."""
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     return OpenAIChatModel(models.agent_model, provider=OpenAIProvider(openai_client=client.openai))
+
+
+def chat(settings: Settings, product: Product) -> Chat:
+    """A chat with the product's model; without one the posts speak for themselves."""
+    from api.services.chatting.chat import Chat
+
+    model = None if product.agent_model is None else product.agent_model()
+    return Chat(product, model, settings.chat)
+
+
+def turn_usd(settings: Settings) -> float:
+    """USD that one turn may cost, if most of its tokens are read and some are written."""
+    from api.judges.client import price
+
+    tokens = settings.chat.tokens
+    used = Tokens(prompt_tokens=tokens * 9 // 10, completion_tokens=tokens // 10)
+    return price(used, settings.models.agent_model) or UNKNOWN_USD

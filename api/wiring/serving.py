@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
 
-from api.judges.limiting import Limiter
+from api.judges import Limiter
 from api.services import listening
 from api.services.chatting.chats import Chats
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
-from api.services.keeping import charged
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
-from api.services.keeping.limits import Limits
+from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Product
 from api.services.ports import Listener, silent
@@ -28,6 +26,7 @@ from api.settings import Settings
 from api.sources import SOURCES
 from api.store import open_store
 from api.wiring import build, build_gate, mode_of
+from api.wiring.models import chat, turn_usd
 
 _MODEL_PARTS = ("client", "relevance", "grades", "rewrites", "explain")
 
@@ -63,7 +62,7 @@ class House:
     def load(self, *modules: str) -> asyncio.Task[Product]:
         """Build the product in the background, once; `modules` are imported with its libraries."""
         if self._loading is None:
-            loading = self._load([*_needed(self.settings), *modules])
+            loading = self._load(modules)
             self._loading = asyncio.create_task(loading, name="loading the product")
         return self._loading
 
@@ -85,21 +84,21 @@ class House:
     async def fetch(
         self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
     ) -> Heard:
-        """See `charged.fetch`."""
+        """See `fetch_within`."""
         product = await self.product()
         usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-        return await charged.fetch(self.limits, tenant, usd, product, source, ask, listener)
+        return await fetch_within(self.limits, tenant, usd, product, source, ask, listener)
 
     async def judge(
         self, tenant: Tenant, question: Question, items: list[Item], source: str
     ) -> Gated:
-        """See `charged.judge`; the items are the tenant's own."""
+        """See `judge_within`; the items are the tenant's own."""
         product = await self.product()
         gate = (self._own or product).gate
         from api.wiring.estimating import gate_usd  # loads with the product
 
         usd = gate_usd(self.settings, len(items))
-        return await charged.judge(self.limits, tenant, usd, gate, question, items, source)
+        return await judge_within(self.limits, tenant, usd, gate, question, items, source)
 
     async def turn(
         self, tenant: Tenant, message: str, session_id: str | None, *, known: bool
@@ -110,10 +109,10 @@ class House:
             LimitReached: the day's USD do not suffice.
         """
         product = await self.product()
-        chatting: Any = await asyncio.to_thread(import_module, "api.wiring.chatting")
+        await asyncio.to_thread(import_module, "api.services.chatting.chat")
         if self._chats is None:
-            self._chats = Chats(chatting.chat(self.settings, product), self.store)
-        chats, usd = self._chats, await asyncio.to_thread(chatting.turn_usd, self.settings)
+            self._chats = Chats(chat(self.settings, product), self.store)
+        chats, usd = self._chats, await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:
             async with self.limits.spending(tenant, usd=usd) as spent:
@@ -121,7 +120,7 @@ class House:
                 async with aclosing(moments):
                     async for moment in moments:
                         if isinstance(moment, Turn):
-                            spent.asked = bool(moment.usage.input_tokens)
+                            spent.counts = bool(moment.usage.input_tokens)
                             spent.usd = moment.usage.usd
                             return moment
                         emit(moment)
@@ -150,8 +149,19 @@ class House:
 
         return most_usd(self.settings, ask)
 
-    async def _load(self, modules: list[str]) -> Product:
-        await asyncio.to_thread(lambda: [import_module(module) for module in modules])
+    async def _load(self, modules: Sequence[str]) -> Product:
+        """Import what building and the first report would import while everybody waits; build."""
+        settings = self.settings
+        needed = ["api.services.tools", "api.wiring.estimating"]
+        needed += [spec.module for spec in SOURCES.values()]
+        if self.sample:
+            needed.append("api.sandbox.server")
+        if self.sample or settings.models.openai_api_key is not None:
+            needed += [f"api.judges.{part}" for part in _MODEL_PARTS]
+            needed += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
+        if self.sample or settings.tracing.langfuse_secret_key is not None:
+            needed.append("api.tracing")
+        await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
         limiter = Limiter(self.settings.models.model_concurrency)
         memory = SourceMemory(self.store, self.store)
         product = build(self.settings, limiter=limiter, memory=memory)
@@ -192,21 +202,3 @@ def environment_keys(settings: Settings, store: Store) -> Keys:
     """The keys of the environment, and those of the store."""
     secret = settings.general.api_keys
     return Keys(secret.get_secret_value().split(",") if secret else (), store)
-
-
-def _needed(settings: Settings) -> list[str]:
-    """Modules that building and the first report would import, while everybody waits."""
-    modules = [
-        "api.services.tools",
-        "api.wiring.estimating",
-        *(spec.module for spec in SOURCES.values()),
-    ]
-    sandboxed = mode_of(settings) == "sandbox"
-    if sandboxed:
-        modules.append("api.sandbox.server")
-    if sandboxed or settings.models.openai_api_key is not None:
-        modules += [f"api.judges.{part}" for part in _MODEL_PARTS]
-        modules += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
-    if sandboxed or settings.tracing.langfuse_secret_key is not None:
-        modules.append("api.tracing")
-    return modules

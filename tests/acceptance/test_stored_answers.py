@@ -12,7 +12,7 @@ import pytest
 from api.services import listening
 from api.services.listening import Ask, Product
 from api.services.reporting.report import Fetched
-from api.store.migrate_reports import TODAY
+from api.store.migrations import TODAY
 from tests.acceptance.conftest import analyzed
 from tests.services.kit import plain
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from api.judges import Limiter
 from api.judges.client import ModelClient
-from api.judges.limiting import Limiter
 from api.settings import ModelSettings
 
 KEY = "sk-test-0123456789abcdef"

@@ -16,7 +16,7 @@ import train_local_judge as training
 from api.judges.local import LocalJudge, probabilities
 from api.judges.local_vectors import vectors
 from api.lab.baselines import BASELINES
-from api.lab.corpus import labelled_corpus
+from api.lab.building import labelled_corpus
 from api.lab.labelled import LabelledQuery, pure
 from api.lab.scoring import EvalResult, compare
 from api.services.gate.excerpt import COMMENT, names_it

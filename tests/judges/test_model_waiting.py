@@ -10,8 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ModelError
+from api.judges import Limiter
 from api.judges.client import ModelClient, Request
-from api.judges.limiting import Limiter
 from api.settings import ModelSettings
 from tests.judges.model_server import KEY, ModelServer, Reply, client_of, fails, says, serving
 

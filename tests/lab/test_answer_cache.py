@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from api.errors import ConfigurationError
-from api.lab.answer_cache import AnswerCache, Answered, Opinion, page_key
+from api.lab.evaluating import AnswerCache, page_key
+from api.lab.scoring import Answered, Opinion
 from api.services.schemas import Item, Question, Usage
 
 KEPT = Answered((Opinion(True, 0.9), Opinion(False, score=2)), Usage(10, 2, None), 0.5)

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from api.errors import ModelError, UsageError
-from api.lab.answer_cache import AnswerCache
-from api.lab.evaluating import GraderCandidate, JudgeCandidate, Manner, evaluate
+from api.lab.evaluating import AnswerCache, GraderCandidate, JudgeCandidate, Manner, evaluate
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.scoring import EvalResult, compare
 from api.services.ports import Grades

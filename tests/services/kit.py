@@ -19,7 +19,7 @@ from api.services.gate.judging import Gate
 from api.services.listening import Product
 from api.services.ports import Grader, Grades, Judge, Place, SilentObserver, Source
 from api.services.published import Published
-from api.services.question.scope import Scope
+from api.services.question import Scope
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier

@@ -55,6 +55,22 @@ def note_of(answer: Mapping[str, Any], part: str) -> str:
     return str(note)
 
 
+async def test_an_agents_calls_share_one_run_until_too_many_others_came() -> None:
+    """The same lookup is asked once within a run; the run that was used least goes first."""
+    source = FakeSource(posts(2))
+    product = kit(source)
+    await product.listen("reddit", ASK, "first")
+    await product.listen("reddit", ASK, "first")
+    once = len(source.plans)
+    for number in range(MOST_RUNS):
+        await product.listen("reddit", ASK, f"agent {number}")
+    others = len(source.plans)
+    await product.listen("reddit", ASK, "first")
+
+    assert (once, others) == (1, 1 + MOST_RUNS)
+    assert len(source.plans) == others + 1
+
+
 async def test_a_full_report() -> None:
     """
     Decision, findings on kept items, figures, cost and timings.

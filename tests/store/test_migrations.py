@@ -16,8 +16,7 @@ from api.errors import StoreUnavailable
 from api.services.keeping.storage import Filters
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
-from api.store.migrate_reports import Upgrades
-from api.store.migrations import LATEST, migrate
+from api.store.migrations import LATEST, Upgrades, migrate
 from api.store.tables import METADATA
 from tests.services.kit import plain
 from tests.store.made import counted, item, report, typed

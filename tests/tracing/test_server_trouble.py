@@ -20,8 +20,8 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from api.services.ports import Facts
 from api.services.schemas import Question
 from api.tracing import Tracing, start
+from api.tracing.background import Closer
 from api.tracing.client import REQUEST_SECONDS
-from api.tracing.closing import Closer
 from tests.tracing.collector import Collector, settings_for
 from tests.tracing.fakes import EvenJudge, ShopSource, run
 

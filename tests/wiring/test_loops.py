@@ -10,7 +10,7 @@ import sys
 import weakref
 
 from api.sandbox.server import Sandbox
-from api.wiring.loops import PerLoop
+from api.wiring import PerLoop
 
 _PROGRAM = """
 import asyncio, gc

@@ -30,7 +30,7 @@ from api.services.keeping.storage import Sessions, Store
 from api.services.listening import Product
 from api.services.text import clean, one_line, web_url
 from api.settings import DepthName, Settings
-from api.wiring.chatting import chat
+from api.wiring.models import chat
 from api.wiring.serving import open_store_of
 
 _CODES = {"answered": 0, "clarify": 3, "insufficient_data": 3, "not_asked": 4}

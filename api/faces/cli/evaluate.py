@@ -16,9 +16,8 @@ from api.faces.cli.choices import Format, JudgeChoice
 from api.faces.cli.evaluated import comparison_table, table
 from api.faces.cli.plot import calibration_plot
 from api.faces.cli.running import run
-from api.lab.answer_cache import AnswerCache
 from api.lab.building import PAID, candidate, sampled
-from api.lab.evaluating import Manner, Progress, evaluate
+from api.lab.evaluating import AnswerCache, Manner, Progress, evaluate
 from api.lab.labelled import LabelledQuery, pure, read_labelled
 from api.lab.scoring import compare
 from api.settings import Settings
@@ -68,7 +67,7 @@ def eval_command(evaluation: EvalRequest) -> int:
 def _queries(evaluation: EvalRequest) -> list[LabelledQuery]:
     found = [query for path in evaluation.files for query in read_labelled(_lines(path), str(path))]
     if evaluation.corpus:
-        from api.lab.corpus import labelled_corpus
+        from api.lab.building import labelled_corpus
 
         found += labelled_corpus()
     if not found:

@@ -13,8 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from api.services.evidence.run import Run
-from api.services.question.query import canonical
-from api.services.question.small_talk import content_words, words
+from api.services.question.query import canonical, content_words, words
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.schemas import Assessed, Item, Verdict
 from api.services.text import cut

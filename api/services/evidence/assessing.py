@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from api.services.evidence.ranking import Ranked, rank
 from api.services.evidence.reranking import by_words
 from api.services.evidence.run import Run
-from api.services.question.scope import Scope
+from api.services.question import Scope
 from api.services.schemas import Assessed, Usage
 from api.settings import RankingSettings, RetrievalSettings
 

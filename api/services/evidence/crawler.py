@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +68,15 @@ def merged(first: Crawl, second: Crawl) -> Crawl:
 
 def combine(parts: Sequence[Gathered]) -> Gathered:
     """One source's results for several queries as one; the first leads, items are distinct."""
-    first, *others = parts = list(_without_repeats(parts))
+    # what a run's memory served a second time shares its very attempts, and counts once
+    attempts: set[int] = set()
+    fresh: list[Gathered] = []
+    for part in parts:
+        own = {id(attempt) for attempt in part.attempts}
+        if not own or not own <= attempts:
+            fresh.append(part)
+        attempts |= own
+    first, *others = parts = fresh
     if not others:
         return first
     kept = _distinct(entry for part in parts for entry in part.kept)
@@ -102,16 +110,6 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
         refetched=any(part.refetched for part in parts),
         refetch_gain=sum(part.refetch_gain for part in parts),
     )
-
-
-def _without_repeats(parts: Iterable[Gathered]) -> Iterator[Gathered]:
-    """Without what a run's memory served a second time: it shares its very attempts."""
-    seen: set[int] = set()
-    for part in parts:
-        attempts = {id(attempt) for attempt in part.attempts}
-        if not attempts or not attempts <= seen:
-            yield part
-        seen |= attempts
 
 
 def _distinct(assessed: Iterable[Assessed]) -> tuple[Assessed, ...]:

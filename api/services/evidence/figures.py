@@ -118,7 +118,7 @@ class AspectCount(Published):
 
 
 class PlaceCount(Published):
-    """Where items stood."""
+    """Where items stood; a merged copy counts once, in its main place."""
 
     place: str
     source: str
@@ -151,13 +151,30 @@ class Figures(Published):
 
 def figures(sources: Sequence[Gathered], kept: Sequence[Assessed], *, now: datetime) -> Figures:
     """All figures of a report; the order of the input does not matter."""
+    places = Counter((entry.item.source, entry.item.place) for entry in kept if entry.item.place)
+    values: dict[str, dict[str, list[float]]] = {}
+    for entry in kept:
+        for name, value in entry.item.engagement.items():
+            if value is not None:
+                values.setdefault(entry.item.source, {}).setdefault(name, []).append(value)
     return Figures(
         sources=_sources(sources, kept),
         sentiment=_sentiment(kept),
         timeline=_timeline(kept, now),
         aspects=_aspects(kept),
-        places=_places(kept),
-        engagement=_engagement(kept),
+        places=tuple(
+            PlaceCount(place=place, source=source, count=count)
+            for (source, place), count in sorted(
+                places.items(), key=lambda counted: (-counted[1], counted[0])
+            )
+        ),
+        engagement={
+            source: {
+                name: Spread(n=len(many), median=median(many), max=max(many))
+                for name, many in sorted(measures.items())
+            }
+            for source, measures in sorted(values.items())
+        },
     )
 
 
@@ -275,27 +292,3 @@ def _aspects(kept: Sequence[Assessed]) -> tuple[AspectCount, ...]:
 
 def _feeling(items: Iterable[Assessed], sentiment: int) -> int:
     return sum(item.grade is not None and item.grade.sentiment == sentiment for item in items)
-
-
-def _places(kept: Sequence[Assessed]) -> tuple[PlaceCount, ...]:
-    """Where the items stood, most first; a merged copy counts once, in its main place."""
-    counts = Counter((entry.item.source, entry.item.place) for entry in kept if entry.item.place)
-    return tuple(
-        PlaceCount(place=place, source=source, count=count)
-        for (source, place), count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    )
-
-
-def _engagement(kept: Sequence[Assessed]) -> dict[str, dict[str, Spread]]:
-    values: dict[str, dict[str, list[float]]] = {}
-    for entry in kept:
-        for name, value in entry.item.engagement.items():
-            if value is not None:
-                values.setdefault(entry.item.source, {}).setdefault(name, []).append(value)
-    return {
-        source: {
-            name: Spread(n=len(many), median=median(many), max=max(many))
-            for name, many in sorted(measures.items())
-        }
-        for source, measures in sorted(values.items())
-    }

@@ -17,8 +17,8 @@ from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import Counts, Decided, decide
 from api.services.ports import Event, Rewriter, Rewrites
+from api.services.question import Scope
 from api.services.question.query import canonical
-from api.services.question.scope import Scope
 from api.services.schemas import Assessed, Decision, Question, Usage
 
 GAPS = 10

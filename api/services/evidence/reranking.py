@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from api.services.question.small_talk import content_words, words
+from api.services.question.query import content_words, words
 from api.services.schemas import Assessed, Comment, Item
 
 Reranker = Callable[[Sequence[Assessed]], Sequence[Assessed]]

@@ -49,68 +49,40 @@ class Decided:
 
 def decide(counts: Counts) -> Decided:
     """Full, short or no report; `unjudged` when no model answered; no source asked is no data."""
-    notes = tuple(_notes(counts))
+    notes, depth, name = tuple(_notes(counts)), counts.depth, counts.depth_name
+    survived, scored = counts.total_survived, counts.total_scored
     if not counts.asked:
-        return Decided(Decision.INSUFFICIENT, _nobody(counts), notes=notes)
-    if counts.total_scored and not counts.anything_judged:
+        nobody = f"None of the {counts.wanted} sources could be asked, so nothing was searched"
+        if not counts.wanted:
+            nobody = "No source was chosen, so nothing was searched"
+        return Decided(Decision.INSUFFICIENT, nobody, notes=notes)
+    if scored and not counts.anything_judged:
         rationale = (
-            f"No model answered, so none of the {counts.total_scored} items could be judged; "
+            f"No model answered, so none of the {scored} items could be judged; "
             "they are listed as found"
         )
         return Decided(Decision.UNJUDGED, rationale, notes=notes)
-    decision = _kind(counts.total_survived, counts.depth)
-    disclaimer = _disclaimer(counts) if decision is Decision.SHORT else None
-    return Decided(decision, _rationale(decision, counts), disclaimer, notes)
-
-
-def _kind(survived: int, depth: Depth) -> Decision:
+    disclaimer, needed = None, ""
     if survived >= depth.min_sources_full_report:
-        return Decision.FULL
-    if survived >= depth.min_sources_short_report:
-        return Decision.SHORT
-    return Decision.INSUFFICIENT
-
-
-def _rationale(decision: Decision, counts: Counts) -> str:
-    """In plain words what was decided, and why: the counts, and what the next kind would need."""
-    depth = counts.depth
-    verdicts = {
-        Decision.FULL: ("Enough was found for a full report", ""),
-        Decision.SHORT: (
-            "Enough was found for a short report only",
-            f"; a full one needs {depth.min_sources_full_report}",
-        ),
-        Decision.INSUFFICIENT: (
-            "Too little was found for a report",
-            f"; a short one needs {depth.min_sources_short_report}",
-        ),
-    }
-    verdict, needed = verdicts[decision]
-    how = (
-        f"scored {depth.relevance_cutoff} or more" if counts.grading_on else "were judged relevant"
-    )
-    kept = f"{counts.total_survived} of {counts.total_scored} items {how}"
-    rationale = f"{verdict}: {kept}{needed} at depth {counts.depth_name}"
-    return f"{rationale}; {_defaults(counts)}" if _mostly_defaulted(counts) else rationale
-
-
-def _nobody(counts: Counts) -> str:
-    if not counts.wanted:
-        return "No source was chosen, so nothing was searched"
-    return f"None of the {counts.wanted} sources could be asked, so nothing was searched"
-
-
-def _disclaimer(counts: Counts) -> str:
-    """Of all that was found: what the gate stopped was found too, though never graded."""
-    found = counts.total_scored + (counts.dropped.get("gate", 0) if counts.grading_on else 0)
-    return (
-        f"Only {counts.total_survived} of {found} items found were relevant to your "
-        "question. Consider this a starting point, not a comprehensive answer."
-    )
-
-
-def _mostly_defaulted(counts: Counts) -> bool:
-    return counts.grading_on and 2 * counts.defaulted > counts.total_scored
+        decision, verdict = Decision.FULL, "Enough was found for a full report"
+    elif survived >= depth.min_sources_short_report:
+        decision, verdict = Decision.SHORT, "Enough was found for a short report only"
+        needed = f"; a full one needs {depth.min_sources_full_report}"
+        # what the gate stopped was found too, though never graded
+        stopped = counts.dropped.get("gate", 0) if counts.grading_on else 0
+        disclaimer = (
+            f"Only {survived} of {scored + stopped} items found were relevant to your "
+            "question. Consider this a starting point, not a comprehensive answer."
+        )
+    else:
+        decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
+        needed = f"; a short one needs {depth.min_sources_short_report}"
+    graded = f"scored {depth.relevance_cutoff} or more"
+    how = graded if counts.grading_on else "were judged relevant"
+    rationale = f"{verdict}: {survived} of {scored} items {how}{needed} at depth {name}"
+    if counts.grading_on and 2 * counts.defaulted > scored:
+        rationale = f"{rationale}; {_defaults(counts)}"
+    return Decided(decision, rationale, disclaimer, notes)
 
 
 def _defaults(counts: Counts) -> str:
@@ -134,9 +106,9 @@ def _notes(counts: Counts) -> list[str]:
         notes.append(f"{_defaults(counts)}.")
     if 0 < counts.asked < counts.wanted:
         notes.append(f"{counts.asked} of {counts.wanted} sources could be asked.")
-    told = [f"{many} {_STAGES[stage]}" for stage, many in counts.dropped.items() if many]
-    if told:
+    stages = [f"{many} {_STAGES[stage]}" for stage, many in counts.dropped.items() if many]
+    if stages:
         total = sum(counts.dropped.values())
         items = "item was" if total == 1 else "items were"
-        notes.append(f"{total} {items} dropped: {', '.join(told)}.")
+        notes.append(f"{total} {items} dropped: {', '.join(stages)}.")
     return notes

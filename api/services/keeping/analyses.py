@@ -73,7 +73,8 @@ class Flight:
         """Call `tell` once there is a report or an error."""
         self._task.add_done_callback(lambda task: tell())
 
-    def _tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Pass an event on to whoever listens, now or later."""
         self._events.append(event)
         for listener in self._listeners:
             listener(event)
@@ -185,8 +186,10 @@ class Runner:
     async def _claimed(self, tenant: Tenant, ask: Ask, key: str) -> Flight | Kept:
         same = self._same(tenant, ask)
         wanted = same.id if same else _new_id()
+        request = json.dumps(asdict(ask), sort_keys=True, default=list)
+        digest = hashlib.sha256(request.encode()).hexdigest()
         try:
-            owner, mine = await self._store.claim(tenant.id, key, _digest(ask), wanted)
+            owner, mine = await self._store.claim(tenant.id, key, digest, wanted)
         except UsageError as error:
             raise Conflict(str(error)) from None
         flight = self._flights.get(owner)
@@ -203,7 +206,8 @@ class Runner:
     def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Flight:
         flight = self._flights[analysis_id] = Flight(analysis_id, tenant, ask)
         flight._task = asyncio.create_task(self._fly(flight), name=f"analysis {analysis_id}")
-        flight._task.add_done_callback(_seen)
+        # read the error: when everybody has left, nobody else will, and asyncio would complain
+        flight._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return flight
 
     async def _fly(self, flight: Flight) -> Report:
@@ -219,29 +223,29 @@ class Runner:
             flight._begun.set()
 
     async def _landed(self, flight: Flight, spent: Spending) -> Report:
-        work = flight._work = asyncio.create_task(
-            self._analyze(flight.ask, flight._tell, flight.id)
-        )
+        work = flight._work = asyncio.create_task(self._analyze(flight.ask, flight.tell, flight.id))
         if flight._cancelled:
             work.cancel()
         flight._begun.set()
         await asyncio.wait([work])
         if work.cancelled():
-            spent.asked = flight._fetched
+            spent.counts = flight._fetched
             await self._failed(flight, "cancelled")
             raise Conflict(f"the analysis `{flight.id}` was cancelled")
         if (error := work.exception()) is not None:
-            spent.asked = flight._fetched
-            await self._failed(flight, _reason(error, flight.id))
-            raise error if isinstance(error, ListenpostError) else ListenpostError("internal error")
-        return await self._finished(flight, work.result(), spent)
-
-    async def _finished(self, flight: Flight, report: Report, spent: Spending) -> Report:
-        spent.asked, spent.usd = bool(report.cost.tokens), report.cost.usd
+            spent.counts = flight._fetched
+            if isinstance(error, ListenpostError):
+                await self._failed(flight, str(error))
+                raise error
+            _log.error("the analysis %s failed", flight.id, exc_info=error)
+            await self._failed(flight, "internal error")
+            raise ListenpostError("internal error")
+        report = work.result()
+        spent.counts, spent.usd = bool(report.cost.tokens), report.cost.usd
         try:
             await self._store.finish(flight.tenant.id, report)
-        except StoreUnavailable as error:
-            _log.warning("the analysis %s could not be stored: %s", flight.id, error)
+        except StoreUnavailable as failure:
+            _log.warning("the analysis %s could not be stored: %s", flight.id, failure)
             notes = (*report.quality_notes, UNKEPT)
             report = report.model_copy(update={"quality_notes": notes})
         for ended in self._ended:
@@ -259,21 +263,3 @@ class Runner:
 
 def _new_id() -> str:
     return uuid.uuid4().hex
-
-
-def _digest(ask: Ask) -> str:
-    text = json.dumps(asdict(ask), sort_keys=True, default=list)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _reason(error: BaseException, analysis_id: str) -> str:
-    """Why it failed, for the one who asked; of a fault of ours only that there was one."""
-    if isinstance(error, ListenpostError):
-        return str(error)
-    _log.error("the analysis %s failed", analysis_id, exc_info=error)
-    return "internal error"
-
-
-def _seen(task: asyncio.Task[Report]) -> None:
-    """Take note of an error that nobody waits for any more."""
-    _ = task.cancelled() or task.exception()

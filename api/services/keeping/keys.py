@@ -41,7 +41,15 @@ class Keys:
     def __init__(self, environment: Iterable[str], ring: KeyRing) -> None:
         """`environment`: keys from the variable; they cannot be revoked here."""
         keys = dict.fromkeys(key.strip() for key in environment)
-        self._environment = tuple((digest(key), _tenant(key)) for key in keys if key)
+        # a tenant's name is the same at every start, and not the digest of its key
+        self._environment = tuple(
+            (
+                digest(key),
+                Tenant(f"env_{digest(f'listenpost tenant {key}')[:12]}", "environment"),
+            )
+            for key in keys
+            if key
+        )
         self._ring = ring
         self._required = bool(self._environment)
 
@@ -66,15 +74,15 @@ class Keys:
             if await self.configured():
                 raise AccessDenied("send an API key: `Authorization: Bearer KEY`")
             return LOCAL
-        given, found = digest(token), None
-        for known, tenant in self._environment:  # all of them, so that time tells nothing
+        given, tenant = digest(token), None
+        for known, owner in self._environment:  # all of them, so that time tells nothing
             if hmac.compare_digest(known, given):
-                found = tenant
-        if found is None and (kept := await self._ring.key_of(given)) is not None:
-            found, self._required = Tenant(kept.id, "store"), True
-        if found is None:
+                tenant = owner
+        if tenant is None and (kept := await self._ring.key_of(given)) is not None:
+            tenant, self._required = Tenant(kept.id, "store"), True
+        if tenant is None:
             raise AccessDenied("the API key is not valid; `listenpost keys list` shows which are")
-        return found
+        return tenant
 
     async def add(self, name: str) -> tuple[ApiKey, str]:
         """A new key and its text, which is shown this once.
@@ -83,11 +91,11 @@ class Keys:
             UsageError: the name is empty, too long or taken.
             StoreUnavailable: the database cannot be used.
         """
-        called = one_line(clean(name))
-        if not called or len(called) > LONGEST_NAME:
+        name = one_line(clean(name))
+        if not name or len(name) > LONGEST_NAME:
             raise UsageError(f"a key needs a name of 1 to {LONGEST_NAME} characters")
         text = f"lp_{secrets.token_urlsafe(32)}"
-        return await self._ring.add_key(called, digest(text)), text
+        return await self._ring.add_key(name, digest(text)), text
 
     async def listed(self) -> Sequence[ApiKey]:
         """Every key with its origin, revoked ones too.
@@ -113,8 +121,3 @@ class Keys:
             raise UsageError(f"`{key}` comes from `{VARIABLE}`; remove it there")
         if not await self._ring.revoke_key(key):
             raise NotFound(f"there is no key `{key[:60]}`; `listenpost keys list` shows them")
-
-
-def _tenant(key: str) -> Tenant:
-    """A name for a key of the environment: the same at every start, and not its digest."""
-    return Tenant(f"env_{digest(f'listenpost tenant {key}')[:12]}", "environment")

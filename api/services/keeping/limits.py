@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from api.errors import LimitReached, StoreUnavailable
+from api.services import listening
+from api.services.gate.judging import Gate
 from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Ledger
+from api.services.listening import Ask, Heard, Product
 from api.services.metering import metered
+from api.services.ports import Listener, silent
+from api.services.schemas import Gated, Item, Question
 
 _log = logging.getLogger(__name__)
 _MICRO = 1_000_000
@@ -32,8 +37,8 @@ def utc_now() -> datetime:
 class Spending:
     """What became of a reservation; whoever spends says so here."""
 
-    asked: bool = False
-    """Somebody was asked: it counts. Requests to sources are seen without being told."""
+    counts: bool = False
+    """A model was asked; requests to sources are counted without a word here."""
     usd: float | None = None
     """The real cost; None while it is unknown, then the estimate stands."""
 
@@ -73,60 +78,56 @@ class Limits:
             StoreUnavailable: the ledger cannot be read, so nothing is begun.
         """
         spent, now = Spending(), self.clock()
-        taken = await self._take(now, self._wanted(tenant, analyses, usd))
+        wanted = []
+        if tenant.origin != "local" and self.analyses_per_day and analyses:
+            most = self.analyses_per_day
+            scope = f"key:{tenant.id}:analyses"
+            wanted.append(_Reservation(scope, analyses, most, f"{most} analyses"))
+        if tenant.origin != "local" and self.usd_per_day:
+            most, scope = _micro(self.usd_per_day), f"key:{tenant.id}:usd"
+            wanted.append(_Reservation(scope, _micro(usd), most, f"{self.usd_per_day:g} USD"))
+        taken = await self._take(now, wanted)
         with metered() as calls:
             try:
                 yield spent
             finally:
-                spent.asked = spent.asked or calls.made > 0
+                spent.counts = spent.counts or calls.made > 0
                 await self._settle(taken, now.date(), spent)
 
-    def _wanted(self, tenant: Tenant, analyses: int, usd: float) -> list[_Wanted]:
-        if tenant.origin == "local":
-            return []
-        named = f"key:{tenant.id}"
-        wanted = []
-        if self.analyses_per_day and analyses:
-            most = self.analyses_per_day
-            wanted.append(_Wanted(f"{named}:analyses", analyses, most, f"{most} analyses"))
-        if self.usd_per_day:
-            most = _micro(self.usd_per_day)
-            wanted.append(_Wanted(f"{named}:usd", _micro(usd), most, f"{self.usd_per_day:g} USD"))
-        return wanted
-
-    async def _take(self, now: datetime, wanted: list[_Wanted]) -> list[_Wanted]:
-        taken: list[_Wanted] = []
-        for one in wanted:
-            if one.units and not await self.ledger.take(one.scope, now.date(), one.units, one.most):
-                for given in taken:
-                    await self.ledger.give_back(given.scope, now.date(), given.units)
-                raise LimitReached(f"the day's {one.words} are used up", _until_midnight(now))
-            taken.append(one)
+    async def _take(self, now: datetime, wanted: Sequence[_Reservation]) -> list[_Reservation]:
+        """All of it or, with `LimitReached`, nothing."""
+        taken: list[_Reservation] = []
+        for part in wanted:
+            day, units = now.date(), part.units
+            if units and not await self.ledger.take(part.scope, day, units, part.most):
+                for held in taken:
+                    await self.ledger.give_back(held.scope, day, held.units)
+                midnight = datetime.combine(day + timedelta(days=1), time(), UTC)
+                wait = math.ceil((midnight - now).total_seconds())
+                raise LimitReached(f"the day's {part.words} are used up", wait)
+            taken.append(part)
         return taken
 
-    async def _settle(self, taken: list[_Wanted], day: date, spent: Spending) -> None:
+    async def _settle(self, taken: Sequence[_Reservation], day: date, spent: Spending) -> None:
         """A ledger that fails now keeps the reservation: an error waives no limit."""
         try:
-            for one in taken:
-                await self._correct(one, day, spent)
+            for part in taken:
+                real = part.units
+                if not spent.counts:
+                    real = 0
+                elif part.scope.endswith(":usd") and spent.usd is not None:
+                    real = _micro(spent.usd)
+                if real < part.units:
+                    await self.ledger.give_back(part.scope, day, part.units - real)
+                elif real > part.units:
+                    await self.ledger.take(part.scope, day, real - part.units, _UNBOUNDED)
         except StoreUnavailable as error:
             _log.warning("a reservation could not be settled and stands: %s", error)
 
-    async def _correct(self, one: _Wanted, day: date, spent: Spending) -> None:
-        real = one.units
-        if not spent.asked:
-            real = 0
-        elif one.scope.endswith(":usd") and spent.usd is not None:
-            real = _micro(spent.usd)
-        if real < one.units:
-            await self.ledger.give_back(one.scope, day, one.units - real)
-        elif real > one.units:
-            await self.ledger.take(one.scope, day, real - one.units, _UNBOUNDED)
-
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Units of one scope."""
+class _Reservation:
+    """Units of one scope; `words` name the limit for the one who reaches it."""
 
     scope: str
     units: int
@@ -138,6 +139,35 @@ def _micro(usd: float) -> int:
     return math.ceil(round(usd * _MICRO, 3))
 
 
-def _until_midnight(now: datetime) -> int:
-    tomorrow = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
-    return math.ceil((tomorrow - now).total_seconds())
+async def fetch_within(
+    limits: Limits, tenant: Tenant, usd: float, product: Product, source: str, ask: Ask,
+    listener: Listener = silent,
+) -> Heard:  # fmt: skip
+    """Ask one source; `usd` is what that may cost at most.
+
+    Raises:
+        UsageError: an unknown source, a limit out of range, or a query that names nothing.
+        LimitReached: the day's USD do not suffice.
+        StoreUnavailable: the limits cannot be read.
+    """
+    async with limits.spending(tenant, usd=usd) as spent:
+        heard = await listening.fetch(product, source, ask, listener=listener)
+        spent.counts, spent.usd = bool(heard.usage.input_tokens), heard.usage.usd
+    return heard
+
+
+async def judge_within(
+    limits: Limits, tenant: Tenant, usd: float, gate: Gate, question: Question,
+    items: Sequence[Item], source: str,
+) -> Gated:  # fmt: skip
+    """Judge a tenant's own items; `usd` is what that may cost at most.
+
+    Raises:
+        LimitReached: the day's USD do not suffice.
+        StoreUnavailable: the limits cannot be read.
+    """
+    async with limits.spending(tenant, usd=usd) as spent:
+        spent.counts = bool(items)
+        gated = await gate.judge(question, items, source)
+        spent.usd = gated.usage.usd
+    return gated

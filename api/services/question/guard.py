@@ -12,8 +12,7 @@ from functools import cache
 
 import regex
 
-from api.services.question.query import screen
-from api.services.question.small_talk import content_words, stop_words
+from api.services.question.query import content_words, screen, stop_words
 from api.services.text import clean, cut, fold, one_line
 
 LONGEST_QUERY = 100

@@ -1,16 +1,19 @@
-"""The query gate, disarming search operators, and one form for the variants of a name."""
+"""The query gate: small talk told from names, search operators disarmed, one form for a name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import regex
+import stopwordsiso
 
-from api.services.question.small_talk import STOP_WORDS_ALONE, is_small_talk
 from api.services.text import clean, fold, one_line
 
 LONGEST = 500
 """Characters a question may have."""
+STOP_WORDS_ALONE = 3
+"""A text of stop words alone is small talk from this many; fewer may be a name (X, The Who)."""
 
 EXAMPLE = "for example `standing desk wobble` or `plaud.ai`"
 _HELP = {
@@ -65,7 +68,9 @@ def _fault(query: str, longest: int, stop_words_alone: int) -> str | None:
     return "small_talk" if is_small_talk(plain, alone=stop_words_alone) else None
 
 
+# something to search for: a letter or digit of any script
 _WORDY = regex.compile(r"[\p{L}\p{N}]")
+# one sign at least five times, with or without blanks: `aaaaa`, `. . . . .`
 _ONE_CHARACTER = regex.compile(r"(\X)(?:\s*\1){4,}")
 
 FIELDS = (
@@ -80,34 +85,50 @@ _FIELD = "|".join(sorted(FIELDS, key=len, reverse=True))
 _SHARED = tuple(
     (regex.compile(pattern), by)
     for pattern, by in (
+        # the scheme of an address: `https://www.`
         (r"(?i)https?://(?:www\.)?", " "),
+        # a known field with its value: `-site:reddit.com`, `title:"Dune"`, `self:(a b)`
         (rf'(?i)(?<!\w)[-+!]*(?:{_FIELD}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)', " "),
+        # a known field before a blank: the colon of `title: Dune`
         (rf"(?i)(?<!\w)({_FIELD}):", r"\1 "),
+        # any field with a comparison: `score:>=10`
         (r'\b\w+:[<>=]+[^\s"]*', " "),
+        # the minus of a number, which stays: `-20`
         (r'(?<![^\s("])-+(?=\d)', ""),
+        # what must not be there: `-used`, `-"for parts"`
         (r'(?<![^\s("])-+(?:"[^"]*"?|[^\s"]+)', " "),
+        # the sign of what must be there: `+case`, `!case`
         (r'(?<![^\s("])[+!]+(?=\S)', ""),
+        # a dash between blanks: `mug - red`
         (r"(?<!\S)-+(?!\S)", " "),
+        # other words for OR and AND: `a|b`, `a && b`
         (r"\|+|&&+", " "),
     )
 )
+# `mug AND lid`, but not `R&D`, `AND-gate` or the `NOT` of `NOT.com`
 _BOOLEAN = regex.compile(r"(?<![\w&.'-])(?:AND|OR|NOT)(?![\w&'-]|\.\w)")
+# signs between blanks: `mug / lid`; quotes stay
 _LONE = (r"(?<!\S)[!#-/:-@\[-`{-~]+(?!\S)", " ")
 _EXTRA = {
     "reddit": tuple(
         (regex.compile(pattern), by)
         for pattern, by in (
+            # nearness and weight: `mug~2`, `mug^1.5`
             (r"[~^][\d.]*", " "),
+            # groups, wildcards, ranges: `(mug OR cup)`, `mu?`, `[a TO b]`
             (r"[][(){}\\*?:!<>]", " "),
+            # a pattern: `/mugs?/`, while `24/7` stays
             (r"(?<!\S)/+|/+(?!\S)", " "),
             _LONE,
         )
     ),
     "amazon": tuple(
         (regex.compile(pattern), by)
+        # whatever is no part of a word; the last two join letters in Persian and Hindi
         for pattern, by in ((r"[^\p{L}\p{M}\p{N}\s.+&#'\-\u200c\u200d]", " "), _LONE)
     ),
 }
+# `"standing desk"`
 _PHRASE = regex.compile(r'"([^"]*)"')
 
 
@@ -121,30 +142,24 @@ def neutralise(query: str, source: str) -> str:
     Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `!`, `\`, `:` and `/` at
     a word's edge. Amazon keeps words only: no quotes either. Doing it twice changes nothing.
     """
-    text = one_line(clean(query)).translate(_QUOTES)
-    while (after := _pass(text, source)) != text:
-        text = after
+    text, before = one_line(clean(query)).translate(_QUOTES), None
+    while text != before:
+        before = text
+        for pattern, by in (*_SHARED, *_EXTRA.get(source, ())):
+            text = pattern.sub(by, text)
+        text = _BOOLEAN.sub(lambda word: word.group().lower(), text)
+        if text.count('"') % 2:
+            head, _, tail = text.rpartition('"')
+            text = f"{head} {tail}"
+        text = one_line(
+            _PHRASE.sub(
+                lambda phrase: f'"{one_line(phrase[1])}"' if _WORDY.search(phrase[1]) else " ", text
+            )
+        )
     return text
 
 
-def _pass(text: str, source: str) -> str:
-    for pattern, by in (*_SHARED, *_EXTRA.get(source, ())):
-        text = pattern.sub(by, text)
-    text = _BOOLEAN.sub(lambda word: word.group().lower(), text)
-    if text.count('"') % 2:
-        head, _, tail = text.rpartition('"')
-        text = f"{head} {tail}"
-    return one_line(_PHRASE.sub(_phrase, text))
-
-
-def _phrase(match: regex.Match[str]) -> str:
-    inner = one_line(match[1])
-    return f'"{inner}"' if _WORDY.search(inner) else " "
-
-
-_ENDINGS = "ai app co com dev io net org so".split()
-# What stands behind a name: `.ai` of `plaud.ai`, ` AI` of `Plaud AI`.
-_ENDING = regex.compile(rf"(?i)(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+ai)(?=\W*$)")
+# what does not count: all punctuation but `#`, `&`, `%`, blanks, and a `#` that opens
 _DROPPED = regex.compile(r"[[\p{P}\p{Z}\p{C}™®©`´]--[#&%]]|^#+", regex.V1)
 
 
@@ -158,11 +173,88 @@ def canonical(name: str) -> str:
     return folded
 
 
-def same_name(one: str, other: str) -> bool:
-    """Whether two spellings name one thing, with or without `.com`, `.ai`, ` ai` and the like."""
-    return bool(_forms(one) & _forms(other))
+_SPOKEN = """
+hey|hi|hello|hiya|howdy|yo|greetings|good morning|good afternoon|good evening|good night
+morning all|hey there|hi there|hello there|hello world|what's up|whats up|wassup|sup
+how's it going|how is it going|thanks a lot|thanks|thank you|thx|ty|cheers|great|nice
+cool|awesome|perfect|ok|okay|yes|no|yep|nope|lol|haha|please|bye|goodbye|see you|test
+testing|test message|just testing|message|help|help me|who are you|nothing much|hola
+buenos días|buenas tardes|buenas noches|buenas|qué tal|gracias|muchas gracias|adiós
+prueba|bonjour|bonsoir|salut|coucou|ça va|merci|merci beaucoup|au revoir|d'accord
+essai|hallo|moin|servus|guten tag|guten morgen|guten abend|wie geht's|wie gehts
+wie geht es dir|wie geht es ihnen|danke|tschüss|ciao|buongiorno|buonasera
+come stai|come va|grazie|prova|olá|oi|bom dia|boa tarde|boa noite|tudo bem|obrigado
+obrigada|teste|hoi|goedemorgen|goedemiddag|dag|hoe gaat het|bedankt|hej|hejsan
+god morgon|hei|kiitos|takk|tak|cześć|dzień dobry|dziękuję|ahoj|dobrý den|děkuji|szia
+köszönöm|bună|mulțumesc|γεια|γεια σου|ευχαριστώ|привет|здравствуйте|добрый день
+доброе утро|как дела|спасибо|тест|привіт|дякую|как ты|merhaba|selam|günaydın|nasılsın
+teşekkürler|teşekkür ederim|deneme|مرحبا|اهلا|أهلا|السلام عليكم|سلام|صباح الخير|كيف حالك
+كيف الحال|شكرا|خوبی|ممنون|تست|درود|שלום|תודה|מה שלומך|नमस्ते|धन्यवाद|कैसे हो|आप कैसे हैं
+halo|apa kabar|terima kasih|xin chào|chào|cảm ơn|kumusta|salamat|asante
+"""
+_UNSPACED = """
+你好吗|你好|您好|大家好|嗨|哈喽|早上好|晚上好|谢谢|謝謝|多谢|再见
+这是一个测试|这是测试|测试|測試|在吗|こんにちは|こんばんは|おはようございます
+おはよう|ありがとうございます|ありがとう|元気ですか|お元気ですか|テスト|もしもし
+안녕하세요|안녕|감사합니다|고마워요|고마워|테스트|잘 지내세요
+สวัสดีครับ|สวัสดีค่ะ|สวัสดี|ขอบคุณ|ทดสอบ
+"""
+_NAMES = frozenset(
+    "ai bill computer fire microsoft mill mug netscape nothing novel open ring shell tv".split()
+)
+"""In the English list, yet what people ask about."""
 
 
-def _forms(name: str) -> set[str]:
-    bare = _ENDING.sub("", clean(name))
-    return {canonical(name), canonical(bare)} - {""}
+def _phrases(text: str) -> list[str]:
+    """Each as it is and folded, the longest first, so that `hello there` goes before `hello`."""
+    written = text.strip().replace("\n", "|").split("|")
+    forms = {form for phrase in written for form in (phrase, fold(phrase))}
+    return [regex.escape(form) for form in sorted(forms, key=lambda form: (-len(form), form))]
+
+
+# a phrase as whole words, not the `hi` of `hi-fi` or `hi.com`; those without blanks anywhere
+_GREETING = regex.compile(
+    rf"(?<![\w.'-])(?:{'|'.join(_phrases(_SPOKEN))})(?![\w'-]|\.\w)|{'|'.join(_phrases(_UNSPACED))}"
+)
+# `hiiii`, `heyyy`: a letter three times or more
+_LETTER_RUN = regex.compile(r"(\p{L})\1{2,}")
+# the brackets and the full stop of `(what's up).`
+_OUTER = regex.compile(r"^[^\w]+|[^\w]+$")
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """The words of a language that carry no meaning; what people ask about is none of them."""
+    return frozenset(stopwordsiso.stopwords(language)) - _NAMES
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Lower-case words without outer punctuation; `plaud.ai` and `what's` stay whole."""
+    parts = (_OUTER.sub("", part) for part in regex.split(r"[\s,;!?、。…]+", text.casefold()))
+    return tuple(part for part in parts if part)
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """The words that carry meaning: no English stop words, in order, each once."""
+    return tuple(dict.fromkeys(word for word in words(text) if word not in stop_words("en")))
+
+
+def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
+    """Whether the text greets, thanks or tests and names nothing that could be searched.
+
+    Greetings go first; what is left must be stop words of one language. Without any greeting,
+    `alone` stop words or more are small talk, unless one is capitalised like a name: inside the
+    sentence, or as a first word all in capitals (`X`), but not where everything is shouted.
+    """
+    plain = text.replace("\u2019", "'")
+    rest, greetings = _GREETING.subn(" ", " ".join(words(_LETTER_RUN.sub(r"\1", plain))))
+    left = words(rest)
+    if not greetings:
+        if len(left) < alone:
+            return False
+        first, *others = plain.split()
+        shouted = plain.isupper() and others and len(plain) > len("X vs Y")
+        inside = any(word[0].isupper() and word != "I" and word[:2] != "I'" for word in others)
+        if not shouted and (inside or (first.isupper() and first not in {"I", "A"})):
+            return False
+    return any(stop_words(language).issuperset(left) for language in sorted(stopwordsiso.langs()))

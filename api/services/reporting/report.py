@@ -21,7 +21,7 @@ from api.settings import DepthName
 
 VERSION = 2
 """Of a `Report`; raised when a field changes meaning, with a step in
-`api/store/migrate_reports.py`."""
+`api/store/migrations.py`."""
 
 Timestamp = Annotated[
     datetime, AfterValidator(lambda moment: moment.astimezone(UTC).replace(microsecond=0))

@@ -14,7 +14,7 @@ from functools import cache
 import regex
 
 from api.services.question.naming import core_of, name_of
-from api.services.question.small_talk import stop_words
+from api.services.question.query import stop_words
 from api.services.reporting.aspects import aspect_words
 from api.services.schemas import Item, Question
 from api.services.text import fold

@@ -15,7 +15,7 @@ import regex
 from api.errors import ModelError
 from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
-from api.services.question.small_talk import content_words
+from api.services.question.query import content_words
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage

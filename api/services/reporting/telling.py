@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import regex
 
-from api.services.question.small_talk import stop_words
+from api.services.question.query import stop_words
 from api.services.reporting.aspects import aspect_words
 from api.services.reporting.subjects import OTHER_NAMES, Subject
 from api.services.schemas import Question

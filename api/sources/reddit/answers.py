@@ -20,7 +20,7 @@ from api.sources.reddit import NAME
 
 SITE = "https://www.reddit.com"
 # what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
-_GONE = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^\]]*)?\s*\]", re.IGNORECASE)
+_GONE = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", re.IGNORECASE)
 _WALLS = (b"/login", b"log in", b"whoa there", b"network security", b"captcha")
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.evidence.figures import Unit, figures, periods, wilson
+from api.services.evidence.figures import Figures, Unit, figures, periods, wilson
 from api.services.schemas import Assessed, Gathered, Grade, Item, Outcome, Verdict
 
 NOW = datetime(2025, 3, 12, 0, 10, tzinfo=UTC)
@@ -209,6 +209,13 @@ def test_aspects_name_their_items_once() -> None:
         {"aspect": "lid", "count": 3, "positive": 1, "negative": 1, "cites": ["a:y", "a:x", "a:z"]},
         {"aspect": "heat", "count": 1, "positive": 0, "negative": 1, "cites": ["a:y"]},
     ]
+
+
+def test_a_part_that_was_not_counted_has_no_default_in_the_schema() -> None:
+    """It is missing in the JSON, so its schema offers neither null nor a default."""
+    sentiment = Figures.model_json_schema()["properties"]["sentiment"]
+
+    assert sentiment == {"$ref": "#/$defs/Sentiment"}
 
 
 def test_places_and_engagement_stay_apart_by_source() -> None:

@@ -14,7 +14,7 @@ from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import GAPS, Evidence, Steps, collect
 from api.services.evidence.run import Bounds, Run
 from api.services.gate.judging import Gate, RunGate
-from api.services.question.scope import Scope
+from api.services.question import Scope
 from api.services.schemas import Decision, Item, Question, Verdict
 from api.settings import (
     AdaptiveSettings,

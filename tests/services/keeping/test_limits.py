@@ -56,9 +56,9 @@ async def test_no_limit_and_no_key_count_nothing() -> None:
     await limits(shelf).admit(ANN)
     await limits(shelf, minute=1).admit(LOCAL)
     async with limits(shelf).spending(ANN, usd=1, analyses=1) as spent:
-        spent.asked = True
+        spent.counts = True
     async with limits(shelf, 1, 1, 1).spending(LOCAL, usd=9, analyses=9) as spent:
-        spent.asked = True
+        spent.counts = True
 
     assert not shelf.units
 
@@ -71,7 +71,7 @@ async def test_of_ten_in_parallel_one_gets_the_last_analysis() -> None:
     async def one() -> None:
         async with limited.spending(ANN, usd=0, analyses=1) as spent:
             await go.wait()
-            spent.asked = True
+            spent.counts = True
 
     tasks = [asyncio.create_task(one()) for _ in range(10)]
     await asyncio.wait(tasks, timeout=0.01)
@@ -87,7 +87,7 @@ async def test_the_wait_ends_at_midnight() -> None:
     """In UTC, where the days of the ledger are."""
     limited = Limits(Shelf(), 0, 1, 0, at(datetime(2026, 11, 27, 23, 59, 30, tzinfo=UTC)))
     async with limited.spending(ANN, usd=0, analyses=1) as spent:
-        spent.asked = True
+        spent.counts = True
 
     with pytest.raises(LimitReached, match="1 analyses") as caught:
         async with limited.spending(ANN, usd=0, analyses=1):
@@ -101,7 +101,7 @@ async def test_an_estimate_becomes_the_real_cost() -> None:
     limited = limits(shelf, usd=1.0)
     for real in (0.1, 0.5, None):
         async with limited.spending(ANN, usd=0.3) as spent:
-            spent.asked, spent.usd = True, real
+            spent.counts, spent.usd = True, real
 
     assert shelf.units["key:ann:usd", DAY] == 900_000
 

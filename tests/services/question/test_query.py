@@ -7,8 +7,14 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.question.query import FIELDS, canonical, neutralise, same_name, screen
-from api.services.question.small_talk import content_words, is_small_talk
+from api.services.question.query import (
+    FIELDS,
+    canonical,
+    content_words,
+    is_small_talk,
+    neutralise,
+    screen,
+)
 
 SOURCES = ("reddit", "youtube", "amazon", "items")
 PIECES = st.sampled_from(
@@ -158,19 +164,3 @@ def test_different_names_stay_different() -> None:
 
     assert len({canonical(name) for name in names}) == len(names)
     assert canonical("???") == ""
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("PLAUD", "plaud.ai", True),
-        ("plaud ai", "PLAUD", True),
-        ("Notion", '"notion.so"', True),
-        ("C", "C++", False),
-        ("Plaud", "Plod", False),
-        ("???", "!!!", False),
-    ],
-)
-def test_a_domain_ending_may_be_missing(one: str, other: str, same: bool) -> None:
-    """A name with and without its domain ending is one name; no name at all is none."""
-    assert same_name(one, other) is same

@@ -6,9 +6,8 @@ import pytest
 
 from api.errors import LimitReached, UsageError
 from api.services.gate.judging import Gate
-from api.services.keeping import charged
 from api.services.keeping.keys import Tenant
-from api.services.keeping.limits import Limits
+from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.listening import Ask
 from api.services.schemas import Question
 from tests.services.fakes import FakeJudge, FakeSource, items
@@ -28,7 +27,7 @@ async def test_a_fetch_costs_what_its_models_cost() -> None:
     """Judging and grading together, instead of the estimate."""
     shelf = Shelf()
     product = kit(FakeSource(posts(4)), grader=Grading())
-    heard = await charged.fetch(
+    heard = await fetch_within(
         limits(shelf), ANN, 0.9, product, "reddit", Ask("ember mug", "standard")
     )
 
@@ -41,7 +40,7 @@ async def test_a_fetch_that_cannot_be_asked_costs_nothing() -> None:
     """What was reserved is given back."""
     shelf = Shelf()
     with pytest.raises(UsageError):
-        await charged.fetch(limits(shelf), ANN, 0.9, kit(), "reddit", Ask("ember mug"))
+        await fetch_within(limits(shelf), ANN, 0.9, kit(), "reddit", Ask("ember mug"))
 
     assert shelf.units[SPENT] == 0
 
@@ -49,10 +48,10 @@ async def test_a_fetch_that_cannot_be_asked_costs_nothing() -> None:
 async def test_judging_own_items_costs_what_the_judge_costs() -> None:
     """And nothing without items."""
     shelf, gate = Shelf(), Gate(FakeJudge({"0"}))
-    gated = await charged.judge(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
-    await charged.judge(limits(shelf), ANN, 0.5, gate, Question("mug"), [], "reddit")
+    gated = await judge_within(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
+    await judge_within(limits(shelf), ANN, 0.5, gate, Question("mug"), [], "reddit")
 
     assert [verdict.relevant for verdict in gated.verdicts] == [True, False]
     assert shelf.units[SPENT] == 500_000
     with pytest.raises(LimitReached):
-        await charged.judge(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
+        await judge_within(limits(shelf), ANN, 0.6, gate, Question("mug"), items(2), "reddit")
