@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.session import item_words, question_words
+from api.services.question.comparing import compared, points_back
+from api.services.question.guard import telling_words
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, md
 from api.services.reporting.extractive import extract
@@ -18,16 +21,42 @@ EXTRACTS = 5
 
 
 async def look_around(desk: ChatDesk) -> None:
-    """Ask every source the question itself, when nothing known holds its words."""
-    if not fitting(desk, desk.session.exhibits.values()):
-        lookups = (desk.look(name, desk.question, "quick") for name in desk.product.sources)
-        await asyncio.gather(*lookups)
+    """Ask every source the question itself, when nothing known holds its words.
+
+    Of a comparison each product that nothing is known of is looked up by name; a question that
+    points back is asked with the name of what it points at.
+    """
+    names = compared(desk.question)
+    if names:
+        desk.recall()
+        queries = [name for name in names if not desk.knows(name)]
+    elif fitting(desk, desk.citable.values()):
+        queries = []
+    elif desk.before and points_back(desk.question):
+        queries = [" ".join((*desk.before, *telling_words(desk.question)))]
+    else:
+        queries = [desk.question]
+    await asyncio.gather(
+        *(desk.look(name, query, "quick") for query in queries for name in desk.product.sources)
+    )
 
 
 def fitting(desk: ChatDesk, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
-    """The exhibits that hold a word of the question, those with most of them first."""
-    words = question_words(desk.question)
-    scored = [(len(words & item_words(exhibit.item)), exhibit) for exhibit in exhibits]
+    """The exhibits on the turn's subjects that hold a word of the question, by how many.
+
+    For a comparison all of them, each product's in turn.
+    """
+    words, citable = question_words(desk.question), desk.citable
+    known = [exhibit for exhibit in exhibits if exhibit.label in citable]
+    if compared(desk.question):
+        rows = zip_longest(
+            *(
+                [exhibit for exhibit in known if exhibit.label in desk.session.exhibits_for([name])]
+                for name in desk.subjects
+            )
+        )
+        return list({exhibit.label: exhibit for row in rows for exhibit in row if exhibit}.values())
+    scored = [(len(words & item_words(exhibit.item)), exhibit) for exhibit in known]
     return [exhibit for score, exhibit in sorted(scored, key=lambda pair: -pair[0]) if score]
 
 

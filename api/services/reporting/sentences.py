@@ -1,0 +1,31 @@
+"""Whole sentences of what people wrote, word for word."""
+
+from __future__ import annotations
+
+import regex
+
+LONGEST = 200
+"""Characters of a sentence that is shown; a longer one is not cut but left out."""
+
+# Where a sentence ends: after `.!?…` (and a closing quote) before a blank and what begins one,
+# after `。`, and at a line's end. Not after `e.g.`, `vs.`, `Dr.`, `3.` or a letter alone (`U. S.`).
+_END = regex.compile(
+    r"(?<=[.!?…][\"'”’)»]?)(?<!\b(?:e\.g|i\.e|vs|mr|mrs|dr|st|no|etc|approx|\d|\p{L})\.)\s+(?=\S)"
+    r"|(?<=[。！？])(?![」』”’）])|(?<![^\S\n])[^\S\n]*+\n\s*+",
+    regex.I,
+)
+_ADDRESS = regex.compile(r"https?:|www\.", regex.I)
+# chapters of a video's description, alone or on one line: `0:50 method`, `0:00 a 2:40 b`
+_CHAPTER = regex.compile(r"^\W*\d{1,2}:\d{2}\b|\b\d{1,2}:\d{2}\b.*\b\d{1,2}:\d{2}\b")
+# a row of hashtags: `#ember #mug`
+_TAGS = regex.compile(r"^(?:#\S+\s*)+$")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text as they stand; links, chapters and rows of hashtags left out."""
+    parts = (part.strip() for part in _END.split(text))
+    return [
+        part
+        for part in parts
+        if part and not (_ADDRESS.search(part) or _CHAPTER.search(part) or _TAGS.match(part))
+    ]
