@@ -82,4 +82,4 @@ def _ground(shortfall: Shortfall) -> Ground:
 
 
 def _cleared(text: str, ground: Ground) -> str:
-    return Clearing(lambda: ground, markdown=False).whole(text)
+    return Clearing(lambda _: ground, markdown=False).whole(text)

@@ -113,11 +113,19 @@ class Product:
             self.places,
         )  # fmt: skip
 
-    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Heard:
-        """Ask one source; calls with the same run id share one memory and one numbering."""
+    async def listen(self, source: str, ask: Ask, run_id: str | None, given: int = 0) -> Heard:
+        """Ask one source; calls with the same run id share one memory and one numbering.
+
+        Args:
+            source: its name.
+            ask: the question.
+            run_id: of the agent; None: the call stands alone.
+            given: the highest number that exhibits before this run have.
+        """
+        dossier = Dossier(self.places, given)
         if run_id is None:
-            return await fetch(self, source, ask)
-        run, dossier = self._runs.setdefault(run_id, (self.start(), Dossier(self.places)))
+            return await fetch(self, source, ask, dossier=dossier)
+        run, dossier = self._runs.setdefault(run_id, (self.start(), dossier))
         self._runs.move_to_end(run_id)
         while len(self._runs) > MOST_RUNS:
             self._runs.popitem(last=False)

@@ -324,8 +324,8 @@ class Provided(Protocol):
         """The configured `Gate`."""
         ...
 
-    async def listen(self, source: str, ask: Any, run_id: str | None) -> Any:
-        """Ask one source (`Ask` in, `Heard` out); calls with the same run id share one memory."""
+    async def listen(self, source: str, ask: Any, run_id: str | None, given: int = 0) -> Any:
+        """Ask one source (`Ask` in, `Heard` out); see `Product.listen`."""
         ...
 
 

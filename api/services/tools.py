@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+import regex
 from pydantic_ai import RunContext, ToolReturn
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 
 from api.services.containment import Failure, contained
@@ -146,7 +148,8 @@ async def _listen(ctx: RunContext[object], source: str, query: str, depth: Depth
     """
 
     async def listened() -> ToolReturn:
-        heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id)
+        given = _given(ctx.messages)
+        heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id, given)
         return ToolReturn(heard.text, metadata=heard.fetched.model_dump(mode="json"))
 
     answer = await contained(listened(), f"the tool for {source}")
@@ -154,3 +157,21 @@ async def _listen(ctx: RunContext[object], source: str, query: str, depth: Depth
         return answer
     failure = {"source": source, "error": {"code": answer.code, "message": answer.message}}
     return ToolReturn(f"{source} could not be asked: {answer.message}", metadata=failure)
+
+
+# `<q-0a1b2c3d E12>`: the fence of an exhibit, which no stranger's text can hold
+_FENCED = regex.compile(r"<q-[0-9a-f]+ E(\d{1,9})>")
+
+
+def _given(messages: Sequence[ModelMessage]) -> int:
+    """The highest number of an exhibit that a tool of ours returned in a conversation.
+
+    The messages of earlier runs count, so that a label means one item throughout.
+    """
+    returns = (
+        str(part.content)
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    )
+    return max((int(label) for text in returns for label in _FENCED.findall(text)), default=0)

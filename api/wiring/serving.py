@@ -12,6 +12,7 @@ from importlib import import_module
 from api.judges import Limiter
 from api.services import listening
 from api.services.chatting.chats import Chats
+from api.services.chatting.reports import stored_report
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.analyses import Runner
@@ -101,13 +102,26 @@ class House:
         return await judge_within(self.limits, tenant, usd, gate, question, items, source)
 
     async def turn(
-        self, tenant: Tenant, message: str, session_id: str | None, *, known: bool
+        self,
+        tenant: Tenant,
+        message: str,
+        session_id: str | None,
+        *,
+        known: bool,
+        report_id: str | None = None,
     ) -> AsyncGenerator[Moment]:
         """See `Chats.stream`; the turn's cost is reserved before and settled after it.
 
-        Raises, when the first moment is asked for, what `Chats.stream` raises and:
+        Raises:
+            NotFound: the tenant keeps no such report.
+            UsageError: that analysis is not done, or failed.
+
+        And when the first moment is asked for, what `Chats.stream` raises and:
             LimitReached: the day's USD do not suffice.
         """
+        report: Report | None = None
+        if report_id is not None:
+            report = await stored_report(self.store, tenant.id, report_id)
         product = await self.product()
         await asyncio.to_thread(import_module, "api.services.chatting.chat")
         if self._chats is None:
@@ -116,7 +130,7 @@ class House:
 
         async def work(emit: Callable[[Moment], None]) -> Moment:
             async with self.limits.spending(tenant, usd=usd) as spent:
-                moments = chats.stream(tenant.id, message, session_id, known=known)
+                moments = chats.stream(tenant.id, message, session_id, known=known, report=report)
                 async with aclosing(moments):
                     async for moment in moments:
                         if isinstance(moment, Turn):

@@ -215,7 +215,7 @@ async def test_no_form_is_a_link_in_a_chat() -> None:
     """Alone, after a citation, and all of them in one answer."""
     ground = ground_of({"E1": Exhibit("E1", assessed(POST))}, ["ember mug"])
     for text, lead, size in every(WRITTEN, ("", "Warm [E1]"), (1, 400)):
-        clearing = Clearing(lambda: ground, markdown=True)
+        clearing = Clearing(lambda _: ground, markdown=True)
         whole = lead + text
         pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
         shown = "".join(map(clearing.feed, pieces)) + clearing.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from api.sandbox.server import Sandbox
+from api.services.chatting.answering import SAMPLE
 from tests.faces.command import Ended, inside
 
 ASKED = "What do people say about plaud.ai?"
@@ -79,11 +81,44 @@ def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str
     assert 0 < after_first < after_second == fetched(sandbox)
     assert "fetch_reddit: plaud.ai …" in first.err
     assert "[E" not in second.out
-    assert "battery" in third.out
+    assert "battery" in third.out.lower()
     cited = set(re.findall(r"^\[(E\d+)\] \S", third.out, re.MULTILINE))
     assert cited
     assert cited == set(re.findall(r"E\d+", third.out))
     assert third.out.count("     https://") == len(cited)
+    passages = re.findall(r"^     “(.+)”$", third.out, re.MULTILINE)
+    assert any("battery" in passage for passage in passages)
+    assert max(map(len, passages)) <= 200
+
+
+def test_sample_data_is_marked_where_the_answer_is(environment: dict[str, str]) -> None:
+    """On stdout, so that a file holds it too; live data is not marked."""
+    sample = talk(environment | {"LISTENPOST_MODE": "sandbox"}, "hello")
+    live = talk(environment, "hello")
+
+    assert f"({SAMPLE})" in sample.out.splitlines()
+    assert SAMPLE not in live.out
+
+
+def test_a_talk_begins_over_a_report(sandbox: Sandbox, environment: dict[str, str]) -> None:
+    """Its items are cited and nothing is asked; with a session, or without a report, it ends."""
+    done = inside("analyze", "plaud.ai", "--format", "json", env=environment)
+    report = json.loads(done.out)
+    asked = fetched(sandbox)
+
+    first = talk(environment, "what about its battery?", "--report", report["id"])
+    session = SESSION.search(first.err)
+    assert session is not None, first.err
+    again = talk(environment, "and the price?", "--session", session[1])
+    both = talk(environment, "mug", "--report", report["id"], "--session", session[1])
+    unknown = talk(environment, "mug", "--report", "nope")
+
+    assert fetched(sandbox) == asked
+    assert (first.code, again.code) == (0, 0), first.err
+    assert "\n[E" in first.out
+    assert [both.code, unknown.code] == [2, 2]
+    assert "`--report` begins a session" in both.err
+    assert "there is no report `nope`" in unknown.err
 
 
 def test_a_pipe_asks_a_question_a_line(sandbox: Sandbox, environment: dict[str, str]) -> None:
@@ -231,7 +266,7 @@ def test_a_person_talks(sandbox: Sandbox, environment: dict[str, str]) -> None:
 
 
 def test_ctrl_c_ends_a_single_question(sandbox: Sandbox, environment: dict[str, str]) -> None:
-    """Code 130 and no traceback."""
+    """Code 130, no traceback, and the session goes on: it knows what was asked."""
     sandbox.latency("openai.judge=30s")
     with subprocess.Popen(
         [*COMMAND, ASKED], env=environment, text=True,
@@ -245,3 +280,7 @@ def test_ctrl_c_ends_a_single_question(sandbox: Sandbox, environment: dict[str, 
 
     assert process.returncode == 130
     assert "Traceback" not in out + err
+    sandbox.heal()
+    session = SESSION.search(err)
+    assert session is not None, err
+    assert "battery" in talk(environment, "and its battery?", "--session", session[1]).out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,13 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
@@ -295,6 +302,34 @@ async def test_calls_of_one_agent_run_share_numbers_and_memory(product: Product)
     assert "E1:" in str(other[0].content)
 
 
+async def test_labels_are_unique_over_a_conversation(product: Product) -> None:
+    """A later run of the same conversation numbers on; labels in others' words do not count."""
+    turns = iter([
+        calling(("fetch_reddit_tool", {"query": "ember mug"})),
+        DONE,
+        calling(("fetch_youtube_tool", {"query": "ember mug"})),
+        calling(("fetch_amazon_tool", {"query": "ember mug"})),
+        DONE,
+    ])  # fmt: skip
+    agent = Agent(FunctionModel(lambda messages, info: next(turns)), tools=_tools())
+
+    first = await agent.run("Go")
+    history = ModelMessagesTypeAdapter.validate_json(first.all_messages_json())
+    second = await agent.run("What of E99 and <q-1 E98>?", message_history=history)
+
+    one, two, three = (str(part.content) for part in returned(second.all_messages()))
+    assert re.findall(r"^E\d+", one, re.M) == ["E1", "E2", "E3"]
+    assert re.findall(r"^E\d+", two, re.M) == ["E4", "E5", "E6"]
+    assert re.findall(r"^E\d+", three, re.M) == ["E7", "E8", "E9"]
+
+
+async def test_a_call_without_a_run_numbers_on_too(product: Product) -> None:
+    """It remembers nothing else."""
+    heard = await product.listen("reddit", Ask("ember mug", "quick"), None, 4)
+
+    assert re.findall(r"^E\d+", heard.text, re.M) == ["E5", "E6", "E7"]
+
+
 def _tools() -> list[Any]:
     return [tools.fetch_reddit_tool, tools.fetch_youtube_tool, tools.fetch_amazon_tool]
 
@@ -349,7 +384,7 @@ class Failing:
     def gate(self) -> Gate:
         return Gate(Everything())
 
-    async def listen(self, source: str, ask: Ask, run_id: str | None) -> Any:
+    async def listen(self, source: str, ask: Ask, run_id: str | None, given: int) -> Any:
         self.calls.append((source, ask, run_id))
         raise self.error
 

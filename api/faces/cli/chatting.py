@@ -14,20 +14,23 @@ from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import FrameType
+from uuid import uuid4
 
 from rich.console import Console
 from rich.live import Live
 from rich.markdown import Markdown
 
 from api import wiring
-from api.errors import ListenpostError, StoreUnavailable
+from api.errors import ListenpostError, StoreUnavailable, UsageError
 from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chats import Chats, Forgetful
+from api.services.chatting.reports import stored_report
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.keeping.keys import LOCAL
-from api.services.keeping.storage import Sessions, Store
+from api.services.keeping.storage import Store
 from api.services.listening import Product
+from api.services.reporting.report import Report
 from api.services.text import clean, one_line, web_url
 from api.settings import DepthName, Settings
 from api.wiring.models import chat
@@ -45,17 +48,30 @@ class _Talk:
     store: Store | None
     chats: Chats
     depth: DepthName
-    session: str | None
+    session: str
+    known: bool
+    """The session is there already."""
+    report: Report | None = None
+    """What a session that begins knows."""
+    begun: bool = False
+    """There is something to go on with."""
 
     async def turn(self, question: str) -> int:
         """Ask, show, and say how it ended, as an exit code."""
-        moments = self.chats.stream(LOCAL.id, question, self.session, depth=self.depth)
+        moments = self.chats.stream(
+            LOCAL.id,
+            question,
+            self.session,
+            known=self.known,
+            depth=self.depth,
+            report=self.report,
+        )
         async with aclosing(moments):
             with _Screen() as screen:
                 async for moment in moments:
+                    self.begun = True
                     screen.show(moment)
         assert isinstance(moment, Turn)
-        self.session = moment.session_id
         return _CODES[moment.outcome]
 
     async def aclose(self) -> None:
@@ -65,45 +81,57 @@ class _Talk:
             await self.store.aclose()
 
 
-def chat_command(question: str | None, session: str | None, depth: DepthName) -> int:
+def chat_command(
+    question: str | None, session: str | None, report: str | None, depth: DepthName
+) -> int:
     """Talk; the code of the last answer, 0 after Ctrl-D.
 
     Raises:
-        NotFound: there is no such session.
-        StoreUnavailable: a session is named and the database cannot be used.
+        NotFound: there is no such session, or no such report.
+        StoreUnavailable: one is named and the database cannot be used.
+        UsageError: both are named, or the report's analysis is not done.
     """
+    if session is not None and report is not None:
+        raise UsageError("`--report` begins a session: leave `--session` out")
     settings = wiring.load_settings()
     before = signal.signal(signal.SIGTERM, _terminate)
     with asyncio.Runner() as runner:
         try:
-            talk = runner.run(_opened(settings, session, depth))
+            talk = runner.run(_opened(settings, session, depth, needed=bool(session or report)))
             try:
+                if report is not None and talk.store is not None:
+                    talk.report = runner.run(stored_report(talk.store, LOCAL.id, report))
                 code = _talked(runner, talk, question)
             finally:
                 runner.run(talk.aclose())
+                if talk.begun:
+                    goes_on = f"`listenpost chat --session {talk.session}` goes on"
+                    _tell(f"session {talk.session}: {goes_on}")
         except KeyboardInterrupt:
             leave(INTERRUPTED)
         finally:
             signal.signal(signal.SIGTERM, before)
-    if talk.session is not None:
-        _tell(f"session {talk.session}: `listenpost chat --session {talk.session}` goes on")
     return code
 
 
-async def _opened(settings: Settings, session: str | None, depth: DepthName) -> _Talk:
-    """Everything for a talk; without a database it is not remembered."""
+async def _opened(
+    settings: Settings, session: str | None, depth: DepthName, *, needed: bool
+) -> _Talk:
+    """Everything for a talk; without a database it is not remembered, unless one is `needed`."""
     store: Store | None = None
     try:
         store = await open_store_of(settings)
     except StoreUnavailable as error:
-        if session is not None:
+        if needed:
             raise
         _tell(f"listenpost: warning: the session is not kept: {error}")
     product = wiring.build(settings)
-    sessions: Sessions = Forgetful() if store is None else store
     if product.sample:
         _tell("Sample data: everything below is made up and served by the offline sandbox.")
-    return _Talk(product, store, Chats(chat(settings, product), sessions), depth, session)
+    chats = Chats(chat(settings, product), Forgetful() if store is None else store)
+    # chosen here, so that a session is known although its first turn was stopped
+    chosen = session or uuid4().hex
+    return _Talk(product, store, chats, depth, chosen, session is not None)
 
 
 def _talked(runner: asyncio.Runner, talk: _Talk, question: str | None) -> int:
@@ -186,8 +214,12 @@ class _Screen:
             print()
         for citation in turn.citations:
             print(f"[{citation.label}] {one_line(clean(citation.title)) or 'untitled'}")
+            if citation.passage and citation.passage != citation.title:
+                print(f"     “{one_line(clean(citation.passage))}”")
             if url := web_url(citation.url):
                 print(f"     {url}")
+        if turn.sample:
+            print(f"({SAMPLE})")
         print(flush=True)
         for note in turn.notes:
             if note != SAMPLE:

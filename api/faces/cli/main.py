@@ -114,12 +114,13 @@ def chat(
         str | None, typer.Argument(help="Ask this and leave; without it: a conversation.")
     ] = None,
     session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
+    report: Annotated[str | None, typer.Option(help="Begin over this report's items.")] = None,
     depth: Depth = DepthChoice.quick,
 ) -> None:
     """Talk about products; Ctrl-C ends a turn, Ctrl-D leaves. See docs/chat.md."""
     from api.faces.cli.chatting import chat_command
 
-    raise typer.Exit(chat_command(question, session, depth.value))
+    raise typer.Exit(chat_command(question, session, report, depth.value))
 
 
 @app.command()

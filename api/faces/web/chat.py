@@ -12,11 +12,11 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
@@ -31,7 +31,10 @@ SessionId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
 class ChatRequest(BaseModel):
-    """A question; with the id of a session it is a follow-up."""
+    """A question: a follow-up in a session, or the first one over a report.
+
+    A session over a report knows its items and answers from them.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
@@ -39,6 +42,13 @@ class ChatRequest(BaseModel):
     )
     message: Annotated[str, Field(max_length=5_000)]
     session_id: SessionId | None = None
+    report_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+
+    @model_validator(mode="after")
+    def _begins_or_goes_on(self) -> Self:
+        if self.session_id is not None and self.report_id is not None:
+            raise ValueError("`report_id` begins a session: leave `session_id` out")
+        return self
 
 
 class _FrontEnd(BaseModel):
@@ -84,8 +94,8 @@ class AgUiChat(_FrontEnd):
     def message(self) -> str:
         """The person's last words."""
         users = [message.content for message in self.messages if message.role == "user"]
-        said = users[-1] if users else ""
-        return said if isinstance(said, str) else _text(said or [])
+        content = users[-1] if users else ""
+        return content if isinstance(content, str) else _text(content or [])
 
 
 class Cited(BaseModel):
@@ -95,6 +105,8 @@ class Cited(BaseModel):
     key: str
     title: str
     url: str
+    passage: str
+    """Its sentence nearest to what cites it, word for word; empty when none shares a word."""
 
 
 class ChatTurn(BaseModel):
@@ -105,6 +117,8 @@ class ChatTurn(BaseModel):
     citations: list[Cited]
     notes: list[str]
     partial: bool
+    sample: bool
+    """Everything it rests on is made up and comes from the offline sandbox."""
     trace_id: str | None
 
 
@@ -140,7 +154,9 @@ async def _answered(
 ) -> Response:
     accept = request.headers.get("accept", "")
     if isinstance(body, ChatRequest):
-        moments = await house.turn(tenant, body.message, body.session_id, known=True)
+        moments = await house.turn(
+            tenant, body.message, body.session_id, known=True, report_id=body.report_id
+        )
         if MEDIA_TYPE not in accept.lower():
             return JSONResponse((await _last(moments)).json())
         return await _streamed(moments, "vercel")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from api.services.chatting.keyless import nothing_found, themes_of
 from api.services.chatting.lookups import ChatDesk
+from api.services.chatting.passages import passage_for
 from api.services.chatting.turns import AnswerPiece, Citation, Turn
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.dossier import Exhibit, gate_line
@@ -23,9 +24,18 @@ class AnswerDraft:
         """Nothing is written yet."""
         self._desk = desk
         self._clearing = Clearing(self._ground, markdown=True)
-        self._state = (-1, -1)
-        self._last: Ground | None = None
+        self._grounds: dict[tuple[int, frozenset[str]], Ground] = {}
         self._held, self._text = "", ""
+
+    @property
+    def text(self) -> str:
+        """What was passed on so far."""
+        return self._text.strip()
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Labels in it, in the order of first mention."""
+        return self._clearing.cited
 
     def feed(self, piece: str) -> None:
         """Some more words of the model."""
@@ -50,11 +60,11 @@ class AnswerDraft:
         self._pass_on()
         notes = [*self._notes(stopped, failed)]
         partial = bool(stopped or failed or self._desk.refused)
-        if self._text.strip():
-            cited = [self._desk.session.exhibits[label] for label in self._clearing.cited]
+        if self.text:
+            cited = [self._desk.session.exhibits[label] for label in self.cited]
             if not cited:
                 notes.append("this answer cites no post")
-            return self._turn(self._text.strip(), cited, notes, partial)
+            return self._turn(self.text, cited, notes, partial)
         text, best = themes_of(self._desk)
         if best and not self._desk.empty_handed:
             whole = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
@@ -83,14 +93,17 @@ class AnswerDraft:
                 exhibit.item.key,
                 one_line(exhibit.item.title),
                 web_url(exhibit.item.url),
+                passage_for(text, exhibit, self._desk.session.subjects),
             )
             for exhibit in cited
         )
-        return Turn(self._desk.session.id, text, citations, tuple(dict.fromkeys(notes)), partial)
+        notes = tuple(dict.fromkeys(notes))
+        session = self._desk.session
+        return Turn(session.id, text, citations, notes, partial, sample=session.sample)
 
     def _notes(self, stopped: str | None, failed: str | None) -> Iterator[str]:
         desk = self._desk
-        if desk.product.sample:
+        if desk.session.sample:
             yield SAMPLE
         if failed:
             yield f"the chat model could not be used ({failed})"
@@ -100,14 +113,19 @@ class AnswerDraft:
             most = desk.bounds.tool_calls
             yield f"{desk.refused} look-up(s) refused: one turn may ask {most} sources"
         yield from (gate_line(gathered) for gathered in desk.gathered if not gathered.outcome.asked)
+        if len(desk.subjects) > 1:
+            unknown = (subject for subject in desk.subjects if not desk.knows(subject))
+            yield from (f"no relevant post was found on “{subject}”" for subject in unknown)
         yield from self._clearing.flaws.notes
 
-    def _ground(self) -> Ground:
-        """What a sentence may rest on now; made anew when a look-up has added to it."""
+    def _ground(self, sentence: str) -> Ground:
+        """What a sentence may rest on now; kept until a look-up adds to it."""
         desk, session = self._desk, self._desk.session
-        state = (len(session.exhibits), len(desk.replies))
-        if self._last is None or state != self._state:
+        citable = desk.citable_in(sentence)
+        state = (len(desk.replies), frozenset(citable))
+        if state not in self._grounds:
             given = [*desk.replies, *(exchange.answer for exchange in session.exchanges)]
             asked = (session.questions_text, desk.question)
-            self._state, self._last = state, ground_of(desk.citable, asked, given)
-        return self._last
+            elsewhere = session.exhibits.keys() - citable.keys()
+            self._grounds[state] = ground_of(citable, asked, given, elsewhere=elsewhere)
+        return self._grounds[state]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import resources
@@ -15,7 +15,6 @@ from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolCallEvent,
     ModelMessage,
-    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -32,6 +31,7 @@ from pydantic_ai.usage import RunUsage
 from api.services.chatting.answering import SAMPLE, AnswerDraft
 from api.services.chatting.keyless import look_around
 from api.services.chatting.lookups import SHOWN, ChatDesk
+from api.services.chatting.reports import read_report
 from api.services.chatting.session import Exchange, Session, restored
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
@@ -40,6 +40,7 @@ from api.services.ports import Facts
 from api.services.question.query import screen
 from api.services.reporting.agent import reason_of, spent
 from api.services.reporting.dossier import Dossier, describe
+from api.services.reporting.report import Report
 from api.services.schemas import Question
 from api.settings import ChatSettings, DepthName
 
@@ -55,14 +56,23 @@ class Chat:
     model: Model | None
     bounds: ChatSettings
 
-    def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
-        """A session that remembers nothing."""
+    def begin(
+        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
+    ) -> Session:
+        """A session that remembers nothing, or what a report rests on."""
         run = self.product.start()
-        return Session(session_id or uuid4().hex, tenant, run, Dossier(run.places))
+        session = Session(session_id or uuid4().hex, tenant, run, Dossier(run.places))
+        session.sample = self.product.sample
+        if report is not None:
+            read_report(session, report)
+        return session
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
         """A session as it was saved; None when the text cannot be read."""
-        return restored(session_id, tenant, self.product.start(), text)
+        session = restored(session_id, tenant, self.product.start(), text)
+        if session is not None and self.product.sample:
+            session.sample = True
+        return session
 
     def stream(
         self, session: Session, message: str, depth: DepthName = "quick"
@@ -83,27 +93,33 @@ class Chat:
         with self.product.observer.analysis("chat", Question(screened.query)) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:
-                notes = (SAMPLE,) if self.product.sample else ()
-                turn = Turn(session.id, screened.guidance, notes=notes, outcome="clarify")
+                notes = (SAMPLE,) if session.sample else ()
+                turn = Turn(
+                    session.id,
+                    screened.guidance,
+                    notes=notes,
+                    outcome="clarify",
+                    trace_id=trace_id,
+                    sample=session.sample,
+                )
                 emit(AnswerPiece(turn.text))
                 span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
-                return replace(turn, trace_id=trace_id)
+                return turn
             desk = ChatDesk(self.product, session, screened.query, self.bounds, emit)
-            turn = await self._answered(desk, depth)
+            answer = AnswerDraft(desk)
+            try:
+                turn = await self._answered(desk, answer, depth)
+            except asyncio.CancelledError:
+                session.close(Exchange(desk.question, answer.text), answer.cited, desk.subjects)
+                raise
             calls = sum(gathered.upstream_calls for gathered in desk.gathered)
             span.record(Facts(turn.outcome, len(desk.exhibits), calls, turn.usage.usd, turn.text))
         cited = [citation.label for citation in turn.citations]
-        # the words alone, since exhibits stand in each prompt
-        messages: list[ModelMessage] = [
-            ModelRequest([UserPromptPart(desk.question)]),
-            ModelResponse([TextPart(turn.text)]),
-        ]
-        kept = ModelMessagesTypeAdapter.dump_python(messages, mode="json")
-        session.close(Exchange(desk.question, turn.text, kept), cited)
+        session.close(Exchange(desk.question, turn.text), cited, desk.subjects)
         return replace(turn, trace_id=trace_id)
 
-    async def _answered(self, desk: ChatDesk, depth: DepthName) -> Turn:
-        answer, usage = AnswerDraft(desk), RunUsage()
+    async def _answered(self, desk: ChatDesk, answer: AnswerDraft, depth: DepthName) -> Turn:
+        usage = RunUsage()
         stopped = failed = None
         try:
             async with asyncio.timeout(self.bounds.seconds):
@@ -128,7 +144,7 @@ class Chat:
                 raise
             except (AgentRunError, UserError) as error:
                 failed = reason_of(error)
-        unfounded = not (failed or desk.lines or desk.session.exhibits)
+        unfounded = not (failed or desk.lines or desk.citable)
         if unfounded:
             answer.withdraw()
         if failed or unfounded:
@@ -161,7 +177,7 @@ class Chat:
         await agent.run(
             desk.question,
             deps=desk,
-            message_history=ModelMessagesTypeAdapter.validate_python(desk.session.messages),
+            message_history=_history(desk.session.exchanges),
             usage=usage,
             usage_limits=UsageLimits(
                 request_limit=self.bounds.tool_calls + _SPARE,
@@ -172,11 +188,27 @@ class Chat:
 
     def _instructions(self, desk: ChatDesk) -> str:
         prompt = resources.files("api.services.chatting").joinpath("chat.md").read_text("utf-8")
-        best = desk.session.best(desk.question, SHOWN)
-        shown = describe(best, desk.fence, desk.question) or "none yet"
+        groups = desk.session.best(desk.question, SHOWN, desk.subjects)
+        shown = [
+            f"Found for {desk.fence.quote(subject or 'an earlier question')}:\n"
+            + describe(exhibits, desk.fence, desk.question)
+            for subject, exhibits in groups.items()
+        ]
         return prompt.format(
-            rule=desk.fence.rule, calls=self.bounds.tool_calls, exhibits=shown
-        )  # fmt: skip
+            rule=desk.fence.rule,
+            calls=self.bounds.tool_calls,
+            exhibits="\n".join(shown) or "none yet",
+        )
+
+
+def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
+    """Earlier turns as a model's messages: the words alone, since exhibits stand in each prompt."""
+    messages: list[ModelMessage] = []
+    for exchange in exchanges:
+        messages.append(ModelRequest([UserPromptPart(exchange.question)]))
+        if exchange.answer:
+            messages.append(ModelResponse([TextPart(exchange.answer)]))
+    return messages
 
 
 def _tools(product: Product, usual: DepthName) -> FunctionToolset[ChatDesk]:

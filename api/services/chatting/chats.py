@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -10,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from api.errors import NotFound, UsageError
+from api.errors import NotFound, StoreUnavailable, UsageError
 from api.services.chatting.session import Session
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.storage import Sessions
+from api.services.reporting.report import Report
 from api.settings import DepthName
 
 LIVE = 64
@@ -26,8 +28,10 @@ _Key = tuple[str, str]
 class Answering(Protocol):
     """What holds the conversation; see `Chat`."""
 
-    def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
-        """A session that remembers nothing."""
+    def begin(
+        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
+    ) -> Session:
+        """A session that remembers nothing, or what a report rests on."""
         ...
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
@@ -73,8 +77,11 @@ class Chats:
         *,
         known: bool = True,
         depth: DepthName = "quick",
+        report: Report | None = None,
     ) -> AsyncGenerator[Moment]:
         """One turn of one session as it happens; a second turn waits for the first.
+
+        A turn that is stopped leaves its question and its finished look-ups in the session.
 
         Args:
             tenant: whose session it is; nobody else sees it.
@@ -82,29 +89,32 @@ class Chats:
             session_id: None begins a session; its id is in the `Turn`.
             known: an id that there is no session of is refused, not begun.
             depth: of the look-ups, where the model does not say.
+            report: what a session that begins knows already.
 
         Raises:
             NotFound: no session of that id is the tenant's.
             UsageError: the id is too long or empty.
             StoreUnavailable: the session cannot be read or kept.
         """
-        session = self._begun(tenant, session_id)
+        if session_id is not None and not 1 <= len(session_id) <= LONGEST_ID:
+            raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
+        session = self.chat.begin(tenant, session_id, report)
         key = (tenant, session.id)
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             if session_id is not None:
                 session = await self._opened(key, session, known)
-            moments = self.chat.stream(session, message, depth)
-            async with aclosing(moments):
-                async for moment in moments:
-                    if isinstance(moment, Turn):
+            try:
+                async with aclosing(self.chat.stream(session, message, depth)) as moments:
+                    async for moment in moments:
+                        if isinstance(moment, Turn):
+                            await self._keep(key, session)
+                        yield moment
+            except (asyncio.CancelledError, GeneratorExit):
+                if session_id is not None:  # else nobody was told the id
+                    with contextlib.suppress(StoreUnavailable):  # nobody is left to be told
                         await self._keep(key, session)
-                    yield moment
-
-    def _begun(self, tenant: str, session_id: str | None) -> Session:
-        if session_id is not None and not 1 <= len(session_id) <= LONGEST_ID:
-            raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
-        return self.chat.begin(tenant, session_id)
+                raise
 
     async def _opened(self, key: _Key, fresh: Session, known: bool) -> Session:
         """The live session, unless another process has gone on with it; else what was saved."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.session import item_words, question_words
+from api.services.question.comparing import compared, points_back
+from api.services.question.guard import telling_words
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, md
 from api.services.reporting.grounds import ADDRESSES
@@ -18,24 +20,60 @@ THEMES = 5
 
 
 async def look_around(desk: ChatDesk) -> None:
-    """Ask every source the question itself, when nothing known holds its words."""
-    if not fitting(desk, desk.session.exhibits.values()):
-        lookups = (desk.look(name, desk.question, "quick") for name in desk.product.sources)
-        await asyncio.gather(*lookups)
+    """Ask every source the question itself, when nothing known holds its words.
+
+    Of a comparison each product that nothing is known of is looked up by name; a question that
+    points back is asked with the name of what it points at.
+    """
+    names = compared(desk.question)
+    if names:
+        desk.recall()
+        queries = [name for name in names if not desk.knows(name)]
+    elif fitting(desk, desk.citable.values()):
+        queries = []
+    elif desk.before and points_back(desk.question):
+        queries = [" ".join((*desk.before, *telling_words(desk.question)))]
+    else:
+        queries = [desk.question]
+    await asyncio.gather(
+        *(desk.look(name, query, "quick") for query in queries for name in desk.product.sources)
+    )
 
 
 def fitting(desk: ChatDesk, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
-    """The exhibits that hold a word of the question, those with most of them first."""
-    words = question_words(desk.question)
-    scored = [(len(words & item_words(exhibit.item)), exhibit) for exhibit in exhibits]
+    """The exhibits on the turn's subjects that hold a word of the question, by how many.
+
+    For a comparison all of them.
+    """
+    words, citable = question_words(desk.question), desk.citable
+    known = [exhibit for exhibit in exhibits if exhibit.label in citable]
+    if compared(desk.question):
+        return known
+    scored = [(len(words & item_words(exhibit.item)), exhibit) for exhibit in known]
     return [exhibit for score, exhibit in sorted(scored, key=lambda pair: -pair[0]) if score]
 
 
 def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
-    """What the fitting exhibits speak of, as a list with citations, and which are cited."""
+    """What the fitting exhibits speak of, as a list with citations, and which are cited.
+
+    Of a comparison each product by itself, under its name.
+    """
     new = fitting(desk, desk.exhibits.values()) or list(desk.exhibits.values())
     exhibits = new or fitting(desk, desk.session.exhibits.values())
-    findings = find_themes(Question(desk.question), exhibits).findings[:THEMES]
+    if not compared(desk.question):
+        return _themes(desk.question, exhibits)
+    parts, cited = [], []
+    for name in desk.subjects:
+        labels = desk.session.exhibits_for([name])
+        text, best = _themes(name, [exhibit for exhibit in exhibits if exhibit.label in labels])
+        if best:
+            parts.append(f"{formatted(name)}:\n\n{text}")
+            cited += best
+    return "\n\n".join(parts), cited
+
+
+def _themes(question: str, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
+    findings = find_themes(Question(question), exhibits).findings[:THEMES]
     cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
     text = shown_lines(findings, lambda words: md(ADDRESSES.sub("", words)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from api.services.chatting.session import Session
+from api.services.chatting.session import Session, texts_of
+from api.services.chatting.subjects import named_in, names_another, weighs
 from api.services.chatting.turns import Moment
 from api.services.containment import Failure, contained
 from api.services.evidence.pipeline import collect
 from api.services.listening import Ask, Product
-from api.services.question.guard import guarded, mentions
-from api.services.reporting.dossier import Exhibit, describe, gate_line, text_of
+from api.services.question.comparing import compared, points_back
+from api.services.question.guard import guarded, spellings, stem, telling_words
+from api.services.reporting.dossier import Exhibit, describe, gate_line
 from api.services.schemas import Assessed, Gathered, Usage
 from api.services.text import Fence
 from api.settings import ChatSettings, DepthName
@@ -46,24 +48,61 @@ class ChatDesk:
     """What was looked up, or would have been."""
     lines: dict[str, str] = field(default_factory=dict)
     """By source, how the last look-up went, for a person."""
+    before: tuple[str, ...] = field(init=False)
+    """What the turn before this one was about; empty: there was none."""
+    unnamed: tuple[str, ...] = field(init=False)
+    """What a question that names nothing known is about: the same, if its posts speak of that."""
+
+    def __post_init__(self) -> None:
+        """Remember where the conversation stands, since look-ups change that."""
+        self.before = tuple(self.session.asked)
+        words = set(map(stem, telling_words(self.question)))
+        exhibits = self.session.exhibits_for(self.before).values()
+        going_on = not names_another(self.question) or any(
+            words & spellings(" ".join(texts_of(exhibit.item))) for exhibit in exhibits
+        )
+        self.unnamed = self.before if going_on else ()
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What the turn is about: what it looked up and what the question names, else as before.
+
+        A comparison with something that the question only points at is about both.
+        """
+        looked = (name for query in self.queries for name in self.session.subjects_of(query))
+        named = dict.fromkeys((*looked, *named_in(self.question, self.session.subjects)))
+        if named and compared(self.question) and points_back(self.question):
+            return tuple(dict.fromkeys((*named, *self.before)))
+        return tuple(named) or self.unnamed
+
+    @property
+    def citable(self) -> Mapping[str, Exhibit]:
+        """What the answer may rest on: what was found for the turn's subjects."""
+        return self.session.exhibits_for(self.subjects)
+
+    def citable_in(self, sentence: str) -> Mapping[str, Exhibit]:
+        """What one sentence may cite.
+
+        A sentence that names subjects of the turn rests on what was found for those, unless it
+        weighs them against others; naming another subject of the session adds what is its.
+        """
+        turn, named = self.subjects, named_in(sentence, self.session.subjects)
+        alone = not set(turn).isdisjoint(named) and not weighs(sentence)
+        return self.session.exhibits_for(named if alone else (*turn, *named))
 
     @property
     def empty_handed(self) -> bool:
         """Whether nothing an answer could cite came of this turn's look-ups, or of any."""
-        return not self.session.exhibits or bool(self.lines and not self.exhibits)
+        return not self.citable or bool(self.lines and not self.exhibits)
 
-    @property
-    def citable(self) -> Mapping[str, Exhibit]:
-        """What an answer may cite: when look-ups found nothing, only what names their subject."""
-        known = self.session.exhibits
-        if not self.lines or self.exhibits:
-            return known
-        subject = " ".join(self.queries)
-        return {
-            label: exhibit
-            for label, exhibit in known.items()
-            if mentions(subject, text_of(exhibit.item, self.question))
-        }
+    def knows(self, name: str) -> bool:
+        """Whether something was found for a product, in this turn or before."""
+        found_for_it = self.session.exhibits_for(self.session.subjects_of(name)).keys()
+        return bool(found_for_it - self.session.exhibits_for(()).keys())
+
+    def recall(self) -> None:
+        """Take what is known of the turn's subjects to what it looked up."""
+        self.exhibits |= self.citable
 
     async def look(self, source: str, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask one source, unless the session has; what the model reads. Failures are words too.
@@ -74,9 +113,8 @@ class ChatDesk:
         if sent is None:
             return self._reply(_OFF_TOPIC)
         if (known := self.session.lookup(source, sent, depth)) is not None:
-            recalled = [self.session.exhibits[label] for label in known.labels]
             self.lines[source] = known.line
-            return self._shown(f"{known.line}; looked up before", recalled)
+            return self._shown(f"{known.line}; looked up before", known.labels)
         if (refusal := self._spend(1, tokens)) is not None:
             return refusal
         answer = await contained(self._look(source, sent, depth), f"a look-up on {source}")
@@ -90,8 +128,8 @@ class ChatDesk:
             run, scope, gathered.kept, graded=depth != "quick"
         )
         self.usage += gathered.usage + ranked.usage
-        line = self._note(gathered, query, depth, ranked.kept)
-        return self._shown(line, self._numbered(ranked.kept))
+        labels = self._numbered(query, ranked.kept)
+        return self._shown(self._note(gathered, query, depth, labels), labels)
 
     async def analyze(self, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask every source and weigh what they give; what the model reads."""
@@ -100,13 +138,11 @@ class ChatDesk:
             return self._reply(_OFF_TOPIC)
         known = [self.session.lookup(name, sent, depth) for name in names]
         if None not in known:
-            labels = {label for lookup in known if lookup for label in lookup.labels}
-            lines = [lookup.line for lookup in known if lookup]
-            self.lines |= {lookup.source: lookup.line for lookup in known if lookup}
-            recalled = [
-                exhibit for label, exhibit in self.session.exhibits.items() if label in labels
-            ]
-            return self._shown("; ".join([*lines, "looked up before"]), recalled)
+            lookups = [lookup for lookup in known if lookup]
+            labels = {label for lookup in lookups for label in lookup.labels}
+            self.lines |= {lookup.source: lookup.line for lookup in lookups}
+            outcome = "; ".join([*(lookup.line for lookup in lookups), "looked up before"])
+            return self._shown(outcome, sorted(labels, key=lambda label: int(label[1:])))
         if (refusal := self._spend(len(names), tokens)) is not None:
             return refusal
         answer = await contained(self._analyze(sent, depth), "an overview")
@@ -116,11 +152,10 @@ class ChatDesk:
         scope = self.product.scope(Ask(query, depth))
         evidence = await collect(self.session.run, scope, self.product.steps)
         self.usage += evidence.usage
-        kept = evidence.kept
         lines = []
         for gathered in evidence.crawl.sources:
-            items = [entry for entry in kept if entry.item.source == gathered.source]
-            lines.append(self._note(gathered, query, depth, items))
+            items = [entry for entry in evidence.kept if entry.item.source == gathered.source]
+            lines.append(self._note(gathered, query, depth, self._numbered(query, items)))
         decided = evidence.decided
         lines += [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
         sentiment = evidence.figures.sentiment
@@ -128,11 +163,12 @@ class ChatDesk:
             named = ", ".join(f"{feeling.count} {feeling.name}" for feeling in sentiment.feelings)
             lines.append(f"Sentiment of {sentiment.n} graded items: {named}")
         shown = "\n".join(line.rstrip(".") for line in lines if line)
-        return self._shown(shown, self._numbered(evidence.shown))
+        return self._shown(shown, self._numbered(query, evidence.shown))
 
     def _sent(self, query: str) -> str | None:
         """The query as it may leave: short, searchable, and on what the person asked about."""
-        sent = guarded(f"{self.session.questions_text}\n{self.question}", query)
+        written = f"{self.session.questions_text}\n{self.question}"
+        sent = guarded(written, query, (self.question, *compared(self.question)))
         if sent is not None:
             self.queries.append(sent)
         return sent
@@ -145,28 +181,29 @@ class ChatDesk:
         self.refused += 1
         return self._reply("No more look-ups in this turn: answer with what you have.")
 
-    def _note(
-        self, gathered: Gathered, query: str, depth: DepthName, kept: Iterable[Assessed]
-    ) -> str:
+    def _note(self, gathered: Gathered, query: str, depth: DepthName, labels: Iterable[str]) -> str:
         """Remember a look-up that was answered, with all it brought."""
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.asked:
-            lookup = self.session.remember(gathered.source, query, depth, line)
-            lookup.labels.extend(exhibit.label for exhibit in self._numbered(kept))
+            self.session.remember(gathered.source, query, depth, line, labels)
         return line
 
     def _failed(self, what: str, failure: Failure) -> str:
         self.lines[what] = f"{what} could not be asked: {failure.message}"
         return self._reply(self.lines[what])
 
-    def _numbered(self, kept: Iterable[Assessed]) -> tuple[Exhibit, ...]:
-        return self.session.show(list(kept)[:SHOWN])
+    def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
+        """The labels of what a query found, known from now on."""
+        shown = self.session.show(list(kept)[:SHOWN], self.session.subjects_of(query))
+        return [exhibit.label for exhibit in shown]
 
-    def _shown(self, line: str, exhibits: Sequence[Exhibit]) -> str:
+    def _shown(self, line: str, labels: Iterable[str]) -> str:
+        known = self.session.exhibits
+        exhibits = [known[label] for label in labels]
         self.exhibits |= {exhibit.label: exhibit for exhibit in exhibits}
         parts = [self._reply(f"{line}.")]
-        if self.product.sample:
+        if self.session.sample:
             parts.append("This is made-up sample data from the offline sandbox.")
         if exhibits:
             parts += [self.fence.rule, describe(exhibits, self.fence, self.question)]

@@ -6,16 +6,16 @@ an item which its upstream deleted can be taken out of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from api.services.chatting.subjects import is_variant, names_in
 from api.services.evidence.run import Run
 from api.services.question.query import canonical, content_words, words
 from api.services.reporting.dossier import Dossier, Exhibit
-from api.services.schemas import Assessed, Item, Verdict
+from api.services.schemas import Assessed, Item
 from api.services.text import cut
 from api.settings import DepthName
 
@@ -32,8 +32,7 @@ class Exchange:
 
     question: str
     answer: str
-    messages: list[Any] = field(default_factory=list)
-    """The same as the model's messages, in JSON."""
+    """Empty when the turn was stopped before anything was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,23 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownExhibit:
+    """An exhibit of a session."""
+
+    exhibit: Exhibit
+    turn: int
+    """When it was last shown or cited."""
+    subjects: frozenset[str] = frozenset()
+    """What it was found for; empty: nobody knows, so that it may stand for anything."""
+
+
+@dataclass(frozen=True, slots=True)
 class _SavedExhibit:
     key: str
     label: str
     turn: int
     assessed: Assessed
+    subjects: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,9 @@ class _SavedSession:
     exhibits: list[_SavedExhibit]
     looks: list[Lookup]
     exchanges: list[Exchange]
+    subjects: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    sample: bool = False
 
 
 _SAVED = TypeAdapter(_SavedSession)
@@ -83,30 +97,63 @@ class Session:
     """Turns so far."""
     exchanges: list[Exchange] = field(default_factory=list)
     looks: list[Lookup] = field(default_factory=list)
-    _known: dict[str, Exhibit] = field(default_factory=dict)
-    _turns: dict[str, int] = field(default_factory=dict)
+    subjects: list[str] = field(default_factory=list)
+    """What was asked about so far."""
+    asked: list[str] = field(default_factory=list)
+    """Those of the last turn."""
+    sample: bool = False
+    """What it knows is made up, in part at least."""
+    _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property
     def exhibits(self) -> Mapping[str, Exhibit]:
-        """What may be cited, by label."""
-        return self._known
+        """All of them, by label."""
+        return {label: known.exhibit for label, known in self._known.items()}
 
     @property
     def questions_text(self) -> str:
         """Everything the person wrote that is remembered."""
         return "\n".join(exchange.question for exchange in self.exchanges)
 
-    @property
-    def messages(self) -> list[Any]:
-        """The model's messages of the remembered turns."""
-        return [message for exchange in self.exchanges for message in exchange.messages]
+    def exhibits_for(self, subjects: Iterable[str]) -> Mapping[str, Exhibit]:
+        """Those that were found for one of these subjects, or for nobody knows what."""
+        wanted = set(subjects)
+        return {
+            label: known.exhibit
+            for label, known in self._known.items()
+            if not known.subjects or known.subjects & wanted
+        }
 
-    def show(self, items: Iterable[Assessed]) -> tuple[Exhibit, ...]:
-        """The exhibits for these items, known from now on."""
+    def subjects_of(self, query: str) -> tuple[str, ...]:
+        """The subjects of a query, known from now on.
+
+        `ember mug lid` is about the `ember mug` that is known; once `ember mug` is asked for, what
+        was known as `ember mug lid` goes by that name.
+        """
+        subjects = []
+        for name in names_in(query):
+            wider = [known for known in self.subjects if is_variant(name, known)]
+            subjects.append(max(wider, key=len, default=name))
+            if not wider:
+                self.subjects.append(name)
+                self._rename({known: name for known in self.subjects if is_variant(known, name)})
+        return tuple(dict.fromkeys(subjects))
+
+    def _rename(self, names: Mapping[str, str]) -> None:
+        def renamed(subjects: Iterable[str]) -> Iterable[str]:
+            return dict.fromkeys(names.get(subject, subject) for subject in subjects)
+
+        self.subjects, self.asked = list(renamed(self.subjects)), list(renamed(self.asked))
+        for label, known in self._known.items():
+            self._known[label] = replace(known, subjects=frozenset(renamed(known.subjects)))
+
+    def show(self, items: Iterable[Assessed], subjects: Iterable[str] = ()) -> tuple[Exhibit, ...]:
+        """The exhibits for these items, known from now on as found for these subjects too."""
         shown = self.dossier.show(items)
         for exhibit in shown:
-            self._known[exhibit.label] = exhibit
-            self._turns[exhibit.label] = self.number
+            known = self._known.get(exhibit.label)
+            earlier = known.subjects if known else frozenset()
+            self._known[exhibit.label] = KnownExhibit(exhibit, self.number, earlier.union(subjects))
         return shown
 
     def lookup(self, source: str, query: str, depth: DepthName) -> Lookup | None:
@@ -118,56 +165,89 @@ class Session:
                 return lookup
         return None
 
-    def remember(self, source: str, query: str, depth: DepthName, line: str) -> Lookup:
-        """Note a look-up; the exhibits it brings are added to its labels."""
-        lookup = Lookup(source, canonical(query), depth, line, [])
+    def remember(
+        self, source: str, query: str, depth: DepthName, line: str, labels: Iterable[str] = ()
+    ) -> None:
+        """Note a look-up and the exhibits it brought."""
+        lookup = Lookup(source, canonical(query), depth, line, list(labels))
         self.looks = [*self.looks, lookup][-LOOKS:]
-        return lookup
 
-    def best(self, question: str, limit: int) -> tuple[Exhibit, ...]:
-        """The exhibits a prompt shows, in the order of their numbers.
+    def best(
+        self, question: str, limit: int, subjects: Sequence[str] = ()
+    ) -> dict[str, list[Exhibit]]:
+        """The exhibits a prompt shows, by what they were found for, in the order of their numbers.
 
-        Those with the question's words and the most recently used go first.
+        What is asked about goes first, then what holds the question's words, then what was used
+        last. An exhibit found for several subjects stands under the first of them, one of nobody
+        knows what under an empty name.
         """
         words = question_words(question)
+        ranked = list(dict.fromkeys((*subjects, *reversed(self.subjects), "")))
 
-        def order(exhibit: Exhibit) -> tuple[int, int]:
-            return (-len(words & item_words(exhibit.item)), -self._turns[exhibit.label])
+        def order(known: KnownExhibit) -> tuple[bool, int, int]:
+            holding = len(words & item_words(known.exhibit.item))
+            return (known.subjects.isdisjoint(subjects), -holding, -known.turn)
 
         chosen = sorted(self._known.values(), key=order)[:limit]
-        return tuple(sorted(chosen, key=lambda exhibit: int(exhibit.label[1:])))
+        groups: dict[str, list[Exhibit]] = {}
+        for known in sorted(chosen, key=lambda known: int(known.exhibit.label[1:])):
+            first = min(known.subjects, key=ranked.index, default="")
+            groups.setdefault(first, []).append(known.exhibit)
+        return dict(sorted(groups.items(), key=lambda group: ranked.index(group[0])))
 
-    def close(self, exchange: Exchange, cited: Sequence[str]) -> None:
+    def close(
+        self, exchange: Exchange, cited: Iterable[str] = (), subjects: Iterable[str] = ()
+    ) -> None:
         """End a turn: keep its words, and let go of exhibits that have not been used lately."""
-        self._turns |= dict.fromkeys(cited, self.number)
+        for label in cited:
+            self._known[label] = replace(self._known[label], turn=self.number)
         self.number += 1
         self.exchanges = [*self.exchanges, exchange][-TURNS:]
-        recent = sorted(self._known, key=lambda label: (-self._turns[label], int(label[1:])))
-        kept = [at for at in recent[:EXHIBITS] if self.number - self._turns[at] <= TURNS]
-        self._forget(set(kept))
+        self.asked = list(subjects)
+        recent = [at for at in self._by_use() if self.number - self._known[at].turn <= TURNS]
+        self._forget(recent[:EXHIBITS])
 
-    def _forget(self, kept: set[str]) -> None:
-        self._known = {at: exhibit for at, exhibit in self._known.items() if at in kept}
-        self._turns = {at: turn for at, turn in self._turns.items() if at in kept}
-        self.looks = [lookup for lookup in self.looks if kept.issuperset(lookup.labels)]
+    def _by_use(self) -> list[str]:
+        """Labels, the last used first."""
+        return sorted(self._known, key=lambda label: (-self._known[label].turn, int(label[1:])))
+
+    def _forget(self, kept: Sequence[str]) -> None:
+        self._known = {label: known for label, known in self._known.items() if label in kept}
+        self.looks = [lookup for lookup in self.looks if set(kept).issuperset(lookup.labels)]
+        found = {subject for known in self._known.values() for subject in known.subjects}
+        self.subjects = [name for name in self.subjects if name in found or name in self.asked]
 
     def save(self) -> str:
         """The session as JSON; when that is too long, what was used longest ago goes first."""
         while len((text := self._json()).encode()) > BYTES and (self._known or self.exchanges):
             if self._known:
-                oldest = sorted(self._known, key=lambda label: -self._turns[label])
-                self._forget(set(oldest[: len(oldest) // 2]))
+                self._forget(self._by_use()[: len(self._known) // 2])
             else:
                 self.exchanges = self.exchanges[len(self.exchanges) // 2 + 1 :]
         return text
 
     def _json(self) -> str:
         entries = [
-            _SavedExhibit(exhibit.item.key, label, self._turns[label], _trimmed(exhibit.assessed))
-            for label, exhibit in self._known.items()
+            _SavedExhibit(
+                known.exhibit.item.key,
+                label,
+                known.turn,
+                _trimmed(known.exhibit.assessed),
+                sorted(known.subjects),
+            )
+            for label, known in self._known.items()
         ]
-        given = len(self.dossier.exhibits)
-        saved = _SavedSession(VERSION, self.number, given, entries, self.looks, self.exchanges)
+        saved = _SavedSession(
+            VERSION,
+            self.number,
+            self.dossier.given,
+            entries,
+            self.looks,
+            self.exchanges,
+            self.subjects,
+            self.asked,
+            self.sample,
+        )
         return _SAVED.dump_json(saved).decode()
 
 
@@ -179,26 +259,30 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         return None
     if saved.version != VERSION:
         return None
-    dossier = Dossier(run.places)
-    known = {entry.label: dossier.exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
-    dossier = Dossier(run.places, dict(_numbered(saved.given, known)))
-    looks = [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)]
-    turns = {entry.label: entry.turn for entry in saved.exhibits}
+    dossier = Dossier(run.places, saved.given)
+    known = {
+        entry.label: KnownExhibit(
+            dossier.keep(entry.label, entry.assessed), entry.turn, frozenset(entry.subjects)
+        )
+        for entry in saved.exhibits
+    }
     return Session(
-        session_id, tenant, run, dossier, saved.number, saved.exchanges, looks, known, turns
-    )  # fmt: skip
-
-
-def _numbered(given: int, known: Mapping[str, Exhibit]) -> Iterator[tuple[str, Exhibit]]:
-    """Every number ever given, so that none is given twice; a forgotten one stands for nothing."""
-    for number in range(1, given + 1):
-        label = f"E{number}"
-        gone = Item(key=f"forgotten:{number}", id=str(number), source="forgotten", title="")
-        exhibit = known.get(label) or Exhibit(label, Assessed(gone, Verdict(False)))
-        yield exhibit.item.key, exhibit
+        session_id,
+        tenant,
+        run,
+        dossier,
+        saved.number,
+        saved.exchanges,
+        [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)],
+        saved.subjects,
+        saved.asked,
+        saved.sample,
+        known,
+    )
 
 
 def _trimmed(assessed: Assessed) -> Assessed:
+    """An item as it is saved: its first comments, and not more of the words than a prompt shows."""
     item = assessed.item
     comments = tuple(
         replace(comment, body=cut(comment.body, _COMMENT)) for comment in item.comments[:_COMMENTS]
@@ -211,7 +295,11 @@ def question_words(question: str) -> frozenset[str]:
     return frozenset(content_words(question))
 
 
+def texts_of(item: Item) -> list[str]:
+    """Everything that people wrote in an item: title, body, comments."""
+    return [item.title, item.body, *(comment.body for comment in item.comments)]
+
+
 def item_words(item: Item) -> frozenset[str]:
     """The words of an item and its comments."""
-    comments = " ".join(comment.body for comment in item.comments)
-    return frozenset(words(f"{item.title} {item.body} {comments}"))
+    return frozenset(words(" ".join(texts_of(item))))

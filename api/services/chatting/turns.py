@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from api.services.schemas import Usage
@@ -18,6 +18,8 @@ class Citation:
     key: str
     title: str
     url: str
+    passage: str = ""
+    """The sentence of the exhibit that comes nearest to what cites it, word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +39,18 @@ class Turn:
     """`answered`, `clarify` (the gate gave guidance), `insufficient_data` or `not_asked`."""
     usage: Usage = field(default_factory=Usage)
     trace_id: str | None = None
+    sample: bool = False
+    """Everything it rests on is made up."""
 
     def json(self) -> dict[str, Any]:
         """As the interface has it."""
         return {
             "session_id": self.session_id,
             "text": self.text,
-            "citations": [
-                {"label": cited.label, "key": cited.key, "title": cited.title, "url": cited.url}
-                for cited in self.citations
-            ],
+            "citations": [asdict(citation) for citation in self.citations],
             "notes": list(self.notes),
             "partial": self.partial,
+            "sample": self.sample,
             "trace_id": self.trace_id,
         }
 

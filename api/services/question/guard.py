@@ -52,15 +52,32 @@ Rule = Callable[[str, str], bool]
 """Whether a query may leave, given what the person wrote."""
 
 
-def guarded(written: str, query: str) -> str | None:
+def guarded(written: str, query: str, names: Sequence[str] = ()) -> str | None:
     """The query as it may leave, or None when it may not.
 
     Args:
         written: everything the person wrote about the subject.
         query: what a model wants to look up.
+        names: parts of what the person wrote that are enough by themselves; so `X` may be looked
+            up after `compare it with X`, though it is short beside what was asked before.
     """
     screened = screen(cut(one_line(clean(query)), LONGEST_QUERY))
-    return screened.query if screened.ok and may_leave(written, screened.query) else None
+    allowed = screened.ok and any(may_leave(text, screened.query) for text in (written, *names))
+    return screened.query if allowed else None
+
+
+def telling_words(text: str) -> list[str]:
+    """The words that name something or say what is asked about it, in one form, in order.
+
+    None that carry no meaning (`the`) or only ask (`people`, `review`).
+    """
+    words = [word for word in _words(text) if content_words(word) and word not in _ASKING]
+    return words + _runs(text)
+
+
+def spellings(text: str) -> set[str]:
+    """Each word's `stem`, and up to three in a row written together: `iphone`, `iphone15`."""
+    return _joined(_words(text))
 
 
 def mentions(written: str, query: str) -> bool:
@@ -70,7 +87,7 @@ def mentions(written: str, query: str) -> bool:
     `HP` by `php`. Where words are not set apart, two letters in a row are enough (`小米手环怎么样`
     is named by `小米`).
     """
-    pairs = _pairs(written)
+    pairs = pairs_of(written)
     return not _names(written).isdisjoint(_joined(_words(query))) or any(
         pair in run for run in _runs(query) for pair in pairs
     )
@@ -78,7 +95,7 @@ def mentions(written: str, query: str) -> bool:
 
 def few_foreign_words(written: str, query: str) -> bool:
     """Whether the query adds only a few words to the person's: no sentence of somebody else's."""
-    pairs = _pairs(written)
+    pairs = pairs_of(written)
     count = sum(1 for word in _foreign(written, query) if content_words(word))
     for run in _runs(query):
         for pair in pairs:
@@ -97,7 +114,7 @@ def no_code(written: str, query: str) -> bool:
     """Whether no added word is as long as a key, a hash or words written together."""
     known = _joined(_words(written))
     for word in fold(query).split():
-        parts = [part for part in _words(word) if _stem(part) not in known]
+        parts = [part for part in _words(word) if stem(part) not in known]
         code = "".join(parts)
         if len(code) > LONGEST_CODE and _DIGIT.search(code):
             return False
@@ -120,6 +137,17 @@ def may_leave(written: str, query: str, rules: Sequence[Rule] = RULES) -> bool:
     return all(rule(written, query) for rule in rules)
 
 
+def stem(word: str) -> str:
+    """A plural as its singular: `mugs` as `mug`."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def pairs_of(written: str) -> set[str]:
+    """Two letters in a row of each run without blanks; lone letters where there is nothing else."""
+    runs = _runs(written)
+    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)} or set(runs)
+
+
 def _words(text: str) -> list[str]:
     """Words in one form, those of scripts without blanks left out."""
     return [match[0] for match in _WORD.finditer(fold(text)) if not match["unspaced"]]
@@ -131,16 +159,11 @@ def _runs(text: str) -> list[str]:
     return [part for run in runs for part in _meaningless().sub(" ", run).split()] or runs
 
 
-def _stem(word: str) -> str:
-    """A plural as its singular."""
-    return word[:-1] if len(word) > 3 and word.endswith("s") else word
-
-
 def _joined(words: Sequence[str], telling: Set[str] | None = None) -> set[str]:
     """Each word, and up to three in a row written together; only what holds a telling word."""
     rows = (words[at : at + size] for at in range(len(words)) for size in (1, 2, 3))
     return {
-        "".join(map(_stem, row)) for row in rows if telling is None or not telling.isdisjoint(row)
+        "".join(map(stem, row)) for row in rows if telling is None or not telling.isdisjoint(row)
     }
 
 
@@ -149,19 +172,13 @@ def _names(written: str) -> set[str]:
     words = _words(written)
     telling = {word for word in words if content_words(word) and word not in _ASKING}
     long = {word for word in telling if len(word) > 1 and not word.isdigit()}
-    return _joined(words, long or telling) or {"".join(map(_stem, words))} - {""}
-
-
-def _pairs(written: str) -> set[str]:
-    """Two letters in a row of each run without blanks; lone letters where there is nothing else."""
-    runs = _runs(written)
-    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)} or set(runs)
+    return _joined(words, long or telling) or {"".join(map(stem, words))} - {""}
 
 
 def _foreign(written: str, query: str) -> list[str]:
     """The query's words that the person did not write, again for each time."""
     known = _joined(_words(written))
-    return [word for word in _words(query) if _stem(word) not in known]
+    return [word for word in _words(query) if stem(word) not in known]
 
 
 @cache

@@ -239,6 +239,14 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words(text) if word not in stop_words("en")))
 
 
+def languages_of(text: str) -> frozenset[str]:
+    """The languages that most words without meaning belong to; all, when there are none."""
+    parts = set(words(text))
+    counts = {language: len(parts & stop_words(language)) for language in stopwordsiso.langs()}
+    most = max(counts.values())
+    return frozenset(language for language, count in counts.items() if count == most)
+
+
 def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
     """Whether the text greets, thanks or tests and names nothing that could be searched.
 

@@ -127,7 +127,7 @@ def shortened(drafted: Drafted, words: int) -> Drafted:
 
 def _cleared(text: str, ground: Ground) -> tuple[str, tuple[str, ...], Flaws]:
     """What stands of a text, on one line, the labels it cites, and what did not stand."""
-    clearing = Clearing(lambda: ground, markdown=False)
+    clearing = Clearing(lambda _: ground, markdown=False)
     kept = one_line(clearing.whole(text))
     return kept, clearing.cited, clearing.flaws
 

@@ -17,11 +17,17 @@ from api.services.reporting.escaping import formatted
 from api.services.reporting.grounds import ADDRESS, LABEL, NAME, Ground, bare, numbers
 from api.services.text import clean
 
-# Behind a line break, `It is warm.|` before a blank (`“Warm.”|` too), and `。|` before anything.
+# `[E1]`, `(E1; E2)`: what may stand behind a full stop and still belongs to the sentence
+_CITED_AFTER = r"(?:[ \t]*[\[(（【][Ee]\d[^\n\[\]()（）【】]{0,60}[\])）】]){0,4}"
+# What begins no such citation: `[E` and `[` alone may still become one.
+_GOES_ON = r"(?:[^\s\[(（【]|[\[(（【](?:[^Ee]|[Ee]\D))"
+# Behind a line break, `It is warm.|` or `It is warm. [E1]|` before a blank and something else
+# (`“Warm.”|` too), and `。|` before anything.
 _END = regex.compile(
-    r"(?<=\n)|(?<=[.!?…][\"'”’»)\]]?)(?=[ \t])|(?<=[。！？][」』”’）]?)(?=[^」』”’）])"
+    rf"(?<=\n)|(?<=[.!?…][\"'”’»)\]]?{_CITED_AFTER})(?=[ \t]{{1,20}}{_GOES_ON})"
+    rf"|(?<=[。！？][」』”’）]?{_CITED_AFTER})(?![」』”’）])(?=[ \t]{{0,20}}{_GOES_ON})"
 )
-_LOOK_BACK = 3
+_LOOK_BACK = 24
 """Characters before a new piece that may turn out to end a sentence."""
 _MARKER = regex.compile(r"^\s*\d{1,2}[.)](?=\s|$)")
 _JOINED = r"\s*+(?:[,;&、，；/–-]|and\b)\s*+"
@@ -111,8 +117,8 @@ class Clearing:
     sentence becomes that of the place.
     """
 
-    def __init__(self, ground: Callable[[], Ground], *, markdown: bool) -> None:
-        """`ground` is asked for every sentence, since look-ups add to it."""
+    def __init__(self, ground: Callable[[str], Ground], *, markdown: bool) -> None:
+        """`ground` says what a sentence may rest on; it is asked anew for each."""
         self._ground, self._markdown = ground, markdown
         self._rest = ""
         self._cited: dict[str, None] = {}
@@ -144,12 +150,13 @@ class Clearing:
         text = clean(sentence)
         before = sentence[: len(sentence) - len(sentence.lstrip())].replace("\r", "")
         after = "\n" if sentence.endswith("\n") and text else ""
-        parsed = _Sentence(self._ground(), self._markdown)
+        parsed = _Sentence(self._ground(text), self._markdown)
         marked = parsed.marked(text)
         given = _CITED.sub("", marked).replace(_GONE, "")
         unsaid = [n for n in numbers(_MARKER.sub("", given)) if not parsed.ground.holds(n)]
         self.flaws += Flaws(tuple(parsed.unknown), tuple(parsed.links), tuple(unsaid))
-        if unsaid or parsed.unfounded:
+        rests_elsewhere = not parsed.cited and parsed.ground.elsewhere.intersection(parsed.unknown)
+        if unsaid or parsed.unfounded or rests_elsewhere:
             return after
         self._cited |= dict.fromkeys(parsed.cited)
         tidied = _ANGLED.sub(r"\1", _BLANKS.sub("", _AROUND.sub(_GONE, marked)))

@@ -55,6 +55,8 @@ class Dossier:
     """Every exhibit shown in one run, numbered in order of first showing; numbers never change."""
 
     places: Places = field(default_factory=dict)
+    given: int = 0
+    """The highest number given so far, by others before it too."""
     _labels: dict[str, Exhibit] = field(default_factory=dict)
 
     def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
@@ -62,14 +64,16 @@ class Dossier:
         shown = []
         for assessed in found:
             known = self._labels.get(assessed.item.key)
-            label = known.label if known else f"E{len(self._labels) + 1}"
-            shown.append(self.exhibit(label, assessed))
-            self._labels[assessed.item.key] = shown[-1]
+            if known is None:
+                self.given += 1
+            shown.append(self.keep(known.label if known else f"E{self.given}", assessed))
         return tuple(shown)
 
-    def exhibit(self, label: str, assessed: Assessed) -> Exhibit:
-        """One item under a name that it has already; the dossier stays as it is."""
-        return Exhibit(label, assessed, title_of(self.places, assessed.item.source))
+    def keep(self, label: str, assessed: Assessed) -> Exhibit:
+        """The exhibit for an item under a name that it has already."""
+        exhibit = Exhibit(label, assessed, title_of(self.places, assessed.item.source))
+        self._labels[assessed.item.key] = exhibit
+        return exhibit
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:

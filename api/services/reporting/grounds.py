@@ -67,6 +67,8 @@ class Ground:
     """Words of theirs that look like exhibit names (`E27`)."""
     addresses: Mapping[str, str]
     """What may be named, with the label of the exhibit there; a person's own has an empty one."""
+    elsewhere: frozenset[str] = frozenset()
+    """Labels of exhibits on something else: a sentence that rests on those alone does not stand."""
 
     def holds(self, number: str) -> bool:
         """Whether the number was given, in digits or (`seven reviewers`) in words."""
@@ -78,6 +80,7 @@ def ground_of(
     asked: Sequence[str],
     given: Sequence[str] = (),
     cited: Collection[str] | None = None,
+    elsewhere: Collection[str] = (),
 ) -> Ground:
     """What these exhibits and texts allow; their addresses say no number.
 
@@ -86,6 +89,7 @@ def ground_of(
         asked: what the person wrote, addresses included.
         given: what else the model was shown.
         cited: labels of the exhibits whose numbers count; without it, of all.
+        elsewhere: labels of exhibits on something else.
     """
     texts, known = [*asked, *given], set[str]()
     for label, exhibit in exhibits.items():
@@ -107,8 +111,9 @@ def ground_of(
     return Ground(
         exhibits,
         frozenset({*known, *numbers(text), *dates}),
-        frozenset(LABEL.findall(text)),
+        frozenset(LABEL.findall(text)).difference(elsewhere),
         addresses,
+        frozenset(elsewhere),
     )
 
 

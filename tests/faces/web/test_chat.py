@@ -14,6 +14,8 @@ from pydantic import TypeAdapter
 
 from api.errors import LimitReached
 from api.faces.web import streams
+from api.faces.web.chat import ChatTurn, Cited
+from api.services import listening
 from api.services.chatting.turns import (
     AnswerPiece,
     Citation,
@@ -22,6 +24,8 @@ from api.services.chatting.turns import (
     Moment,
     Turn,
 )
+from api.services.keeping.keys import LOCAL
+from api.services.listening import Ask
 from tests.faces.web.conftest import Opening, Served
 
 URL = "/v1/chat"
@@ -116,7 +120,65 @@ async def test_citations_carry_their_links(served: Served) -> None:
         assert one["key"].partition(":")[0] in UPSTREAMS
         assert one["url"].startswith("https://")
         assert one["title"]
-    assert set(turn) == {"session_id", "text", "citations", "notes", "partial", "trace_id"}
+    fields = {"session_id", "text", "citations", "notes", "partial", "sample", "trace_id"}
+    assert set(turn) == fields == set(ChatTurn.model_fields)
+    assert any(one["passage"] for one in turn["citations"])
+    for one in turn["citations"]:
+        assert set(one) == set(Cited.model_fields)
+        assert len(one["passage"]) <= 200
+
+
+async def test_another_product_s_posts_are_not_cited(served: Served) -> None:
+    """An answer about the mug rests on what was found for the mug."""
+    first = await say(served, "plaud.ai")
+    second = await say(served, "ember mug", first["session_id"])
+
+    assert second["citations"]
+    keys = [{one["key"] for one in turn["citations"]} for turn in (first, second)]
+    assert keys[0].isdisjoint(keys[1])
+
+
+async def test_what_is_asked_to_be_compared_is_looked_up(served: Served) -> None:
+    """Also when the other is only pointed at."""
+    first = await say(served, "plaud.ai")
+    asked = fetched(served)
+    await say(served, "compare it with the Oura Ring", first["session_id"])
+
+    assert fetched(served) > asked
+    queries = [str(entry) for entry in served.sandbox.requests("reddit", "search")]
+    assert "Oura" in queries[-1]
+
+
+async def test_a_chat_begins_over_a_report(served: Served) -> None:
+    """Its items are cited and nothing is asked; a session then goes on without it."""
+    report = (await served.client.post("/v1/analyses", json={"query": "plaud.ai"})).json()
+    asked = fetched(served)
+
+    body = {"message": "what about its battery?", "report_id": report["id"]}
+    turn = (await served.client.post(URL, json=body)).json()
+    both = await served.client.post(URL, json=body | {"session_id": turn["session_id"]})
+    unknown = await served.client.post(URL, json=body | {"report_id": "nope"})
+
+    assert fetched(served) == asked
+    assert turn["citations"]
+    assert {one["key"] for one in turn["citations"]} <= {item["key"] for item in report["items"]}
+    assert both.status_code == 422
+    assert "`report_id` begins a session" in both.text
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
+
+
+async def test_sample_data_is_marked(opening: Opening) -> None:
+    """A report of the sandbox stays sample in a chat over it; live data is not."""
+    async with opening() as served:
+        report = await listening.analyze(await served.house.product(), Ask("plaud.ai"))
+        made_up = report.model_copy(update={"sample": True})
+        tenant = LOCAL.id
+        await served.house.store.finish(tenant, made_up)
+        live = await say(served, "hello")
+        body = {"message": "hello", "report_id": report.id}
+        sample = (await served.client.post(URL, json=body)).json()
+
+    assert (live["sample"], sample["sample"]) == (False, True)
 
 
 async def test_small_talk_gets_guidance(served: Served) -> None:
@@ -348,7 +410,7 @@ async def test_what_is_no_turn_is_refused(served: Served, body: Any) -> None:
 
 @pytest.mark.parametrize("body", [{"message": ASKED}, ui(ASKED), ag_ui(ASKED)])
 async def test_hanging_up_ends_the_work(served: Served, body: dict[str, Any]) -> None:
-    """B86: once the client is gone no source and no model is asked any more."""
+    """B86: once the client is gone nobody is asked any more; the question is remembered."""
     served.sandbox.latency("openai.judge=600ms")
     gone, sent = asyncio.Event(), []
     raw = json.dumps(body).encode()
@@ -383,6 +445,10 @@ async def test_hanging_up_ends_the_work(served: Served, body: dict[str, Any]) ->
     assert asked == {"token", "search"}
     assert len(served.sandbox.requests("openai", "agent")) == 1
     assert b"[DONE]" not in b"".join(message.get("body", b"") for message in sent)
+    session = body.get("id") or body.get("threadId")
+    if session:  # a front end named it, and can come back to it
+        kept = await served.house.store.session(LOCAL.id, session)
+        assert f'"question":"{ASKED}"' in str(kept)
 
 
 async def told(stream: Any, *moments: Moment, fails: Exception | None = None) -> str:

@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from api.errors import NotFound, UsageError
+from api.errors import NotFound, StoreUnavailable, UsageError
 from api.services.chatting.chats import LIVE, LONGEST_ID, Chats, Forgetful
 from api.services.chatting.session import Exchange, Session, restored
 from api.services.chatting.turns import AnswerPiece, Moment, Turn
+from api.services.listening import Ask, analyze
+from api.services.reporting.report import Report
 from api.settings import DepthName
 from tests.services.kit import kit
 
@@ -29,8 +32,15 @@ class Echo:
     two: asyncio.Event = field(default_factory=asyncio.Event)
     """Two turns have begun."""
     depths: list[str] = field(default_factory=list)
+    remembers: bool = False
+    """The question at once, the answer never."""
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
+    reports: list[Report | None] = field(default_factory=list)
 
-    def begin(self, tenant: str = "", session_id: str | None = None) -> Session:
+    def begin(
+        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
+    ) -> Session:
+        self.reports.append(report)
         return Session(session_id or f"new{len(self.begun)}", tenant, PRODUCT.start())
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
@@ -44,10 +54,14 @@ class Echo:
         self.depths.append(depth)
         if len(self.begun) == 2:
             self.two.set()
+        if self.remembers:
+            session.close(Exchange(message, ""))
+        self.entered.set()
         yield AnswerPiece(message)
         if self.gate is not None:
             await self.gate.wait()
-        session.close(Exchange(message, message), ())
+        if not self.remembers:
+            session.close(Exchange(message, message))
         yield Turn(session.id, session.questions_text)
 
 
@@ -133,14 +147,55 @@ async def test_turns_of_one_session_wait_for_each_other() -> None:
     assert [turn.result().text for turn in turns] == ["one", "one\ntwo", "other"]
 
 
-async def test_a_turn_that_is_left_keeps_nothing() -> None:
-    """And the next turn of the session need not wait."""
-    chats = Chats(Echo(), store := Forgetful())
-    async with aclosing(chats.stream("ada", "one", "s1", known=False)) as stream:
+async def stopped(chats: Chats, message: str, session: str | None, **how: Any) -> None:
+    """A turn that is left after its first moment."""
+    async with aclosing(chats.stream("ada", message, session, known=False, **how)) as stream:
         await anext(stream)
 
-    assert await store.session("ada", "s1") is None
-    assert (await say(chats, "two", "s1", known=False)).text == "two"
+
+async def test_a_turn_that_is_left_is_kept() -> None:
+    """And the next turn of the session need not wait, in whatever process."""
+    store, echo = Forgetful(), Echo(remembers=True)
+    await stopped(Chats(echo, store), "one", "s1")
+
+    assert (await say(Chats(echo, store), "two", "s1")).text == "one\ntwo"
+
+
+async def test_a_turn_that_is_cancelled_is_kept() -> None:
+    """As by Ctrl-C."""
+    store, echo = Forgetful(), Echo(gate=asyncio.Event(), remembers=True)
+    turn = asyncio.create_task(say(Chats(echo, store), "one", "s1", known=False))
+    await echo.entered.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+
+    assert '"question":"one"' in str(await store.session("ada", "s1"))
+
+
+async def test_what_nobody_can_come_back_to_is_not_kept() -> None:
+    """A session whose id was not told yet; and a store that fails then is nobody's business."""
+    store = Forgetful()
+    await stopped(Chats(Echo(remembers=True), store), "one", None)
+    await stopped(Chats(Echo(remembers=True), Broken()), "one", "s1")
+
+    assert store == Forgetful()
+
+
+class Broken(Forgetful):
+    """A database that cannot be written."""
+
+    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
+        raise StoreUnavailable("the database cannot be used")
+
+
+async def test_a_report_is_what_a_session_begins_with() -> None:
+    """Handed to the chat as it is."""
+    report = await analyze(PRODUCT, Ask("hello"))
+    echo = Echo()
+    await stopped(Chats(echo, Forgetful()), "one", "s1", report=report)
+
+    assert echo.reports == [report]
 
 
 async def test_only_so_many_runs_stay_in_memory() -> None:

@@ -40,20 +40,20 @@ def again(one: Session) -> Session:
 
 def turn(one: Session, *cited: str, question: str = "mug?") -> None:
     """One turn that cites these."""
-    one.close(Exchange(question, "It is fine.", [{"kind": "request"}]), cited)
+    one.close(Exchange(question, "It is fine."), cited)
 
 
 def test_what_was_said_and_shown_survives_a_restart() -> None:
     """Exhibits keep their numbers, words and look-ups, and new ones get the next number."""
     one = session()
-    one.remember("reddit", "Ember Mug", "quick", "kept 2").labels.extend(["E1", "E2"])
+    one.remember("reddit", "Ember Mug", "quick", "kept 2", ["E1", "E2"])
     one.show([assessed(post(1)), assessed(post(2))])
     turn(one, "E1")
 
     back = again(one)
 
     assert dict(back.exhibits) == dict(one.exhibits)
-    assert (back.questions_text, back.messages, back.number) == ("mug?", [{"kind": "request"}], 1)
+    assert (back.questions_text, back.exchanges, back.number) == ("mug?", one.exchanges, 1)
     known = back.lookup("reddit", "ember-mug", "quick")
     assert known is not None
     assert (known.line, known.labels) == ("kept 2", ["E1", "E2"])
@@ -76,7 +76,7 @@ def test_what_is_not_cited_lately_is_let_go_and_its_number_stays_taken() -> None
     """With its look-up, so that it can be found again."""
     one = session()
     one.show([assessed(post(1)), assessed(post(2))])
-    one.remember("reddit", "mug", "quick", "kept 2").labels.extend(["E1", "E2"])
+    one.remember("reddit", "mug", "quick", "kept 2", ["E1", "E2"])
     for _ in range(TURNS + 1):
         turn(one, "E2")
 
@@ -129,8 +129,80 @@ def test_the_prompt_shows_what_fits_the_question_and_was_used_lately() -> None:
     turn(one)
     turn(one, "E3")
 
-    assert [x.label for x in one.best("and the battery?", 2)] == ["E3", "E5"]
-    assert [x.label for x in one.best("and the battery?", 9)] == ["E1", "E2", "E3", "E4", "E5"]
+    def labels(limit: int) -> list[str]:
+        return [exhibit.label for exhibit in one.best("and the battery?", limit)[""]]
+
+    assert labels(2) == ["E3", "E5"]
+    assert labels(9) == ["E1", "E2", "E3", "E4", "E5"]
+
+
+def test_an_exhibit_knows_what_it_was_found_for() -> None:
+    """After a restart too; found for two, it stands for both, and under what is asked about."""
+    one = session()
+    for query, numbers in (("plaud.ai", [1, 2]), ("Ember mug", [2, 3])):
+        one.show([assessed(post(n)) for n in numbers], one.subjects_of(query))
+    one.show([assessed(post(4))])
+    one.close(Exchange("mug?", "Fine."), ["E1"], ["ember mug"])
+
+    back = again(one)
+
+    assert (back.subjects, back.asked) == (["plaud", "ember mug"], ["ember mug"])
+    assert list(back.exhibits_for(["plaud"])) == ["E1", "E2", "E4"]
+    assert list(back.exhibits_for(["ember mug"])) == ["E2", "E3", "E4"]
+    assert list(back.exhibits_for([])) == ["E4"]
+
+    def groups(*subjects: str, limit: int = 9) -> dict[str, list[str]]:
+        best = back.best("?", limit, subjects)
+        return {name: [exhibit.label for exhibit in group] for name, group in best.items()}
+
+    assert list(groups("ember mug").items()) == [
+        ("ember mug", ["E2", "E3"]), ("plaud", ["E1"]), ("", ["E4"]),
+    ]  # fmt: skip
+    assert groups("plaud", limit=2) == {"plaud": ["E1", "E2"]}
+
+
+def test_a_query_with_more_words_is_on_the_same_product() -> None:
+    """Also when the longer one came first; the shorter name then stands for both."""
+    one = session()
+    one.show([assessed(post(1))], one.subjects_of("ember mug battery"))
+    one.show([assessed(post(2))], one.subjects_of("oura"))
+    one.close(Exchange("mug?", "Fine."), [], ["ember mug battery"])
+
+    named = [
+        one.subjects_of(query) for query in ("Ember mug", "ember mug lid", "ember mug vs oura")
+    ]
+
+    assert named == [("ember mug",), ("ember mug",), ("ember mug", "oura")]
+    assert (one.subjects, one.asked) == (["ember mug", "oura"], ["ember mug"])
+    assert list(one.exhibits_for(["ember mug"])) == ["E1"]
+    assert one.subjects_of("ember mug 2") == ("ember mug 2",)
+
+
+def test_a_subject_without_exhibits_is_let_go() -> None:
+    """Once it is not what was asked last."""
+    one = session()
+    one.show([assessed(post(1))], one.subjects_of("oura"))
+    one.close(Exchange("sonos?", "None."), [], one.subjects_of("sonos"))
+    before = list(one.subjects)
+    one.close(Exchange("oura?", "Fine."), ["E1"], ["oura"])
+
+    assert (before, one.subjects) == (["oura", "sonos"], ["oura"])
+
+
+def test_a_session_of_an_older_release_is_read() -> None:
+    """Its exhibits may stand for anything, since nobody knows what they were found for."""
+    one = session()
+    one.show([assessed(post(1))], one.subjects_of("oura"))
+    turn(one, "E1")
+    saved = json.loads(one.save())
+    del saved["subjects"], saved["asked"], saved["sample"], saved["exhibits"][0]["subjects"]
+    saved["exchanges"][0]["messages"] = [{"kind": "request"}]
+
+    back = restored("s1", "ada", PRODUCT.start(), json.dumps(saved))
+
+    assert back is not None
+    assert (back.subjects, back.asked, back.sample) == ([], [], False)
+    assert list(back.exhibits_for(["ember mug"])) == ["E1"]
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", '{"version": 1}', "{"])
@@ -151,7 +223,7 @@ def test_an_item_s_key_stands_in_its_own_entry_only() -> None:
     """So that an item which its upstream deleted can be taken out of the text as an entry."""
     one = session()
     one.show([assessed(post(1)), assessed(post(2))])
-    one.remember("reddit", "mug", "quick", "kept 2").labels.extend(["E1", "E2"])
+    one.remember("reddit", "mug", "quick", "kept 2", ["E1", "E2"])
     turn(one, "E1", "E2")
 
     saved = json.loads(one.save())

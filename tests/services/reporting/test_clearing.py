@@ -23,7 +23,7 @@ GROUND = ground_of(EXHIBITS, [f"mug {ASKED}"], ["Reddit: kept 7 of 9"])
 
 def cleared(text: str, size: int = 7) -> tuple[str, Clearing]:
     """What stands of a chat's answer that comes in small pieces."""
-    clearing = Clearing(lambda: GROUND, markdown=True)
+    clearing = Clearing(lambda _: GROUND, markdown=True)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     return "".join(map(clearing.feed, pieces)) + clearing.close(), clearing
 
@@ -130,7 +130,7 @@ def test_citations_are_in_the_order_of_first_mention() -> None:
 
 def test_nothing_is_passed_on_before_its_sentence_is_complete() -> None:
     """A citation may still come apart, so a piece waits for the end of its sentence."""
-    clearing = Clearing(lambda: GROUND, markdown=True)
+    clearing = Clearing(lambda _: GROUND, markdown=True)
 
     assert clearing.feed("It stays warm [E") == ""
     assert clearing.feed("1]. It is hea") == "It stays warm [E1]."
@@ -139,7 +139,7 @@ def test_nothing_is_passed_on_before_its_sentence_is_complete() -> None:
 
 def test_a_citation_in_one_piece_is_no_link_with_the_next() -> None:
     """What follows in another sentence's piece is guarded too."""
-    clearing = Clearing(lambda: GROUND, markdown=True)
+    clearing = Clearing(lambda _: GROUND, markdown=True)
 
     told = (
         clearing.feed("良い。[E1]。") + clearing.close() + clearing.feed("(no)") + clearing.close()
@@ -152,7 +152,7 @@ def test_a_citation_in_one_piece_is_no_link_with_the_next() -> None:
 
 def test_plain_text_names_places_and_no_exhibits() -> None:
     """What a report says is read without labels; line breaks stay for who wants them."""
-    clearing = Clearing(lambda: GROUND, markdown=False)
+    clearing = Clearing(lambda _: GROUND, markdown=False)
 
     told = clearing.whole(f"Warm [E1].\nAs E2 says <b> (E27), see {HOME} or [it]({TALK}).")
 
@@ -166,3 +166,35 @@ def test_the_numbers_of_cited_exhibits_alone_can_count() -> None:
 
     assert ground.addresses[HOME] == "E1"
     assert (ground.holds("40"), GROUND.holds("40"), GROUND.holds("seven")) == (False, True, True)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 999])
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("It is warm [E2]. It is heavy [E1].", " It is heavy [E1]."),
+        ("It is warm [E2, E1].", "It is warm [E1]."),
+        ("It is warm. [E2] [E2] It is heavy. [E1]\nYes.", " It is heavy. [E1]\nYes."),
+        ("Heavy. [Er] (Ernst) (E2) No. [E1]", "Heavy. \\[Er\\] (Ernst) No. [E1]"),
+        ("良い。[E2]重い。[E1]", "重い。[E1]"),
+        ("It is as E2 says. Yes.", " Yes."),
+    ],
+)
+def test_a_sentence_that_rests_on_something_else_goes(text: str, kept: str, size: int) -> None:
+    """With its citation, which may stand behind its full stop."""
+    ground = ground_of({"E1": EXHIBITS["E1"]}, [], ["[E2] was said"], elsewhere=["E2"])
+    clearing = Clearing(lambda _: ground, markdown=True)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+
+    told = "".join(map(clearing.feed, pieces)) + clearing.close()
+
+    assert told == kept
+    assert clearing.flaws == Flaws(citations=("E2",))
+
+
+def test_each_sentence_has_its_own_ground() -> None:
+    """Whoever gives it reads the sentence."""
+    empty = ground_of({}, [])
+    clearing = Clearing(lambda text: GROUND if "mug" in text else empty, markdown=True)
+
+    assert clearing.whole("A mug [E1]. A pen [E1].") == "A mug [E1]. A pen."

@@ -34,6 +34,14 @@ def test_numbers_never_change_within_a_run() -> None:
     assert dossier.by_label()["E1"].assessed.grade == Grade(5)
 
 
+def test_numbers_go_on_from_those_given_before() -> None:
+    """An item that comes with its name keeps it."""
+    dossier = Dossier(given=7)
+    dossier.keep("E3", assessed(post(3)))
+
+    assert [x.label for x in dossier.show([assessed(post(1)), assessed(post(3))])] == ["E8", "E3"]
+
+
 def test_an_exhibit_has_facts_and_fenced_words() -> None:
     """
     Source, day, main measure and score are ours; place, title, body and comments are theirs.

@@ -1,0 +1,53 @@
+"""The words behind a citation: of a cited exhibit the sentence nearest to what cites it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import regex
+
+from api.services.chatting.session import texts_of
+from api.services.chatting.subjects import WEB_ENDING
+from api.services.question.guard import pairs_of, stem, telling_words
+from api.services.reporting.dossier import Exhibit
+from api.services.reporting.grounds import LABEL
+from api.services.reporting.sentences import LONGEST, sentences
+
+# Between sentences; a citation behind a full stop belongs to what is before it: `Warm. [E1]| It`.
+_BETWEEN = regex.compile(
+    r"\n+|(?<=[.!?…。！？][\"'”’»)」』]?(?:\s*\[E[E\d, ]+\])?)(?!\s*\[E\d)(?:\s+|(?<=[。！？]))"
+)
+
+
+def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
+    """A whole sentence of the exhibit, word for word; nothing when none shares a word with `text`.
+
+    Args:
+        text: an answer that cites the exhibit; its sentences that do so are compared.
+        exhibit: its title is taken only when nothing else fits.
+        names: of products, whose words say nothing beside others, since every post holds them.
+    """
+    named = {stem(word) for name in names for word in name.split()}
+    citing = (
+        _telling(LABEL.sub("", sentence))
+        for sentence in _BETWEEN.split(text)
+        if exhibit.label in LABEL.findall(sentence)
+    )
+    claims = [words - named or words for words in citing]
+
+    def likeness(passage: str) -> tuple[int, int]:
+        words = _telling(passage)
+        return max((len(claim & words) for claim in claims), default=0), -len(passage)
+
+    title, *texts = texts_of(exhibit.item)
+    for written in (texts, [title]):
+        passages = [part for words in written for part in sentences(words) if len(part) <= LONGEST]
+        best = max(passages, key=likeness, default="")
+        if likeness(best)[0]:
+            return best
+    return ""
+
+
+def _telling(text: str) -> set[str]:
+    """What is compared: words, and two letters in a row where words are not set apart."""
+    return {*map(stem, telling_words(WEB_ENDING.sub("", text))), *pairs_of(text)}

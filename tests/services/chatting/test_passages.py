@@ -1,0 +1,40 @@
+"""The sentence of an exhibit that is shown under a citation."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.services.chatting.passages import passage_for
+from api.services.reporting.dossier import Exhibit
+from tests.services.kit import assessed, post, said
+
+LONG = "The battery " + "really " * 30 + "died."
+POST = post(
+    1,
+    title="Plaud.ai after a month of transcripts",
+    body=f"I love my plaud.ai. Its battery lasts 4.5 days. {LONG} Fine!",
+    comments=(said("The price is a robbery"), said("电池很好。价格太高。", "c2")),
+)
+EXHIBIT = Exhibit("E1", assessed(POST))
+
+
+@pytest.mark.parametrize(
+    ("text", "passage"),
+    [
+        ("The battery of Plaud.ai lasts [E1].", "Its battery lasts 4.5 days."),
+        ("It is loved. [E2] The battery lasts. [E1] The price hurts [E2].",
+         "Its battery lasts 4.5 days."),
+        ("Battery [E2].\n- A robbery, they say [E2, E1]", "The price is a robbery"),
+        ("Battery [E1]. The price is a robbery [E1].", "The price is a robbery"),
+        ("People like Plaud.ai [E1].", "I love my plaud.ai."),
+        ("Transcripts are good [E1].", "Plaud.ai after a month of transcripts"),
+        ("价格高。[E1]", "价格太高。"),
+        ("The screen is dim [E1].", ""),
+        ("The battery lasts [E11].", ""),
+        ("E1 says that the battery lasts.", "Its battery lasts 4.5 days."),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_the_nearest_whole_sentence_is_shown(text: str, passage: str) -> None:
+    """By words in common; names count only where there is nothing else, the title last."""
+    assert passage_for(text, EXHIBIT, ["plaud"]) == passage

@@ -1,0 +1,100 @@
+"""A session over a stored report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.errors import NotFound, UsageError
+from api.services.chatting.chat import Chat
+from api.services.chatting.reports import stored_report
+from api.services.listening import Ask, Product, analyze
+from api.services.reporting.report import Report
+from api.services.schemas import Outcome
+from api.settings import ChatSettings
+from tests.services.fakes import FakeSource
+from tests.services.kit import Grading, kit, posts
+from tests.services.shelf import Shelf
+
+
+def product(count: int = 6, **fields: Any) -> Product:
+    """Reddit with posts, YouTube with nothing."""
+    return kit(FakeSource(posts(count)), FakeSource([], "youtube"), grader=Grading(), **fields)
+
+
+async def report_of(whole: Product) -> Report:
+    """What such a product reports."""
+    return await analyze(whole, Ask("ember mug"))
+
+
+def chat(whole: Product) -> Chat:
+    """Without a model."""
+    return Chat(whole, None, ChatSettings())
+
+
+async def test_a_question_is_answered_from_the_report_s_items() -> None:
+    """As they were judged and graded; nobody is asked what the report asked."""
+    whole = product()
+    report = await report_of(whole)
+    one = chat(whole)
+    session = one.begin("ada", "s1", report)
+
+    turn = await one.answer(session, "what opinion do they have on the mug?")
+    again = session.lookup("reddit", "Ember-Mug", "standard")
+
+    source = whole.sources["reddit"]
+    assert isinstance(source, FakeSource)
+    assert len(source.plans) == 1
+    assert {citation.key for citation in turn.citations} <= {item.key for item in report.items}
+    assert len(turn.citations) == 4
+    exhibits = list(session.exhibits.values())
+    assert [exhibit.item.key for exhibit in exhibits] == [item.key for item in report.items]
+    grades = [exhibit.assessed.grade for exhibit in exhibits]
+    assert [grade and (grade.score, grade.aspects) for grade in grades] == [(4, ("heat",))] * 6
+    assert exhibits[0].item.comments[0].body == "good"
+    assert again is not None
+    assert again.line == "Reddit: kept 6 of 6"
+    assert session.lookup("youtube", "ember mug", "standard") is not None
+    assert session.subjects == ["ember mug"]
+    assert session.exchanges[0].question == "ember mug"
+    assert session.exchanges[0].answer == "People like it.\n- It stays warm. [E1]"
+
+
+async def test_a_finding_of_a_post_that_is_gone_cites_nothing() -> None:
+    """And items without a grade have none; sample data stays sample."""
+    report = await report_of(product(sample=True))
+    items = tuple(item.model_copy(update={"score": None}) for item in report.items[1:])
+    session = chat(product()).begin(report=report.model_copy(update={"items": items}))
+
+    assert session.exchanges[0].answer.endswith("\n- It stays warm.")
+    assert {exhibit.assessed.grade for exhibit in session.exhibits.values()} == {None}
+    assert session.sample
+
+
+async def test_a_report_without_items_knows_why() -> None:
+    """Its explanation is what was said; a source that could not be asked may be asked again."""
+    whole = kit(FakeSource([]))
+    report = await report_of(whole)
+    failed = report.sources["reddit"].model_copy(update={"outcome": Outcome.BLOCKED})
+
+    session = chat(whole).begin(report=report.model_copy(update={"sources": {"reddit": failed}}))
+
+    assert session.exchanges[0].answer == report.explanation_text
+    assert session.looks == []
+
+
+async def test_a_report_is_found_by_its_id() -> None:
+    """Of the tenant alone, and only when there is one."""
+    report = await report_of(product())
+    shelf = Shelf()
+    await shelf.begin("ada", report.id, report.query)
+    await shelf.finish("ada", report)
+    await shelf.begin("ada", "x1", "ember mug")
+
+    assert await stored_report(shelf.store, "ada", report.id) == report
+    for tenant, name in (("eve", report.id), ("ada", "nope"), ("ada", "a\x00b"), ("ada", "")):
+        with pytest.raises(NotFound, match="there is no report"):
+            await stored_report(shelf.store, tenant, name)
+    with pytest.raises(UsageError, match="`x1` holds no report: running"):
+        await stored_report(shelf.store, "ada", "x1")
