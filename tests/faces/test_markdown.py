@@ -156,9 +156,10 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
         "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
-        "4 at depth standard (short\\_report).\n\n"
+        "4 at depth standard \\(short\\_report\\).\n\n"
         "People like it.\n\n## What people praise\n\n"
-        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) [\\[2\\]](<https://www.example.org/1>)\n"
+        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "
+        "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\nToo few dated" in text
