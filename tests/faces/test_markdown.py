@@ -195,7 +195,8 @@ async def test_enough_items_are_a_table_and_a_chart() -> None:
     assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
     assert (
         "Items per day (UTC), 10 of 12 kept have a date.\n\n```mermaid\nxychart-beta\n"
-        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    bar [5, 0, 5]\n```' in text
+        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "items" 0 --> 5\n'
+        "    bar [5, 0, 5]\n```" in text
     )
 
 
