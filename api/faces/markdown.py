@@ -91,6 +91,8 @@ def _figures(report: Report) -> list[str]:
         first, last = periods[0].start, periods[-1].start
         counts = ", ".join(str(period.count) for period in periods)
         chart = f'xychart-beta\n    x-axis "{first} to {last}" 1 --> {len(periods)}'
+        # without a range the bars would start at the smallest count, not at 0
+        chart += f'\n    y-axis "items" 0 --> {max(period.count for period in periods)}'
         parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
     caption, aspects = captions.aspects(report, _ASPECTS)
     if aspects:

@@ -156,9 +156,10 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
         "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
-        "4 at depth standard (short\\_report).\n\n"
+        "4 at depth standard \\(short\\_report\\).\n\n"
         "People like it.\n\n## What people praise\n\n"
-        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) [\\[2\\]](<https://www.example.org/1>)\n"
+        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "
+        "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\nToo few dated" in text
@@ -194,7 +195,8 @@ async def test_enough_items_are_a_table_and_a_chart() -> None:
     assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
     assert (
         "Items per day (UTC), 10 of 12 kept have a date.\n\n```mermaid\nxychart-beta\n"
-        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    bar [5, 0, 5]\n```' in text
+        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "items" 0 --> 5\n'
+        "    bar [5, 0, 5]\n```" in text
     )
 
 

@@ -74,7 +74,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "4 at depth",
     ]
     assert "\n\nPeople like it.\n" in text
-    assert "- It stays warm. [1][2]" in lines
+    assert "- It stays warm. [1][2] (unverified)" in lines
     assert lines[lines.index("In their words") + 2 :][:2] == [
         "  “Warm all day” [1]",
         "    https://www.example.org/0",

@@ -16,7 +16,7 @@ from api.errors import StoreUnavailable
 from api.services.keeping.storage import Filters
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
-from api.store.migrations import LATEST, Upgrades, migrate
+from api.store.migrations import LATEST, TODAY, Unreadable, Upgrades, migrate
 from api.store.tables import METADATA
 from tests.services.kit import plain
 from tests.store.made import counted, item, report, typed
@@ -182,6 +182,24 @@ def test_report_is_migrated_step_by_step() -> None:
     assert upgrades({"version": 4, "topic": "t"}) == {"version": 4, "topic": "t"}
     assert upgrades({"question": "mug", "topic": "mugs"})["query"] == "mug"
     assert first == {"version": 1, "question": "mug", "topic": "mugs"}
+
+
+def test_a_timeline_of_version_1_gets_its_empty_weeks() -> None:
+    """
+    A report without one stays without, and one that is damaged is unreadable, not changed.
+    """
+    points = [{"start": "2026-06-01", "count": 2}, {"start": "2026-06-15", "count": 1}]
+    old = {"version": 1, "findings": [], "figures": {"timeline": {
+        "unit": "week", "points": points, "undated": 1,
+    }}}  # fmt: skip
+
+    timeline = TODAY(old)["figures"]["timeline"]
+
+    assert (timeline["unit"], timeline["undated"]) == ("week", 1)
+    assert timeline["points"] == [points[0], {"start": "2026-06-08", "count": 0}, points[1]]
+    assert TODAY({**old, "figures": {}})["figures"] == {}
+    with pytest.raises(Unreadable, match="its version 1 cannot be upgraded"):
+        TODAY({**old, "figures": {"timeline": {"unit": "fortnight"}}})
 
 
 def shouted(old: dict[str, Any]) -> dict[str, Any]:

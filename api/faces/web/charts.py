@@ -23,7 +23,7 @@ figcaption small{display:block;font-weight:400}
 .chart .good{fill:var(--good)}.chart .bad{fill:var(--bad)}
 details.data{font-size:.85rem;color:var(--soft);margin-top:.4rem}
 .data td+td,.data th+th{text-align:right;font-variant-numeric:tabular-nums}
-.data td:first-child{overflow-wrap:anywhere}
+.data td:first-child{overflow-wrap:anywhere;min-width:5.5rem}
 """
 """The rules of the pictures, for the page's one style; colours are the page's variables."""
 ASPECTS, PERIODS = 10, 60

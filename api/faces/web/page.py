@@ -24,11 +24,12 @@ h1{line-height:1.2}small,.soft{color:var(--soft)}
 blockquote{margin:.5rem 0;padding-left:.8rem;border-left:3px solid var(--line)}
 .note{border:1px solid var(--line);border-radius:.4rem;padding:.5rem .8rem}
 ol.sources{padding-left:0;list-style:none}
-ul.evidence{color:GrayText;list-style:none;padding-left:1em}
+ul.evidence{color:var(--soft);list-style:none;padding-left:1em}
 ol.sources li{border:1px solid var(--line);border-radius:.4rem;padding:.5rem .8rem;margin:.5rem 0}
 ol.sources li:target{outline:3px solid #e0a800;background:#e0a80022}
 .badge{border:1px solid var(--line);border-radius:1rem;padding:0 .5rem;font-size:.75rem}
-.badge{color:var(--soft)}.share{float:right;font-variant-numeric:tabular-nums}
+.badge{color:var(--soft);white-space:nowrap}
+.share{float:right;margin-left:.8rem;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;text-align:left}
 a.cite{text-decoration:none;vertical-align:super;font-size:.75rem}
 summary{cursor:pointer}

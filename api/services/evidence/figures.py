@@ -250,14 +250,14 @@ def _unit(first: date, last: date) -> Unit:
 def _start(day: date, unit: Unit) -> date:
     """The first day of the period that a day is in."""
     match unit:
-        case "day":
-            return day
         case "week":
             return day - timedelta(days=day.weekday())
         case "month":
             return day.replace(day=1)
         case "year":
             return day.replace(month=1, day=1)
+        case _:
+            return day
 
 
 def periods(unit: Unit, counts: Mapping[date, int]) -> tuple[Period, ...]:

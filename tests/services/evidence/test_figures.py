@@ -87,6 +87,21 @@ def test_sentiment_counts_only_what_was_graded() -> None:
     assert found["wilson95"]["positive"] == pytest.approx([0.2307, 0.8824], abs=1e-4)
 
 
+def test_feelings_are_the_same_counts_best_first() -> None:
+    """
+    What a picture draws: name, count and interval; and how many of a timeline are dated.
+    """
+    kept = [one(f"a:{n}", Grade(4, sentiment=felt)) for n, felt in enumerate((1, 1, -1))]
+    counts = figures((), [*kept, one("a:dated", created_at=NOW)], now=NOW)
+
+    assert counts.sentiment is not None
+    assert counts.timeline is not None
+    assert [(each.name, each.count, each.interval) for each in counts.sentiment.feelings] == [
+        ("positive", 2, wilson(2, 3)), ("neutral", 0, wilson(0, 3)), ("negative", 1, wilson(1, 3)),
+    ]  # fmt: skip
+    assert (counts.timeline.dated, counts.timeline.undated) == (1, 3)
+
+
 def test_shares_of_nothing_are_unknown() -> None:
     """
     Without a sentiment there is no share, not a share of zero.
