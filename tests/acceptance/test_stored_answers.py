@@ -38,8 +38,8 @@ def kinds(value: Any, path: str = "", name: str = "") -> dict[str, set[object]]:
         parts = [(f"{path}[]", "", inner) for inner in value]
     else:
         # a median is whole or not, as the numbers happen to fall
-        kind = float if type(value) is int else type(value)
-        found[path].add(None if value is None else kind)
+        number: object = float if type(value) is int else type(value)
+        found[path].add(None if value is None else number)
         parts = []
     for below, key, inner in parts:
         for place, kind in kinds(inner, below, key).items():
