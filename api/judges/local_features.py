@@ -21,8 +21,8 @@ AGAINST = ("late", "everyday", "small", "version", "made_for", "advert")
 """Features that can only speak against one."""
 FEATURES = FOR + AGAINST
 AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear",)
-"""Rules: a job post or an order to a model is out; a text that itself names a distinctive name, in
-its title if it has one, and has nothing against it is in."""
+"""Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
+if it has one, and has nothing against it is in."""
 Row = dict[str, float]
 _CAPITAL = regex.compile(r"\b\p{Lu}\p{Ll}")
 _CASED = 3
@@ -75,4 +75,4 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
         "order": float(marks.order(text, topic.known)),
     }
     marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
-    return row | {"clear": named * (not topic.everyday and not marked_down)}
+    return row | {"clear": named * (not marked_down)}

@@ -14,8 +14,8 @@ from api.services.gate.excerpt import Shown
 from api.services.gate.names import name_of
 from api.services.schemas import Question
 
-THRESHOLD = 0.55
-"""Probability from which an item is kept; the curve that chose it: docs/local-judge.md."""
+THRESHOLD = 0.5
+"""Probability from which an item is kept."""
 RULED_OUT, RULED_IN = 0.05, 0.6
 """Probability of what a rule decides against, and the least of what one decides for."""
 LISTING = 6

@@ -19,7 +19,7 @@ from api.sandbox.server import Sandbox
 from tests.faces.command import inside
 from tests.tracing.collector import Collector, collecting, settings_for
 
-POPULAR, ACID = "plaud.ai", "flamenco vs classical guitarist pricing"
+POPULAR, PLAIN, ACID = "plaud.ai", "monday", "flamenco vs classical guitarist pricing"
 UPSTREAMS = {"reddit", "youtube", "amazon"}
 BATCH, CHUNK = 50, 10
 """Items in one judge call and in one grade call at most."""
@@ -63,7 +63,7 @@ def langfuse() -> Iterator[Collector]:
         yield collector
 
 
-@pytest.fixture(params=[(d, q) for d in ("quick", "standard", "deep") for q in (POPULAR, ACID)])
+@pytest.fixture(params=[(d, q) for d in ("quick", "standard", "deep") for q in (POPULAR, PLAIN)])
 def spent(request: pytest.FixtureRequest, sandbox: Sandbox, langfuse: Collector) -> Spent:
     """A popular product and lookalikes, at each depth; the estimate asks nobody."""
     depth, query = request.param

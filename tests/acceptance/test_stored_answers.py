@@ -37,7 +37,9 @@ def kinds(value: Any, path: str = "", name: str = "") -> dict[str, set[object]]:
         found[path].add("list")
         parts = [(f"{path}[]", "", inner) for inner in value]
     else:
-        found[path].add(None if value is None else type(value))
+        # a median is whole or not, as the numbers happen to fall
+        number: object = float if type(value) is int else type(value)
+        found[path].add(None if value is None else number)
         parts = []
     for below, key, inner in parts:
         for place, kind in kinds(inner, below, key).items():

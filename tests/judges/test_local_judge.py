@@ -32,7 +32,7 @@ socket.socket = Refused
 socket.create_connection = lambda *a, **k: sys.exit("a connection was opened")
 from api.judges.local import probabilities
 found = probabilities("plaud.ai", "", ["My Plaud broke", "a cat"], "reddit")
-assert found[0] >= 0.55 > found[1], found
+assert found[0] > 0.5 > found[1], found
 """
 
 
