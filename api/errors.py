@@ -97,7 +97,7 @@ class ModelError(ListenpostError):
     """A model server gave no usable answer.
 
     `reason` is one of: no_key, timeout, unreachable, unauthorized, rate_limited, quota, http_error,
-    refused, filtered, truncated, count_mismatch, malformed, defect (an error in this program).
+    refused, filtered, truncated, count_mismatch, malformed, defect.
     """
 
     code, status = "model_unavailable", 503

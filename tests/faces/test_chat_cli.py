@@ -283,4 +283,4 @@ def test_ctrl_c_ends_a_single_question(sandbox: Sandbox, environment: dict[str, 
     sandbox.heal()
     session = SESSION.search(err)
     assert session is not None, err
-    assert "battery" in talk(environment, "and its battery?", "--session", session[1]).out
+    assert "battery" in talk(environment, "and its battery?", "--session", session[1]).out.lower()

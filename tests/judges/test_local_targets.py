@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,15 +21,15 @@ from api.lab.scoring import EvalResult, compare
 from api.services.gate.excerpt import COMMENT, names_it
 from api.services.gate.names import name_of
 from api.services.schemas import Question
+from tests.replay import DATA
 
-DATA = os.environ.get("LISTENPOST_TEST_DATA")
 pytestmark = pytest.mark.skipif(vectors() is None, reason="word vectors have no wheel here")
 
 
 def folder(name: str) -> Path:
     """Where a labelled set lies."""
-    path = Path(DATA or "") / name
-    if not DATA or not path.is_dir():
+    path = DATA / name
+    if not path.is_dir():
         pytest.skip(f"no labelled data in `{path}`; set LISTENPOST_TEST_DATA")
     return path
 
