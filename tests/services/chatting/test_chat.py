@@ -421,6 +421,17 @@ async def test_a_comparison_says_what_was_not_found() -> None:
     assert [plan.query for plan in source.plans] == ["ember mug", "Plaud"] * 2
 
 
+async def test_without_the_model_a_side_without_posts_has_no_heading() -> None:
+    """The note says that nothing was found; an empty list below a name says nothing."""
+    turn = await ask(
+        chat(None, kit(FakeSource(by_query={"ember mug": MUGS}))), "ember mug vs plaud"
+    )
+
+    assert "ember mug:" in turn.text
+    assert "plaud:" not in turn.text
+    assert "no relevant post was found on “plaud”" in turn.notes
+
+
 async def test_without_the_model_a_question_that_points_back_names_its_product() -> None:
     """A search for `is it waterproof?` would find anything."""
     source = FakeSource(by_query={"ember mug": MUGS})
