@@ -8,11 +8,13 @@ readings followed docs/labelling.md; the second is made up, its first labels cam
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from api.lab.metrics import cohen_kappa
 from api.sandbox import corpus
+from api.services.evidence.figures import wilson
 from api.services.reporting.polarity import lean_of
 from recorded import LABELS, ROOT, rows
 
@@ -67,36 +69,47 @@ def support_lines() -> list[str]:
     lines = []
     for field in ("supported", "lean"):
         first, second = ([row[reader][field] for row in triples] for reader in ("first", "second"))
-        differing = sum(a != b for a, b in zip(first, second, strict=True))
-        kappa = cohen_kappa(first, second)
-        lines.append(f"support   {field}: kappa {kappa:.2f}, {differing} of {len(triples)} differ")
+        lines.append(f"support   {field}: {_compared(first, second)}")
     for place in ("report", "chat"):
+        passages = [row for row in triples if row["place"] == place]
         carried: dict[tuple[str, str], list[bool]] = {}
-        for row in triples:
-            if row["place"] == place:
-                both = row["first"]["supported"] and row["second"]["supported"]
-                carried.setdefault((row["query"], row["sentence"]), []).append(both)
-        passages = [both for group in carried.values() for both in group]
+        for row in passages:
+            both = row["first"]["supported"] and row["second"]["supported"]
+            carried.setdefault((row["query"], row["sentence"]), []).append(both)
+        each = [sum(row[reader]["supported"] for row in passages) for reader in ("first", "second")]
         none = sum(not any(group) for group in carried.values())
         lines.append(
-            f"support   {place}: {sum(passages)} of {len(passages)} passages carry their sentence "
-            f"({sum(passages) / len(passages):.3f}), {none} of {len(carried)} sentences have none"
+            f"support   {place}: {_share(sum(map(sum, carried.values())), len(passages))} passages "
+            f"carry their sentence, by each {each[0]} and {each[1]}; "
+            f"{none} of {len(carried)} sentences have none"
         )
+    sure = [row for row in triples if row["lean"]]
+    right = [[row["lean"] == row[r]["lean"] for row in sure] for r in ("first", "second")]
+    seen = sum(row["first"]["lean"] == row["second"]["lean"] != 0 for row in triples)
+    lines.append(
+        f"support   leans: {_share(sum(map(all, zip(*right, strict=True))), len(sure))} are right, "
+        f"by each {sum(right[0])} and {sum(right[1])}; both readers see a lean in {seen}"
+    )
     return lines
 
 
 def polarity_lines() -> list[str]:
-    """Precision and coverage of leans on the labelled sentences, by part."""
-    lines = []
+    """Agreement on the labelled sentences, and precision and coverage of leans by part."""
+    labelled = rows(SUPPORT / "polarity.jsonl")
+    label, first, second = ([row[by] for row in labelled] for by in ("lean", "first", "second"))
+    against = sum(a == b != own for a, b, own in zip(first, second, label, strict=True))
+    lines = [
+        f"polarity  readers: {_compared(first, second)}",
+        f"polarity  label: with the first {_compared(label, first)}; "
+        f"with the second {_compared(label, second)}; both alike against it: {against}",
+    ]
     for name in ("dev", "test"):
-        sentences = [
-            row for row in rows(SUPPORT / "polarity.jsonl") if part_of(row["text"]) == name
-        ]
+        sentences = [row for row in labelled if part_of(row["text"]) == name]
         sure = [(row["lean"], lean) for row in sentences if (lean := lean_of(row["text"]))]
-        right, leaning = sum(a == b for a, b in sure), sum(row["lean"] != 0 for row in sentences)
+        correct, leaning = sum(a == b for a, b in sure), sum(row["lean"] != 0 for row in sentences)
         lines.append(
-            f"polarity  {name}: {right} of {len(sure)} leans are right ({right / len(sure):.3f}), "
-            f"{right} of {leaning} leaning sentences seen ({right / leaning:.2f})"
+            f"polarity  {name}: {_share(correct, len(sure))} leans are right, "
+            f"{correct} of {leaning} leaning sentences seen ({correct / leaning:.2f})"
         )
     return lines
 
@@ -104,6 +117,18 @@ def polarity_lines() -> list[str]:
 def part_of(text: str) -> str:
     """`dev` or `test`, by the first digit of the text's SHA-256."""
     return "test" if int(sha256(text.encode()).hexdigest()[0], 16) % 2 else "dev"
+
+
+def _compared(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> str:
+    """Kappa and disagreements of two readings of the same texts."""
+    differing = sum(a != b for a, b in zip(mine, theirs, strict=True))
+    return f"kappa {cohen_kappa(mine, theirs):.2f}, {differing} of {len(mine)} differ"
+
+
+def _share(count: int, n: int) -> str:
+    """A count with its share and the 95 % Wilson interval, as if all cases were independent."""
+    low, high = wilson(count, n) or (0.0, 1.0)
+    return f"{count} of {n} ({count / n:.3f}, 95 % {low:.2f} to {high:.2f})"
 
 
 def _part(name: str, first: Labels, second: Labels) -> Part:
