@@ -112,7 +112,8 @@ class House:
         await asyncio.to_thread(import_module, "api.services.chatting.chat")
         if self._chats is None:
             self._chats = Chats(chat(self.settings, product), self.store)
-        chats, usd = self._chats, await asyncio.to_thread(turn_usd, self.settings)
+        chats = self._chats
+        usd = 0.0 if self.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:
             async with self.limits.spending(tenant, usd=usd) as spent:

@@ -20,7 +20,14 @@ GRADED = re.compile(
 
 
 @pytest.mark.parametrize(
-    ("form", "start"), [("text", "What"), ("markdown", "# "), ("json", '{\n "id"')]
+    ("form", "start"),
+    [
+        ("text", "What"),
+        ("markdown", "# "),
+        ("json", '{\n "id"'),
+        ("html", "<!doctype html>"),
+        ("csv", "rank,key,"),
+    ],
 )
 def test_a_new_file_takes_the_answer(here: Here, form: str, start: str) -> None:
     """Stdout stays empty, and stderr names the file."""
@@ -28,7 +35,9 @@ def test_a_new_file_takes_the_answer(here: Here, form: str, start: str) -> None:
 
     written = Path("answer").read_text("utf-8")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err.splitlines()[-1] == "written to answer"
+    *_, where, kept = ended.err.splitlines()
+    assert where == "written to answer"
+    assert kept.startswith("kept as ")
     assert written.startswith(start)
     assert written.endswith("\n")
     if form == "json":

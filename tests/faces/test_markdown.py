@@ -158,7 +158,8 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
         "4 at depth standard (short\\_report).\n\n"
         "People like it.\n\n## What people praise\n\n"
-        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) [\\[2\\]](<https://www.example.org/1>)\n"
+        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "
+        "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\nToo few dated" in text
@@ -205,6 +206,9 @@ async def test_sample_data_says_so_first() -> None:
     text = report_markdown(await plain_report(sample=True), dropped=False)
 
     assert text.splitlines()[2] == "> **Sample data**: made up, from the offline sandbox."
+    assert "1. Warm all day: Reddit (r/a), 2026-09-01 *sample*\n" in text
+    assert "http" not in text
+    assert "nothing was spent" in text
     assert "**Sample data**" in fetch_markdown(await hostile_fetch(), dropped=False)
     assert "**Sample data**" not in report_markdown(await plain_report(), dropped=False)
 

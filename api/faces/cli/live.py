@@ -16,8 +16,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from api.faces.cli.layout import shown
 from api.faces.cli.printing import tell
+from api.faces.cli.terminal import shown
 from api.faces.outline import source_title
 from api.services.ports import Event
 
