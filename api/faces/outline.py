@@ -9,11 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from api.services.ports import Event
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.sources import TITLES
 
 UNTITLED = "untitled"
+GOOD = frozenset(("ok", "irrelevant", "empty"))
+"""Outcomes of a source that answered."""
 SAMPLE = "sample"
 """Stands where the address of something made up would be: no page in the world shows it."""
 Answer = TypeVar("Answer", Report, Fetched)
@@ -181,3 +184,32 @@ def caption(item: KeptItem) -> Caption:
 def why_dropped(item: DroppedItem) -> str:
     """The stage that dropped it, and its reason."""
     return f"{item.dropped_by}: {item.reason}"
+
+
+def progress(event: Event) -> str | None:
+    """What happens, in a few words; None for what nobody waits for."""
+    data = event.data
+    match event.kind:
+        case "source.started":
+            return f"asking for {data['limit']} …"
+        case "source.fetched":
+            return f"{data['fetched']} fetched, judging …"
+        case "source.judged":
+            return f"{data['relevant']} of {data['judged']} relevant"
+        case "source.refetching":
+            return f"too little of it is relevant, fetching {data['limit']} …"
+        case "source.kept" if data["outcome"] not in GOOD:
+            return f"{data['outcome']}: {data['reason']}"
+        case "source.kept":
+            share = f", yield {data['yield_ratio'] * 100:.0f} %" if data["fetched"] else ""
+            again = ", refetched" if data["refetched"] else ""
+            degraded = data["status"] == "degraded"
+            gate = f", gate degraded ({data['reason']})" if degraded else ""
+            return f"kept {data['kept']} of {data['fetched']}{share}{again}{gate}"
+        case "graded":
+            return f"{data['survived']} of {data['scored']} survive grading"
+        case "writing":
+            return f"writing over {data['exhibits']} exhibits …"
+        case "report":
+            return str(data["decision"])
+    return None

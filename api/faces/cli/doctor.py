@@ -64,7 +64,15 @@ def doctor_command(form: Format) -> int:
         if form is Format.json:
             say(as_json({"mode": mode, "upstreams": rows}))
         else:
-            lines = [_SAMPLE if sample else f"mode: {mode}", *map(_line, rows)]
+            lines = [_SAMPLE if sample else f"mode: {mode}"]
+            for row in rows:
+                left = row["quota_left"]
+                details = [row["detail"], "" if left is None else f"{left} searches left today"]
+                name = TITLES.get(row["upstream"], row["upstream"].capitalize())
+                words = ", ".join(filter(None, details))
+                lines.append(f"{name:<10} {row['outcome']:<16} {words}".rstrip())
+                label = "to be real" if row["outcome"] == "ok" else "fix"
+                lines += [f"{'':<10} {label}: {row['fix']}"] if row["fix"] else []
             if sample:
                 lines.append(_WAYS_OUT[settings.general.mode == "sandbox"])
             say("\n".join(lines))
@@ -107,12 +115,3 @@ def _row(
         "quota_left": None if sample else left,
         "fix": fix,
     }
-
-
-def _line(row: dict[str, Any]) -> str:
-    left = [] if row["quota_left"] is None else [f"{row['quota_left']} searches left today"]
-    name = TITLES.get(row["upstream"], row["upstream"].capitalize())
-    details = ", ".join([row["detail"], *left] if row["detail"] else left)
-    line = f"{name:<10} {row['outcome']:<16} {details}".rstrip()
-    label = "to be real" if row["outcome"] == "ok" else "fix"
-    return f"{line}\n{'':<10} {label}: {row['fix']}" if row["fix"] else line

@@ -17,7 +17,7 @@ from api.errors import UsageError
 from api.faces.cli.running import INTERRUPTED
 from api.services.wire import is_this_machine
 from api.settings import Settings
-from api.wiring.serving import House, open_house
+from api.wiring.serving import open_house
 
 _GRACE_SECONDS = 5
 
@@ -87,27 +87,21 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-        with _listening(host, port) as listener:
-            await _AnnouncedServer(config, _words(listener, house, keyed)).serve([listener])
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            listener = socket.create_server((host, port), family=family, backlog=512)
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "no such address"
+            raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None
+        with listener:
+            name, number = listener.getsockname()[:2]
+            address = f"http://[{name}]:{number}" if ":" in name else f"http://{name}:{number}"
+            who = "with an API key" if keyed else "without API keys: only this machine may call"
+            sample = "; sample data from the offline sandbox" if house.sample else ""
+            words = f"Listenpost on {address} ({who}{sample})"
+            await _AnnouncedServer(config, words).serve([listener])
     finally:
         await house.aclose()
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "no such address"
-        raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None
-
-
-def _words(listener: socket.socket, house: House, keyed: bool) -> str:
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    who = "with an API key" if keyed else "without API keys: only this machine may call"
-    sample = "; sample data from the offline sandbox" if house.sample else ""
-    return f"Listenpost on http://{shown}:{port} ({who}{sample})"
 
 
 class _AnnouncedServer(uvicorn.Server):

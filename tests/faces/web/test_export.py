@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from api.faces.spreadsheet import cell, report_csv
-from api.faces.web.export import preferred
+from api.faces.web.analyses import preferred
 from api.faces.web.page import report_html
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import QUESTION, Served
