@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from api.faces import captions, outline
 from api.services.reporting.escaping import link, md
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
+from api.services.text import web_url
 
 _ASPECTS, _PERIODS = 10, 60
 """Rows of a table, and bars of a timeline, at most."""
@@ -15,6 +16,7 @@ _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 def report_markdown(report: Report, dropped: bool) -> str:
     """The whole report."""
+    report = outline.openable(report)
     numbers = outline.numbered(report.items)
     cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
     parts = [f"# {md(outline.heading(report))}"]
@@ -37,12 +39,15 @@ def report_markdown(report: Report, dropped: bool) -> str:
         parts += [f"## {title}", "\n".join(lines)]
     if quotes := outline.further_quotes(report):
         lines = [
-            f"> “{md(quote.text)}” {link('link', quote.url)} {_cites([quote.key], cited)}"
+            f"> “{md(quote.text)}” "
+            f"{link('link', quote.url) + ' ' if web_url(quote.url) else ''}"
+            f"{_cites([quote.key], cited)}"
             for quote in quotes
         ]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report)
     parts += ["## Coverage", _sources(report.sources.values()), md(report.coverage)]
+    parts.append(md(f"{outline.judged_by(report.sources.values())} {outline.spent(report)}"))
     parts += _listed("Sources", report.items)
     if dropped:
         parts += _dropped(report.dropped)
@@ -54,6 +59,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
 
 def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     """One source's kept items."""
+    fetched = outline.openable(fetched)
     parts = [f"# {md(fetched.query)} on {md(outline.source_title(fetched.source))}"]
     if fetched.sample:
         parts.append(_SAMPLE)

@@ -25,8 +25,7 @@ from starlette.types import ASGIApp
 
 from api import wiring
 from api.errors import ListenpostError
-from api.faces.filtering import filtered
-from api.faces.outline import source_title
+from api.faces.outline import progress, source_title
 from api.faces.web.schemas import MOST_ITEMS, Relevance
 from api.services.chatting.streaming import streamed
 from api.services.keeping.keys import LOCAL, Tenant
@@ -34,7 +33,7 @@ from api.services.listening import MAX_LIMIT, Ask
 from api.services.ports import Event, Listener
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Question
-from api.services.text import clean, one_line
+from api.services.text import clean
 from api.settings import DepthName, Window
 from api.sources import NAMED, SOURCES
 from api.wiring.serving import House, open_house
@@ -90,7 +89,8 @@ class _Tools:
         """Keep those of your own items that are about a query; if the judge fails, all of them."""
 
         async def work(listener: Listener) -> Relevance:
-            return await filtered(self.house, _tenant(ctx), Question(clean(query)), source, items)
+            gated = await self.house.judge(_tenant(ctx), Question(clean(query)), items, source)
+            return Relevance.of(items, gated)
 
         return await _followed(ctx, work)
 
@@ -138,36 +138,17 @@ async def _followed(
     try:
         async with aclosing(streamed(work)) as moments:
             async for moment in moments:
-                if isinstance(moment, Event) and (words := _progress(moment)):
+                if not isinstance(moment, Event) or moment.kind == "report":
+                    continue  # the report itself is the last
+                if words := progress(moment):
                     number += 1
-                    await ctx.report_progress(number, message=words)
+                    place = f"{source_title(moment.source)}: " if moment.source else ""
+                    await ctx.report_progress(number, message=f"{place}{words}")
     except ListenpostError as error:
         inside = type(error) is ListenpostError
         raise ToolError(f"{error.code}: {'internal error' if inside else error}") from None
     answer: T = moment  # the last of them is what `work` gave
     return answer
-
-
-def _progress(event: Event) -> str:
-    """An event in a few words; nothing for those that nobody waits for."""
-    data, name = event.data, source_title(event.source or "")
-    match event.kind:
-        case "source.started":
-            return f"{name}: asking for {data['limit']}"
-        case "source.fetched":
-            return f"{name}: {data['fetched']} fetched"
-        case "source.judged":
-            return f"{name}: {data['relevant']} of {data['judged']} relevant"
-        case "source.refetching":
-            return f"{name}: fetching {data['limit']}, since too little is relevant"
-        case "source.kept":
-            return f"{name}: {data['outcome']}, kept {data['kept']} of {data['fetched']}"
-        case "graded":
-            return f"{data['survived']} of {data['scored']} survive grading"
-        case "writing":
-            return f"writing over {data['exhibits']} exhibits"
-        case _:
-            return ""
 
 
 def over_http(house: House) -> tuple[ASGIApp, AbstractAsyncContextManager[None]]:
@@ -192,7 +173,8 @@ def mcp_command() -> int:
         house = await open_house(settings)
         try:
             if house.sample:
-                _tell("sample data: everything is made up and served by the offline sandbox")
+                words = "sample data: everything is made up and served by the offline sandbox"
+                print(f"listenpost: {words}", file=sys.stderr, flush=True)
             house.load()
             await server(house).run_stdio_async()
         finally:
@@ -203,7 +185,3 @@ def mcp_command() -> int:
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _tell(line: str) -> None:
-    print(f"listenpost: {one_line(line)}", file=sys.stderr, flush=True)

@@ -6,13 +6,20 @@ The texts in it are strangers'; each face escapes them in its own way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from api.services.ports import Event
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
-from api.services.reporting.report import DroppedItem, KeptItem, Report, SourceReport
+from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.sources import TITLES
 
 UNTITLED = "untitled"
+GOOD = frozenset(("ok", "irrelevant", "empty"))
+"""Outcomes of a source that answered."""
+SAMPLE = "sample"
+"""Stands where the address of something made up would be: no page in the world shows it."""
+Answer = TypeVar("Answer", Report, Fetched)
 SHOWN = 4
 """Passages of a finding that a person is shown; the rest stand in the JSON."""
 _KINDS: tuple[tuple[FindingKind, str], ...] = (
@@ -48,6 +55,20 @@ class Caption:
     date: str
     """Empty where it is not known."""
     badges: tuple[str, ...]
+
+
+def openable(answer: Answer) -> Answer:
+    """The answer with addresses that can be opened alone; what is made up has none."""
+    if not answer.sample:
+        return answer
+    unlinked = {"url": SAMPLE}
+    changed: dict[str, object] = {
+        "items": tuple(item.model_copy(update=unlinked) for item in answer.items),
+        "dropped": tuple(item.model_copy(update=unlinked) for item in answer.dropped),
+    }
+    if isinstance(answer, Report):
+        changed["quotes"] = tuple(replace(quote, url=SAMPLE) for quote in answer.quotes)
+    return answer.model_copy(update=changed)
 
 
 def heading(report: Report) -> str:
@@ -127,9 +148,31 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
     ]
 
 
+def judged_by(sources: Iterable[SourceReport]) -> str:
+    """Who judged relevance, in a sentence; empty when nobody did."""
+    judges = dict.fromkeys(source.gate.model for source in sources)
+    named = ", ".join(judge for judge in judges if judge)
+    return f"Relevance was judged by {named}." if named else ""
+
+
+def spent(report: Report) -> str:
+    """What was asked and what that cost, in a sentence."""
+    cost = report.cost
+    requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
+    asked = f"{requests} {'to the offline sandbox' if report.sample else 'to sources'}"
+    if cost.usd == 0 or report.sample:
+        return f"{asked}, nothing was spent."
+    usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"
+    return f"{asked}, {cost.tokens} tokens for {usd}."
+
+
 def caption(item: KeptItem) -> Caption:
     """Where and when it was said, and what to know about its being here."""
-    badges = (("low relevance", item.low_relevance), ("disputed", item.disputed))
+    badges = (
+        ("low relevance", item.low_relevance),
+        ("disputed", item.disputed),
+        (SAMPLE, item.url == SAMPLE),
+    )
     return Caption(
         source=source_title(item.source),
         place=item.place or "",
@@ -141,3 +184,32 @@ def caption(item: KeptItem) -> Caption:
 def why_dropped(item: DroppedItem) -> str:
     """The stage that dropped it, and its reason."""
     return f"{item.dropped_by}: {item.reason}"
+
+
+def progress(event: Event) -> str | None:
+    """What happens, in a few words; None for what nobody waits for."""
+    data = event.data
+    match event.kind:
+        case "source.started":
+            return f"asking for {data['limit']} …"
+        case "source.fetched":
+            return f"{data['fetched']} fetched, judging …"
+        case "source.judged":
+            return f"{data['relevant']} of {data['judged']} relevant"
+        case "source.refetching":
+            return f"too little of it is relevant, fetching {data['limit']} …"
+        case "source.kept" if data["outcome"] not in GOOD:
+            return f"{data['outcome']}: {data['reason']}"
+        case "source.kept":
+            share = f", yield {data['yield_ratio'] * 100:.0f} %" if data["fetched"] else ""
+            again = ", refetched" if data["refetched"] else ""
+            degraded = data["status"] == "degraded"
+            gate = f", gate degraded ({data['reason']})" if degraded else ""
+            return f"kept {data['kept']} of {data['fetched']}{share}{again}{gate}"
+        case "graded":
+            return f"{data['survived']} of {data['scored']} survive grading"
+        case "writing":
+            return f"writing over {data['exhibits']} exhibits …"
+        case "report":
+            return str(data["decision"])
+    return None

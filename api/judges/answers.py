@@ -18,6 +18,9 @@ from pydantic import BaseModel, Field, ValidationError
 from api.errors import ModelError
 from api.services.schemas import Usage
 
+STAND_IN = "sample stand-in"
+"""What is asked for, and named as who answered, where the sandbox stands in for a model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:

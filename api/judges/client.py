@@ -23,7 +23,7 @@ from openai import AsyncOpenAI
 
 from api.errors import ModelError, building
 from api.judges import Limiter
-from api.judges.answers import Completion, Tokens, read_completion
+from api.judges.answers import STAND_IN, Completion, Tokens, read_completion
 from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
@@ -265,6 +265,8 @@ async def _pause(response: httpx2.Response) -> float:
 
 def price(tokens: Tokens, model: str) -> float | None:
     """USD by the library's table of list prices; None when the model is not in it."""
+    if model == STAND_IN:
+        return 0.0
     used = genai_prices.Usage(
         input_tokens=tokens.prompt_tokens,
         cache_read_tokens=tokens.cached,

@@ -31,6 +31,7 @@ from api.services.ports import (
     silent,
 )
 from api.services.question import Scope
+from api.services.question.naming import sought
 from api.services.question.query import screen
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws
@@ -42,9 +43,7 @@ from api.services.reporting.follow_ups import joined
 from api.services.reporting.report import Fetched, Report, Timings
 from api.services.reporting.support import supported
 from api.services.reporting.themes import find_themes
-from api.services.reporting.writing import FollowUp, NotWritten
-from api.services.reporting.writing import Writer as Writer
-from api.services.reporting.writing import Written as Written
+from api.services.reporting.writing import FollowUp, NotWritten, Writer
 from api.services.schemas import Decision, Gathered, Question, Usage
 from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
@@ -179,13 +178,12 @@ async def analyze(
             spent = conclusion.evidence.timings_ms.get("evidence", 0)
             timings = Timings(evidence=spent, report=total - spent, total=total)
             report = report_of(conclusion, origin, timings)
-            usd = conclusion.evidence.usage.usd
         else:
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
-            usd = 0.0
-        calls = report.cost.upstream_calls
-        rate = report.support.rate
-        span.record(Facts(str(report.decision), len(report.items), calls, usd, report, rate))
+        cost, rate = report.cost, report.support.rate
+        count = len(report.items)
+        facts = Facts(str(report.decision), count, cost.upstream_calls, cost.usd, report, rate)
+        span.record(facts)
     listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))
     return report
 
@@ -231,8 +229,10 @@ def _unwritten(
     if not evidence.judged:
         return _unjudged(evidence, error)
     why = str(error).removeprefix("model: ")
-    note = f"the report model could not be used ({why}): themes of the items instead"
-    return _themes(evidence, (note, *notes))
+    trouble = f"the report model could not be used ({why})"
+    if error.reason == "no_key":
+        trouble = "no model wrote this: `OPENAI_API_KEY` is not set"
+    return _themes(evidence, (f"{trouble}: themes of the items instead", *notes))
 
 
 def _themes(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
@@ -319,7 +319,9 @@ async def fetch(
         raise UsageError(screened.guidance)
     run = run or product.start(ask.window, listener)
     with product.observer.analysis("fetch", scope.question) as span:
-        gathered = await run.search(scope.question, source, scope.question.text, scope.limit)
+        gathered = await run.search(
+            scope.question, source, sought(scope.question.text), scope.limit
+        )
         ranked = await product.steps.assessor.assess(
             run, scope, gathered.kept, graded=scope.depth_name != "quick"
         )

@@ -126,6 +126,8 @@ class AnalysesPart(RunningPart):
             where.append(analyses.c.created_at >= filters.since)
         if filters.until is not None:
             where.append(analyses.c.created_at < filters.until)
+        if filters.prefix:
+            where.append(analyses.c.id.startswith(filters.prefix, autoescape=True))
         if cursor is not None:
             where.append(_after(cursor))
         wanted = select(*_LISTED).where(*where).order_by(*_NEWEST).limit(max(limit, 1) + 1)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
-from api.services.listening import Writer, Written
 from api.services.ports import (
     Claim,
     Grader,
@@ -25,6 +24,7 @@ from api.services.ports import (
 )
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
+from api.services.reporting.writing import Writer, Written
 from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question, Usage
 from api.tracing.observing import LangfuseObserver
 

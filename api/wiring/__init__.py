@@ -14,13 +14,14 @@ from pydantic import SecretStr
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError, Unreachable, building
 from api.judges import Limiter
+from api.judges.answers import STAND_IN
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Steps
 from api.services.keeping.storage import SourceMemory
 from api.services.listening import Product
 from api.services.ports import Probing, SilentObserver, Source
 from api.services.schemas import Item
-from api.settings import Settings, SourceSettings
+from api.settings import ModelSettings, Settings, SourceSettings
 from api.sources import PLACES, SOURCES
 from api.wiring.models import agent_model, checker, gate, model_client, steps_of_model
 
@@ -203,6 +204,12 @@ _NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports 
 _NO_TRACING = _unprobed("not_configured", "no keys: nothing is traced")
 
 
+def stand_in(models: ModelSettings) -> ModelSettings:
+    """The same with the sandbox's stand-in as every model: what it does is nobody else's work."""
+    names = dict.fromkeys(("filter_model", "agent_model", "support_model"), STAND_IN)
+    return models.model_copy(update=names)
+
+
 def _pointed(settings: Settings, url: str) -> Settings:
     """The same settings with every upstream, model and Langfuse being the sandbox."""
     key = SecretStr("sandbox")
@@ -213,7 +220,7 @@ def _pointed(settings: Settings, url: str) -> Settings:
             "amazon_provider": "html", "amazon_api_key": None, "amazon_url": url,
         }
     )  # fmt: skip
-    models = settings.models.model_copy(
+    models = stand_in(settings.models).model_copy(
         update={"openai_api_key": key, "openai_base_url": f"{url}/v1"}
     )
     tracing = settings.tracing.model_copy(

@@ -12,7 +12,7 @@ from api.services.question.query import screen
 from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.spec import SourceSpec
-from api.wiring import mode_for, mode_of
+from api.wiring import mode_for, mode_of, stand_in
 
 _GRADED = 10
 """Items in one grade call."""
@@ -62,6 +62,7 @@ class _Reach:
     """A model judges relevance, too."""
     comments: bool
     quoted: bool
+    sandboxed: bool
 
     @property
     def least(self) -> _Work:
@@ -99,6 +100,7 @@ def bounds(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Least and most of an analysis; with `own` items of the person's no source is asked."""
     reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
+    settings = _answering(settings, reach)
     if not screen(ask.query).ok:
         return _priced(settings, _Work()), _priced(settings, _Work())
     first, later = depth.query_variants, max(depth.retry_variants - 1, 0)
@@ -129,6 +131,7 @@ def bounds(
 def fetch_bounds(settings: Settings, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
     """Least and most of asking one source: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
+    settings = _answering(settings, reach)
     if not screen(ask.query).ok:
         return _priced(settings, _Work()), _priced(settings, _Work())
     most = reach.most(1)
@@ -173,7 +176,13 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
         model and (sandboxed or settings.general.judge != "local"),
         settings.sources.comments_per_item > 0,
         any(mark in ask.query for mark in '"“”„«»'),
+        sandboxed,
     )
+
+
+def _answering(settings: Settings, reach: _Reach) -> Settings:
+    """The settings with the models that would really answer."""
+    return replace(settings, models=stand_in(settings.models)) if reach.sandboxed else settings
 
 
 def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
-from api.services.listening import Product, Writer, Written
+from api.services.listening import Product
 from api.services.ports import Grader, Judge, Rewriter, SupportChecker
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer
 from api.services.reporting.no_model import NoModel
+from api.services.reporting.writing import Writer, Written
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:

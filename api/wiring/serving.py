@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
+from typing import Any
 
 from api.judges import Limiter
 from api.services import listening
@@ -22,7 +23,8 @@ from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Product
 from api.services.ports import Listener, silent
 from api.services.reporting.report import Report
-from api.services.schemas import Gated, Item, Question
+from api.services.schemas import Gated, Question
+from api.services.text import clean
 from api.settings import Settings
 from api.sources import SOURCES
 from api.store import open_store
@@ -91,15 +93,17 @@ class House:
         return await fetch_within(self.limits, tenant, usd, product, source, ask, listener)
 
     async def judge(
-        self, tenant: Tenant, question: Question, items: list[Item], source: str
+        self, tenant: Tenant, question: Question, items: Sequence[dict[str, Any]], source: str
     ) -> Gated:
-        """See `judge_within`; the items are the tenant's own."""
+        """See `judge_within`; the items are the tenant's own, as they came."""
         product = await self.product()
-        gate = (self._own or product).gate
-        from api.wiring.estimating import gate_usd  # loads with the product
+        gate, source = (self._own or product).gate, clean(source)
+        from api.services.tools import shown  # loads with the product, as the next
+        from api.wiring.estimating import gate_usd
 
+        seen = [shown(item, source, number) for number, item in enumerate(items)]
         usd = gate_usd(self.settings, len(items))
-        return await judge_within(self.limits, tenant, usd, gate, question, items, source)
+        return await judge_within(self.limits, tenant, usd, gate, question, seen, source)
 
     async def turn(
         self,
@@ -126,7 +130,8 @@ class House:
         await asyncio.to_thread(import_module, "api.services.chatting.chat")
         if self._chats is None:
             self._chats = Chats(chat(self.settings, product), self.store)
-        chats, usd = self._chats, await asyncio.to_thread(turn_usd, self.settings)
+        chats = self._chats
+        usd = 0.0 if self.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:
             async with self.limits.spending(tenant, usd=usd) as spent:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from api.faces.markdown import report_markdown
-from api.faces.web.export import cell, report_csv
+from api.faces.spreadsheet import cell, report_csv
 from api.faces.web.page import report_html
 from api.services import listening
 from api.services.listening import Ask

@@ -18,21 +18,41 @@ def rows(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Each upstream's row, in the shape that all have."""
     assert [row["upstream"] for row in report["upstreams"]] == NAMES
     assert all(set(row) == FIELDS for row in report["upstreams"])
-    assert all((row["outcome"] == "ok") == (row["fix"] == "") for row in report["upstreams"])
+    real = report["mode"] == "live"
+    assert all(
+        (real and row["outcome"] == "ok") == (row["fix"] == "") for row in report["upstreams"]
+    )
     return {row["upstream"]: row for row in report["upstreams"]}
 
 
 def test_everything_answers_in_the_sandbox(here: Here) -> None:
-    """From an empty environment: all well, offline, and how to leave the sandbox."""
+    """From an empty environment: all stand-ins, and what would make each of them real."""
     text, told = here("doctor"), here("doctor", "--format", "json")
 
     assert (text.code, told.code) == (0, 0)
     assert told.json["mode"] == "sandbox"
     assert {row["outcome"] for row in rows(told.json).values()} == {"ok"}
-    assert all(row["configured"] for row in told.json["upstreams"])
-    assert text.out.startswith("mode: sandbox (offline, sample data)\n")
-    assert text.out.endswith("set at least one source's variables.\n")
+    assert not any(row["configured"] for row in told.json["upstreams"])
+    assert rows(told.json)["model"]["fix"] == "set `OPENAI_API_KEY`, see docs/settings.md"
+    assert text.out.startswith("sample world: ")
+    assert "to be real: set `REDDIT_CLIENT_ID` and `REDDIT_CLIENT_SECRET`" in text.out
+    assert text.out.endswith("ends the sample world; the others may stay as they are.\n")
     assert text.err == told.err == ""
+
+
+def test_a_key_that_the_sample_world_does_not_use_is_named(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model's key alone leaves the world made up, and is not spent on it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-mine")
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    text, told = here("doctor"), here("doctor", "--format", "json")
+
+    (model,) = [row for row in told.json["upstreams"] if row["upstream"] == "model"]
+    assert (model["configured"], model["fix"]) == (True, "")
+    assert "though `OPENAI_API_KEY` is set" in model["detail"]
+    assert "`LISTENPOST_MODE=sandbox` is set; without it" in text.out
+    assert "sk-of-mine" not in text.out
 
 
 def test_nothing_configured_says_what_to_set(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

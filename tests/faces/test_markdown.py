@@ -207,6 +207,9 @@ async def test_sample_data_says_so_first() -> None:
     text = report_markdown(await plain_report(sample=True), dropped=False)
 
     assert text.splitlines()[2] == "> **Sample data**: made up, from the offline sandbox."
+    assert "1. Warm all day: Reddit (r/a), 2026-09-01 *sample*\n" in text
+    assert "http" not in text
+    assert "nothing was spent" in text
     assert "**Sample data**" in fetch_markdown(await hostile_fetch(), dropped=False)
     assert "**Sample data**" not in report_markdown(await plain_report(), dropped=False)
 

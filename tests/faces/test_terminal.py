@@ -10,8 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from api.errors import Blocked
-from api.faces.cli.layout import padded, shown, wrapped
-from api.faces.cli.terminal import fetched_text, report_text
+from api.faces.cli.terminal import fetched_text, padded, report_text, shown, wrapped
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.report import Report
 from tests.faces.answers import ESCAPES, hostile_fetch, hostile_report, plain_report, sentiment
@@ -59,13 +58,12 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     """
     Topic, what to know first, decision, findings, quotes, bars in columns, sources, cost.
     """
-    text = report_text(await plain_report(sample=True), True, 100)
+    text = report_text(await plain_report(), True, 100)
     lines = text.split("\n")
 
-    assert lines[:7] == [
+    assert lines[:6] == [
         "The mug",
         "=======",
-        "SAMPLE DATA: everything here is made up and comes from the offline sandbox.",
         "! 1 item was dropped: 1 graded below the cutoff.",
         "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a",
@@ -90,7 +88,20 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "[3] untitled - Reddit (r/a), 2026-09-03, low relevance" in lines
     assert "- Tea leaves - cutoff: score 1 of 5, below the cutoff 3: about tea" in lines
     assert "- Is it heavy?" in lines
-    assert lines[-1].startswith("5 upstream requests, 1221 tokens, cost 0.5100 USD, ")
+    assert lines[-1].startswith("5 requests to sources, 1221 tokens for 0.5100 USD. It took ")
+
+
+async def test_a_sample_report_names_no_address_and_no_bill() -> None:
+    """
+    What is made up can be opened nowhere, was judged by no model, and cost nothing.
+    """
+    text = report_text(await plain_report(sample=True), True, 100)
+    lines = text.split("\n")
+
+    assert lines[2] == "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
+    assert "http" not in text
+    assert "[1] Warm all day - Reddit (r/a), 2026-09-01, sample" in lines
+    assert "5 requests to the offline sandbox, nothing was spent. It took " in text
 
 
 async def test_bars_stand_below_each_other() -> None:
@@ -160,7 +171,7 @@ async def test_clarify_is_guidance_alone() -> None:
 
     assert underlined(text) == []
     assert "Say which product" in text
-    assert text.endswith("0 upstream requests, 0 tokens, cost 0.0000 USD, 0 ms")
+    assert text.endswith("0 requests to sources, nothing was spent. It took 0.0 s.")
 
 
 async def test_an_unknown_cost_is_not_zero() -> None:
@@ -170,7 +181,9 @@ async def test_an_unknown_cost_is_not_zero() -> None:
     answer = plain(await plain_report())
     answer["cost"]["usd"] = None
 
-    assert "cost unknown, " in report_text(Report.model_validate(answer), False, 100)
+    assert "1221 tokens for an unknown sum." in report_text(
+        Report.model_validate(answer), False, 100
+    )
 
 
 async def test_marks_of_doubt_are_shown() -> None:

@@ -77,7 +77,7 @@ async def test_a_full_report() -> None:
     """
     listener, author = Heard(), Author()
     product = kit(FakeSource(posts(5)), FakeSource(posts(3, "youtube"), "youtube"),
-                  grader=Grading(), writer=author, sample=True)  # fmt: skip
+                  grader=Grading(), writer=author)  # fmt: skip
 
     answer = await analyze(product, ASK, listener)
 
@@ -91,7 +91,7 @@ async def test_a_full_report() -> None:
     assert (answer["disclaimer"], answer["explanation_text"], answer["sample"]) == (
         None,
         None,
-        True,
+        False,
     )
     assert set(answer["timings_ms"]) == {"evidence", "report", "total"}
     assert answer["cost"]["tokens"] == 2 * 11 + 110 + 1100
@@ -99,6 +99,54 @@ async def test_a_full_report() -> None:
     assert listener.kinds[-2:] == ["writing", "report"]
     assert listener.events[-1].data == {"decision": "full_report", "id": answer["id"]}
     assert author.calls == 1
+
+
+async def test_a_sample_report_spends_nothing() -> None:
+    """
+    What answers in the sample world sends no bill, whatever its answers would cost elsewhere.
+    """
+    answer = await analyze(kit(FakeSource(posts(5)), writer=Author(), sample=True), ASK)
+
+    assert answer["sample"] is True
+    assert answer["cost"]["usd"] == 0.0
+
+
+async def test_a_question_is_searched_by_what_it_names() -> None:
+    """
+    The words of asking reach no place; the report keeps the question as it was asked.
+    """
+    source = FakeSource(posts(5))
+    answer = await analyze(kit(source), Ask("what do people dislike about Notion?"))
+    heard = await fetch(kit(source), "reddit", Ask("is the Oura ring worth it?"))
+
+    assert {plan.query for plan in source.plans} == {"Notion", "Oura ring"}
+    assert answer["query"] == "what do people dislike about Notion?"
+    assert heard.gathered.query == "Oura ring"
+
+
+async def test_two_things_are_offered_one_by_one() -> None:
+    """
+    A comparison names both, as a note and as the next questions.
+    """
+    answer = await analyze(kit(FakeSource(posts(5)), writer=Author()), Ask("Notion vs Obsidian"))
+
+    assert "“Notion” and about “Obsidian”" in note_of(answer, "several things")
+    assert answer["suggestions"] == ["Notion", "Obsidian", "Is it heavy?"]
+
+
+async def test_no_suggestion_is_what_was_just_asked() -> None:
+    """
+    Neither the question nor a query that was searched is offered again, in any spelling.
+    """
+    finding = Finding("It stays warm.", "praise", ("reddit:0",))
+    ideas = ("Ember-Mug", "ember mug review", "Is it heavy?")
+    author = Author(draft=Drafted("Mug", "Nice.", (finding,), (), ideas, Flaws()))
+    rewriter = FakeRewriter(("ember mug review",))
+    product = kit(FakeSource(posts(5)), writer=author, rewriter=rewriter)
+    answer = await analyze(product, Ask("ember mug", "deep"))
+
+    assert "ember mug review" in answer["rewritten_queries"]
+    assert answer["suggestions"] == ["Is it heavy?"]
 
 
 @pytest.mark.parametrize("query", ["hey this is a test message", "", "???", "site:evil.example"])

@@ -17,9 +17,9 @@ from pydantic_ai.usage import RequestUsage
 from api.errors import ModelError
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
-from api.services.listening import Written
 from api.services.ports import Facts
 from api.services.reporting.dossier import Dossier
+from api.services.reporting.writing import Written
 from api.services.schemas import Question
 from api.tracing import Tracing, start
 from tests.tracing.collector import Collector, settings_for

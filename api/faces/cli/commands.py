@@ -1,96 +1,151 @@
-"""`analyze` and `fetch`."""
+"""`analyze`, `fetch` and `filter`, and what the first two would cost."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
+from typing import Any
 
 from api import wiring
-from api.errors import UsageError
-from api.faces.cli.choices import Format
+from api.errors import ConfigurationError, StoreUnavailable, UsageError
 from api.faces.cli.live import Live
-from api.faces.cli.printing import as_json, say, tell
-from api.faces.cli.remembering import remembered
-from api.faces.cli.running import closing, run
-from api.faces.cli.terminal import fetched_text, report_text
-from api.faces.markdown import fetch_markdown, report_markdown
+from api.faces.cli.printing import (
+    Format,
+    Handover,
+    ReportFormat,
+    as_json,
+    deliver,
+    refuse_overwriting,
+    say,
+    say_bytes,
+    tell,
+)
+from api.faces.cli.running import closing, remembered, run
 from api.services import listening
+from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask, Product
-from api.services.reporting.report import Fetched, Report
-from api.services.schemas import Decision, Item, Outcome
+from api.services.question.query import screen
+from api.services.reporting.report import Report
+from api.services.schemas import Decision, Item, Outcome, Question
+from api.services.text import clean, one_line
 from api.settings import Settings
-from api.sources.items import read_items
+from api.sources import SOURCES
+from api.sources.items import NAME, item_of, read_items, read_lines
+from api.sources.paging import within
 
 ANSWERED, USAGE, INSUFFICIENT, NOT_ASKED = 0, 2, 3, 4
-_FILE_COLUMNS = 100
+SHORT_ID = 8
+"""Characters of an id that tell it from the others, as good as always."""
 _MAX_BYTES = 64_000_000
+Bounds = tuple[dict[str, Any], dict[str, Any]]
+"""Least and most of what a question takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handover:
-    """How an answer is handed over."""
-
-    format: Format
-    dropped: bool
-    verbose: bool
-    output: Path | None
-    estimate: bool
-
-
-def analyze_command(ask: Ask, handover: Handover, items: Path | None) -> int:
-    """Analyze and print; see the module `main` for exit codes."""
+def analyze_command(
+    ask: Ask, handover: Handover, items: Path | None, *, verbose: bool, estimate: bool
+) -> int:
+    """Analyze, print and keep; see the module `main` for exit codes."""
     settings = wiring.load_settings()
-    _refuse_overwriting(handover.output)
+    refuse_overwriting(handover.output)
     own = None if items is None else _read(items)
-    if handover.estimate:
-        from api.faces.cli.estimate import analysis_text
+    if estimate:
+        from api.wiring.estimating import bounds
 
-        return _estimated(analysis_text(settings, ask, own, as_json=handover.format is Format.json))
+        _check(ask, (NAME,) if own is not None else tuple(SOURCES))
+        count = None
+        if own is not None:
+            count = len({item.key for item in own if within(ask.window, item.created_at)})
+        sample = wiring.mode_for(settings, own) == "sandbox"
+        return _estimated(bounds(settings, ask, count), handover, sample=sample)
 
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
             async with _built(settings, own) as product:
                 product.scope(ask)
-                with Live(verbose=handover.verbose, sample=product.sample) as live:
+                with Live(verbose=verbose, sample=product.sample) as live:
                     report = await listening.analyze(product, ask, live.listen)
-                if handover.verbose:
+                if verbose:
                     live.say_requests(product.requests())
                 keeping.append(asyncio.create_task(_keep(settings, report)))
-                _deliver(report, handover)
+                deliver(report, handover)
         finally:  # stored while the last traces are handed over
             await asyncio.gather(*keeping)
-        return _exit_code(report)
+        if report.decision in {Decision.FULL, Decision.SHORT}:
+            return ANSWERED
+        sources = report.sources.values()
+        asked = not sources or any(source.outcome.asked for source in sources)
+        return INSUFFICIENT if asked else NOT_ASKED
 
     return run(work)
 
 
-def fetch_command(ask: Ask, source: str, handover: Handover) -> int:
+def fetch_command(
+    ask: Ask, source: str, handover: Handover, *, verbose: bool, estimate: bool
+) -> int:
     """Fetch from one source and print."""
     settings = wiring.load_settings()
-    _refuse_overwriting(handover.output)
-    if handover.estimate:
-        from api.faces.cli.estimate import fetch_text
+    refuse_overwriting(handover.output)
+    if estimate:
+        from api.wiring.estimating import fetch_bounds
 
-        return _estimated(fetch_text(settings, ask, as_json=handover.format is Format.json))
+        _check(ask, tuple(SOURCES))
+        sample = wiring.mode_of(settings) == "sandbox"
+        return _estimated(fetch_bounds(settings, ask), handover, sample=sample)
 
     async def work() -> int:
         async with _built(settings) as product:
             product.scope(ask)
-            with Live(verbose=handover.verbose, sample=product.sample) as live:
+            with Live(verbose=verbose, sample=product.sample) as live:
                 heard = await listening.fetch(product, source, ask, listener=live.listen)
-            if handover.verbose:
+            if verbose:
                 live.say_requests(product.requests())
-            _deliver(heard.fetched, handover)
+            deliver(heard.fetched, handover)
         outcome = heard.fetched.outcome
         if outcome is Outcome.OK:
             return ANSWERED
         return INSUFFICIENT if outcome.asked else NOT_ASKED
+
+    return run(work)
+
+
+def filter_command(query: str, source: str, about: str, form: Format) -> int:
+    """Judge the items on stdin; kept lines go to stdout as they came, byte for byte.
+
+    Raises:
+        UsageError: a line that is no JSON object, or a query or source that names nothing.
+    """
+    from api.faces.web.schemas import Relevance  # nobody else here needs the shapes of HTTP
+
+    screened, name = screen(query), one_line(clean(source))
+    if not screened.ok:
+        raise UsageError(screened.guidance)
+    if not name:
+        raise UsageError("`--source` names nothing; say where the items are from")
+    settings = wiring.load_settings()
+    lines = read_lines(sys.stdin.buffer.read())
+
+    async def work() -> int:
+        async with closing(wiring.build_gate(settings)) as product:
+            items = [item_of(line.fields, line.number, name) for line in lines]
+            gated = await product.gate.judge(Question(screened.query, clean(about)), items, name)
+        relevance = Relevance.of([dict(line.fields) for line in lines], gated)
+        share = f"{relevance.yield_ratio * 100:.0f} %" if lines else "-"
+        kept = f"kept {len(relevance.relevant)} of {len(lines)}, yield {share}"
+        reason = f" ({relevance.reason})" if relevance.reason else ""
+        judge = f", judged by {gated.model}" if gated.model else ""
+        tell(f"{kept}, gate {relevance.status}{reason}{judge}")
+        if form is Format.json:
+            say(as_json(relevance.model_dump()))
+        else:
+            pairs = zip(lines, gated.verdicts, strict=True)
+            say_bytes(b"".join(line.raw for line, verdict in pairs if verdict.relevant))
+        return ANSWERED
 
     return run(work)
 
@@ -104,92 +159,56 @@ async def _built(settings: Settings, own: list[Item] | None = None) -> AsyncIter
 
 
 async def _keep(settings: Settings, report: Report) -> None:
-    from api.faces.cli.storing import keep  # the database's libraries load after the answer
+    """Store a report and say how to see it; a store that fails is one warning, never an error."""
+    from api.wiring.serving import open_store_of  # the database's libraries load after the answer
 
-    await keep(settings, report)
+    try:
+        async with closing(await open_store_of(settings)) as store:
+            await store.finish(LOCAL.id, report)
+    except (StoreUnavailable, ConfigurationError) as error:
+        tell(f"listenpost: warning: the answer is not kept: {error}")
+    else:
+        tell(f"kept as {report.id}: `listenpost reports show {report.id[:SHORT_ID]}`")
 
 
 def _read(path: Path) -> list[Item]:
+    """All of a file, a pipe or what is typed; a device may have no end."""
+    most = f"{_MAX_BYTES // 1_000_000} MB"
     try:
-        return read_items(_content(path))
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not (S_ISREG(mode) or S_ISFIFO(mode) or file.isatty()):
+                raise UsageError(f"is neither file nor pipe; name a file of at most {most}")
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise UsageError(f"holds more than {most}; split it")
+        return read_items(data)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}") from None
 
 
-def _content(path: Path) -> bytes:
-    """All of a file, a pipe or what is typed; a device may have no end."""
-    most = f"{_MAX_BYTES // 1_000_000} MB"
-    with path.open("rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not (S_ISREG(mode) or S_ISFIFO(mode) or file.isatty()):
-            raise UsageError(f"is neither file nor pipe; name a file of at most {most}")
-        data = file.read(_MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise UsageError(f"holds more than {most}; split it")
-    return data
+def _check(ask: Ask, known: Sequence[str]) -> None:
+    for name in ask.sources:
+        if name not in known:
+            there = ", ".join(f"`{source}`" for source in known)
+            raise UsageError(f"there is no source `{name[:40]}`; there are {there}")
 
 
-def _refuse_overwriting(path: Path | None) -> None:
-    if path is not None and os.path.lexists(path):
-        raise UsageError(f"`{path}` exists and is never overwritten; name a new file")
-
-
-def _rendered(answer: Report | Fetched, handover: Handover, *, filed: bool) -> str:
-    """The answer in its format, for a file or for stdout."""
-    if handover.format is Format.json:
-        value = answer.model_dump(mode="json")
-        return as_json(value, 1, encoding="utf-8") if filed else as_json(value)
-    width = _FILE_COLUMNS if filed else None
-    match answer:
-        case Report() if handover.format is Format.markdown:
-            return report_markdown(answer, handover.dropped).rstrip("\n")
-        case Report():
-            return report_text(answer, handover.dropped, width)
-        case Fetched() if handover.format is Format.markdown:
-            return fetch_markdown(answer, handover.dropped).rstrip("\n")
-        case Fetched():
-            return fetched_text(answer, handover.dropped, width)
-
-
-def _deliver(answer: Report | Fetched, handover: Handover) -> None:
-    """Print the answer, or write it to a file that did not exist."""
-    path = handover.output
-    if path is None:
-        say(_rendered(answer, handover, filed=False))
-        return
-    try:
-        _write(path, f"{_rendered(answer, handover, filed=True)}\n".encode("utf-8", "replace"))
-    except OSError as error:
-        say(_rendered(answer, handover, filed=False))
-        raise UsageError(
-            f"`{path}` cannot be written ({error.strerror}); the answer is on stdout"
-        ) from None
-    tell(f"written to {path}")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """All of it, or no file."""
-    with path.open("xb") as file:
-        try:
-            file.write(data)
-            file.flush()
-        except OSError:
-            with suppress(OSError):
-                path.unlink()
-            raise
-
-
-def _exit_code(report: Report) -> int:
-    if report.decision in {Decision.FULL, Decision.SHORT}:
+def _estimated(bounds: Bounds, handover: Handover, *, sample: bool) -> int:
+    """Print what a question would take at least and at most, before anything is asked."""
+    low, high = bounds
+    if handover.format is ReportFormat.json:
+        say(as_json({"minimum": low, "maximum": high, "sample": sample}))
         return ANSWERED
-    sources = report.sources.values()
-    if sources and not any(source.outcome.asked for source in sources):
-        return NOT_ASKED
-    return INSUFFICIENT
-
-
-def _estimated(text: str) -> int:
-    say(text)
+    lines = []
+    for name in ("upstream_calls", "youtube_searches", "model_calls", "usd"):
+        least, most = (
+            "unknown" if value is None else f"{value:.4f}" if isinstance(value, float) else value
+            for value in (low[name], high[name])
+        )
+        lines.append(f"{name}: {least} to {most}")
+    lines += ["Offline sandbox: nothing is really spent."] if sample else []
+    say("\n".join(lines))
     return ANSWERED

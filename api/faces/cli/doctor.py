@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 from api import wiring
 from api.errors import SourceError
-from api.faces.cli.choices import Format
-from api.faces.cli.printing import as_json, say
-from api.faces.cli.remembering import remembered
-from api.faces.cli.running import closing, run
+from api.faces.cli.printing import Format, as_json, say
+from api.faces.cli.running import closing, remembered, run
 from api.services.ports import Source
 from api.services.text import clean, one_line
 from api.settings import Settings
 from api.sources import SOURCES, TITLES
 
-_KEYS = {
-    "model": "`OPENAI_API_KEY`, see docs/settings.md",
-    "langfuse": "`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, see docs/langfuse.md",
-}
-_ADDRESS = {
-    "model": "OPENAI_BASE_URL",
-    "langfuse": "LANGFUSE_BASE_URL",
-}
+_OTHERS = {
+    "model": ("models", ("OPENAI_API_KEY",), "docs/settings.md", "OPENAI_BASE_URL"),
+    "langfuse": (
+        "tracing", ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"), "docs/langfuse.md",
+        "LANGFUSE_BASE_URL",
+    ),
+}  # fmt: skip
+"""What is no source: its group of settings, those it needs, its page, and that of its address."""
 _FIXES = {
     "not_configured": "set {keys}",
     "refused": "check {keys}",
@@ -35,6 +32,14 @@ _FIXES = {
     "unreachable": "check the network and, if it is set, `{address}`",
     "broken": "check `{address}`, if it is set; else report what it says",
 }
+_SAMPLE = "sample world: made up and offline; no key is used and nothing is spent"
+_WAYS_OUT = (
+    "One source that is set up ends the sample world; the others may stay as they are.",
+    "`LISTENPOST_MODE=sandbox` is set; without it, a source that is set up ends the sample world.",
+)
+"""Where the mode follows the settings, and where it was chosen."""
+Answered = tuple[str, str, int | None]
+"""Outcome, detail and what is left of a quota."""
 
 
 def doctor_command(form: Format) -> int:
@@ -46,32 +51,40 @@ def doctor_command(form: Format) -> int:
             remembered(settings) as memory,
             closing(wiring.build(settings, memory=memory)) as product,
         ):
-            names = list(product.sources)
-            *probes, model, langfuse = await asyncio.gather(
-                *(_probe(product.sources[name]) for name in names),
-                _alone(product.probes["model"]()),
-                _alone(product.probes["langfuse"]()),
+            names, sample = list(product.sources), product.sample
+            probes, model, langfuse = await asyncio.gather(
+                asyncio.gather(*map(_probe, product.sources.values())),
+                product.probes["model"](),
+                product.probes["langfuse"](),
             )
-            mode = "sandbox" if product.sample else "live"
-        rows = [_row(settings, name, *probe) for name, probe in zip(names, probes, strict=True)]
-        asked = any(row["outcome"] == "ok" for row in rows)
-        rows += [_row(settings, "model", *model), _row(settings, "langfuse", *langfuse)]
-        report = {"mode": mode, "upstreams": rows}
-        say(as_json(report) if form is Format.json else _text(report))
-        return 0 if asked else 4
+        others: list[Answered] = [(*model, None), (*langfuse, None)]
+        named = zip([*names, *_OTHERS], [*probes, *others], strict=True)
+        rows = [_row(settings, name, *answer, sample=sample) for name, answer in named]
+        mode = "sandbox" if sample else "live"
+        if form is Format.json:
+            say(as_json({"mode": mode, "upstreams": rows}))
+        else:
+            lines = [_SAMPLE if sample else f"mode: {mode}"]
+            for row in rows:
+                left = row["quota_left"]
+                details = [row["detail"], "" if left is None else f"{left} searches left today"]
+                name = TITLES.get(row["upstream"], row["upstream"].capitalize())
+                words = ", ".join(filter(None, details))
+                lines.append(f"{name:<10} {row['outcome']:<16} {words}".rstrip())
+                label = "to be real" if row["outcome"] == "ok" else "fix"
+                lines += [f"{'':<10} {label}: {row['fix']}"] if row["fix"] else []
+            if sample:
+                lines.append(_WAYS_OUT[settings.general.mode == "sandbox"])
+            say("\n".join(lines))
+        return 0 if any(row["outcome"] == "ok" for row in rows[: len(names)]) else 4
 
     return run(work)
 
 
-async def _alone(probing: Awaitable[tuple[str, str]]) -> tuple[str, str, int | None]:
-    """Of what has no quota that it tells."""
-    return (*await probing, None)
-
-
-async def _probe(source: Source | SourceError) -> tuple[str, str, int | None]:
-    if isinstance(source, SourceError):
-        return source.code, source.detail, None
+async def _probe(source: Source | SourceError) -> Answered:
     try:
+        if isinstance(source, SourceError):
+            raise source
         probe = await source.probe()
     except SourceError as error:
         return error.code, error.detail, None
@@ -79,32 +92,26 @@ async def _probe(source: Source | SourceError) -> tuple[str, str, int | None]:
 
 
 def _row(
-    settings: Settings, name: str, outcome: str, detail: str, left: int | None = None
+    settings: Settings, name: str, outcome: str, detail: str, left: int | None, *, sample: bool
 ) -> dict[str, Any]:
-    keys, address = _KEYS.get(name, ""), _ADDRESS.get(name, "")
+    """One upstream; what would make it real is the fix of a stand-in."""
     if spec := SOURCES.get(name):
-        needed = " and ".join(f"`{variable}`" for variable in spec.needs(settings.sources))
-        keys, address = f"{needed}, see {spec.page}", spec.address
+        variables, page, address = spec.needs(settings.sources), spec.page, spec.address
+        missing = spec.missing(settings.sources)
+    else:
+        group, variables, page, address = _OTHERS[name]
+        values = getattr(settings, group)
+        missing = tuple(name for name in variables if not getattr(values, name.lower()))
+    keys = " and ".join(f"`{variable}`" for variable in variables)
+    fix = _FIXES.get(outcome, "").format(keys=f"{keys}, see {page}", address=address)
+    if sample and outcome == "ok":
+        detail = "a stand-in answers" + ("" if missing else f", though {keys} is set")
+        fix = f"set {keys}, see {page}" if missing else ""
     return {
         "upstream": name,
-        "configured": outcome != "not_configured",
+        "configured": not missing if sample else outcome != "not_configured",
         "outcome": outcome,
         "detail": one_line(clean(detail)),
-        "quota_left": left,
-        "fix": _FIXES.get(outcome, "").format(keys=keys, address=address),
+        "quota_left": None if sample else left,
+        "fix": fix,
     }
-
-
-def _text(report: dict[str, Any]) -> str:
-    mode = report["mode"]
-    lines = [f"mode: {mode}" + (" (offline, sample data)" if mode == "sandbox" else "")]
-    for row in report["upstreams"]:
-        left = [] if row["quota_left"] is None else [f"{row['quota_left']} searches left today"]
-        name = TITLES.get(row["upstream"], row["upstream"].capitalize())
-        said = ", ".join([row["detail"], *left] if row["detail"] else left)
-        lines.append(f"{name:<10} {row['outcome']:<16} {said}".rstrip())
-        if row["fix"]:
-            lines.append(f"{'':<10} fix: {row['fix']}")
-    if mode == "sandbox":
-        lines.append("To ask the real sites, set at least one source's variables.")
-    return "\n".join(lines)

@@ -1,10 +1,11 @@
-"""`eval`: ask a judge about labelled items and say how good it is."""
+"""`eval`: ask a judge about labelled items and say how good it is, as tables or JSON."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -12,15 +13,28 @@ from typing import Any
 
 from api import wiring
 from api.errors import ConfigurationError, UsageError
-from api.faces.cli.choices import Format, JudgeChoice
-from api.faces.cli.evaluated import comparison_table, table
 from api.faces.cli.plot import calibration_plot
+from api.faces.cli.printing import Format, as_json, refuse_overwriting, say, tell
 from api.faces.cli.running import run
-from api.lab.building import PAID, candidate, sampled
+from api.lab.building import PAID, JudgeName, candidate, sampled, support_checker
 from api.lab.evaluating import AnswerCache, Manner, Progress, evaluate
-from api.lab.labelled import LabelledQuery, pure, read_labelled
+from api.lab.labelled import pure, read_labelled
 from api.lab.scoring import compare
-from api.settings import Settings
+from api.lab.supporting import evaluate_support, read_claims
+from api.services.text import clean, one_line
+
+_COLUMNS = (
+    ("precision", "P"), ("recall", "R"), ("f1", "F1"), ("balanced_accuracy", "BA"), ("mcc", "MCC"),
+    ("yield_mae", "yield err"), ("refetch_right", "refetch ok"), ("kept_irrelevant", "kept irrel."),
+    ("ece", "ECE"),
+)  # fmt: skip
+_SLICES = (
+    ("families", "family"), ("sources", "source"), ("languages", "language"),
+    ("mention", "mention"),
+)  # fmt: skip
+
+_FEW = 20
+"""Items below which a language stands in the JSON only: languages are guessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,7 @@ class EvalRequest:
     """Who is evaluated on what, and how the result is wanted."""
 
     files: Sequence[Path]
-    judge: JudgeChoice
+    judge: JudgeName
     model: str | None
     corpus: bool
     about: bool
@@ -42,37 +56,76 @@ class EvalRequest:
 
 def eval_command(evaluation: EvalRequest) -> int:
     """Evaluate and print; exit code 0 when anything was judged."""
-    settings = wiring.load_settings()
-    if evaluation.plot is not None and evaluation.plot.exists():
-        raise UsageError(f"`{evaluation.plot}` exists and is never overwritten; name a new file")
-    other = None if evaluation.compare is None else _result(evaluation.compare)
-    queries = _queries(evaluation)
+    settings, name = wiring.load_settings(), evaluation.judge
+    refuse_overwriting(evaluation.plot)
+    other = None
+    if evaluation.compare is not None:
+        with suppress(ValueError):
+            other = json.loads("\n".join(_lines(evaluation.compare)))
+        if not isinstance(other, dict):
+            raise UsageError(f"`{evaluation.compare}` is no result; write one with `--format json`")
+    queries = [
+        query for path in evaluation.files for query in read_labelled(_lines(path), str(path))
+    ]
+    if evaluation.corpus:
+        from api.lab.building import labelled_corpus
+
+        queries += labelled_corpus()
+    if not queries:
+        raise UsageError("nothing to evaluate on; name a file of labelled queries, or `--corpus`")
+    if evaluation.pure:
+        queries = pure(queries)
 
     async def work() -> int:
-        name = evaluation.judge.value
         async with candidate(settings, name, evaluation.model) as judge:
             if sampled(settings, name):
-                print("Sample model: the offline sandbox answers, no key is used.", file=sys.stderr)
-            manner, cache = _manner(evaluation, settings), _cache(evaluation, judge.name)
-            result = await evaluate(judge, queries, manner, cache=cache, progress=_progress())
-        shown = result.as_json()
+                tell("Sample model: the offline sandbox answers, no key is used.")
+            paid = name in PAID
+            manner = Manner(
+                page=evaluation.page,
+                concurrency=settings.models.model_concurrency if paid else 1,
+                about=evaluation.about,
+                min_yield=settings.adaptive.min_yield,
+            )
+            cache = None
+            if evaluation.cache is not None and paid:
+                cache = AnswerCache(evaluation.cache, judge.name)
+            elif evaluation.cache is not None:
+                tell(f"`{name}` costs nothing: its answers are not kept")
+            measured = await evaluate(judge, queries, manner, cache=cache, progress=_progress())
+        result = measured.as_json()
         if other is not None:
-            shown["comparison"] = compare(shown, other)
-        _deliver(shown, evaluation)
+            result["comparison"] = compare(result, other)
+        _deliver(result, evaluation)
         return 0
 
     return run(work)
 
 
-def _queries(evaluation: EvalRequest) -> list[LabelledQuery]:
-    found = [query for path in evaluation.files for query in read_labelled(_lines(path), str(path))]
-    if evaluation.corpus:
-        from api.lab.building import labelled_corpus
+def support_command(file: Path, judge: str, model: str | None, form: Format) -> int:
+    """Measure a support check on labelled claims and print; exit code 0."""
+    settings = wiring.load_settings()
+    if not (claims := read_claims(_lines(file), str(file))):
+        raise UsageError(f"`{file}` holds no claims")
 
-        found += labelled_corpus()
-    if not found:
-        raise UsageError("nothing to evaluate on; name a file of labelled queries, or `--corpus`")
-    return pure(found) if evaluation.pure else found
+    async def work() -> int:
+        async with support_checker(settings, judge, model) as checker:
+            result = await evaluate_support(checker, claims)
+        if form is Format.json:
+            say(as_json(result.as_json()))
+            return 0
+        shares = (
+            ("precision", result.precision), ("recall", result.recall),
+            ("unsupported let by", result.let_by), ("kappa", result.kappa),
+        )  # fmt: skip
+        say(
+            f"{result.checker}: {result.claims} claims, {result.supported} supported, "
+            f"{result.unanswered} without an answer\n"
+            + ", ".join(f"{name} {'-' if n is None else f'{n:.2f}'}" for name, n in shares)
+        )
+        return 0
+
+    return run(work)
 
 
 def _lines(path: Path) -> list[str]:
@@ -82,36 +135,6 @@ def _lines(path: Path) -> list[str]:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"`{path}` is not UTF-8 text; save it as UTF-8") from None
-
-
-def _result(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads("\n".join(_lines(path)))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise UsageError(f"`{path}` is no result; write one with `--format json`")
-    return value
-
-
-def _manner(evaluation: EvalRequest, settings: Settings) -> Manner:
-    return Manner(
-        page=evaluation.page,
-        concurrency=settings.models.model_concurrency if evaluation.judge.value in PAID else 1,
-        about=evaluation.about,
-        min_yield=settings.adaptive.min_yield,
-    )
-
-
-def _cache(evaluation: EvalRequest, name: str) -> AnswerCache | None:
-    if evaluation.cache is None:
-        return None
-    if evaluation.judge.value not in PAID:
-        print(
-            f"`{evaluation.judge.value}` costs nothing: its answers are not kept", file=sys.stderr
-        )
-        return None
-    return AnswerCache(evaluation.cache, name)
 
 
 def _progress() -> Progress:
@@ -130,31 +153,137 @@ def _progress() -> Progress:
     return show
 
 
-def _deliver(shown: dict[str, Any], evaluation: EvalRequest) -> None:
+def _deliver(result: Mapping[str, Any], evaluation: EvalRequest) -> None:
+    """Print tables or JSON, say what was not judged, and draw the calibration when wanted."""
     if evaluation.format is Format.json:
-        print(json.dumps(shown, ensure_ascii=False))
+        say(as_json(result))
     else:
         markdown = evaluation.format is Format.markdown
-        print(table(shown, markdown=markdown))
-        if "comparison" in shown:
-            print("\n" + comparison_table(shown["comparison"], markdown=markdown))
-    if degraded := shown["overall"]["degraded"]:
-        reasons = ", ".join(shown["reasons"])
-        print(
-            f"{degraded} items were not judged ({reasons}) and count in no figure", file=sys.stderr
-        )
-    if evaluation.plot is not None:
-        _draw(shown, evaluation.plot)
-
-
-def _draw(shown: dict[str, Any], path: Path) -> None:
-    if not shown["calibration"]:
-        raise UsageError(f"`{shown['judge']}` gives no probabilities: there is nothing to plot")
+        say(table(result, markdown=markdown))
+        if "comparison" in result:
+            say("\n" + comparison_table(result["comparison"], markdown=markdown))
+    if degraded := result["overall"]["degraded"]:
+        reasons = ", ".join(result["reasons"])
+        tell(f"{degraded} items were not judged ({reasons}) and count in no figure")
+    path = evaluation.plot
+    if path is None:
+        return
+    if not result["calibration"]:
+        raise UsageError(f"`{result['judge']}` gives no probabilities: there is nothing to plot")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(calibration_plot(shown))
+            file.write(calibration_plot(result))
     except OSError as error:
         raise ConfigurationError(
             f"`{path}` cannot be written ({error.strerror}); the figures are on stdout"
         ) from None
-    print(f"written to {path}", file=sys.stderr)
+    tell(f"written to {path}")
+
+
+def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
+    """Measures over all and by slice, the 95 % interval beside the MCC, then kinds and cost."""
+    head = ["", "n", *(title for _, title in _COLUMNS)]
+    head.insert(head.index("MCC") + 1, "95 %")
+    rows = [_row("overall", result["overall"])]
+    for key, title in _SLICES:
+        parts: Mapping[str, Any] = result[key]
+        least = _FEW if key == "languages" else 1
+        if len(parts) > 1 or key == "families":
+            rows += [
+                _row(f"{title} {name or 'unnamed'}", part)
+                for name, part in parts.items()
+                if part["n"] >= least
+            ]
+    lines = _laid_out([head, *rows], markdown)
+    about = "what it is about is shown" if result["about"] else "the query alone is shown"
+    notes = [
+        f"kind {_plain(kind)}: kept {part['kept']} of {part['n']} ({part['share'] * 100:.1f} %)"
+        for kind, part in result["kinds"].items()
+    ]
+    if (grades := result["grades"]) is not None:
+        spans = {key: _span(*ends) for key, ends in grades["intervals"].items()}
+        measures = (("spearman", "Spearman"), ("quadratic_kappa", "quadratic kappa"),
+                    ("ndcg10", "nDCG@10"))  # fmt: skip
+        figures = ", ".join(
+            f"{title} {_number(grades[key])} {spans.get(key, '')}".strip()
+            for key, title in measures
+        )
+        notes.append(f"{grades['n']} graded items: {figures}")
+    overall = result["overall"]
+    usd = "unknown" if overall["usd"] is None else f"{overall['usd']:.4f} USD"
+    brier = f", Brier {overall['brier']:.3f}" if overall["brier"] is not None else ""
+    notes.append(
+        f"{overall['ms_per_10']:g} ms for 10 items (median page), "
+        f"{overall['tokens']} tokens, {usd}, {overall['degraded']} items without an answer{brier}"
+    )
+    lead = "- " if markdown else ""
+    return "\n".join(
+        [
+            f"{result['judge']}: {overall['n']} items, {len(result['queries'])} queries, "
+            f"pages of {result['page']}, {about}",
+            "",
+            *lines,
+            "",
+            *(f"{lead}{note}" for note in notes),
+        ]
+    )
+
+
+def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -> str:
+    """Paired differences with their intervals; a star where the interval leaves out zero."""
+    mine, other, queries = comparison["judge"], comparison["other"], comparison["queries"]
+    rows = [["", "measure", "difference", "95 %", ""]]
+    for name, part in (("overall", comparison["overall"]), *comparison["families"].items()):
+        few = {key: part[key] for key in ("mcc", "yield_mae")}
+        measures = part if name == "overall" else few
+        rows += [
+            [
+                name,
+                key,
+                f"{part['difference']:+.3f}",
+                _span(low, high),
+                "*" if low is not None and (low > 0 or high < 0) else "",
+            ]
+            for key, part in measures.items()
+            if part["difference"] is not None
+            for low, high in [(part["low"], part["high"])]
+        ]
+    alone = f", {comparison['unpaired']} only in the first" if comparison["unpaired"] else ""
+    title = f"{mine} minus {other}, {queries} queries in both{alone}"
+    return "\n".join([title, "", *_laid_out(rows, markdown)])
+
+
+def _row(name: str, part: Mapping[str, Any]) -> list[str]:
+    cells = [_plain(name), str(part["n"])]
+    for key, _ in _COLUMNS:
+        cells.append(_number(part.get(key)))
+        if key == "mcc":
+            cells.append(_span(*part["intervals"].get("mcc", (None, None))))
+    return cells
+
+
+def _laid_out(rows: Sequence[Sequence[str]], markdown: bool) -> list[str]:
+    if markdown:
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|" + " --- |" * len(rows[0]))
+        return lines
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _plain(text: str) -> str:
+    return one_line(clean(text)).replace("|", "/")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3f}"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live as RichLive
@@ -16,19 +16,18 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from api.faces.cli.layout import shown
 from api.faces.cli.printing import tell
-from api.faces.outline import source_title
+from api.faces.cli.terminal import shown
+from api.faces.outline import GOOD, progress, source_title
 from api.services.ports import Event
 
-_GOOD = {"ok", "irrelevant", "empty"}
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
 _MARKS = {_DONE: Text("✓", style="green"), _FAILED: Text("✗", style="red")}
 
 
 @dataclass(slots=True)
 class _Row:
-    said: str
+    words: str
     state: str
     spinner: Spinner
 
@@ -73,34 +72,37 @@ class Live:
         """Show one event."""
         if event.kind == "graded.item":
             if self._verbose:
-                self._say(_graded(event))
+                # a default grade keeps whatever the cutoff: `reddit 1 (r/a): score 4/5 - KEEP: why`
+                data = event.data
+                kept = data["defaulted"] or data["score"] >= data["cutoff"]
+                place = f" ({data['place']})" if data["place"] else ""
+                head = f"{event.source} {data['number']}{place}: score {data['score']}/5"
+                self._say(f"{head} - {'KEEP' if kept else 'DROP'}: {data['explanation']}")
             return
-        said = _said(event)
-        if said is None:
+        words = progress(event)
+        if words is None:
             return
         name = shown(source_title(event.source) if event.source else "Report")
-        if self._live is not None:
-            self._follow(name, shown(said), event)
-            self._live.update(self._table())
-        elif self._verbose or event.kind in {"source.kept", "source.refetching"}:
-            self._say(f"{name}: {said}")
+        if self._live is None:
+            if self._verbose or event.kind in {"source.kept", "source.refetching"}:
+                self._say(f"{name}: {words}")
+            return
+        # a source is done when as many queries have ended as were begun
+        self._asking[name] += event.kind == "source.started"
+        self._asking[name] -= event.kind == "source.kept"
+        state = _BUSY
+        if event.kind == "source.kept" and self._asking[name] <= 0:
+            state = _DONE if event.data["outcome"] in GOOD else _FAILED
+        elif event.kind == "report":
+            state = _DONE
+        row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
+        row.words, row.state = shown(words), state
+        self._live.update(self._table())
 
     def say_requests(self, lines: Iterable[str]) -> None:
         """List what the sandbox was asked."""
         for line in lines:
             self._say(line)
-
-    def _follow(self, name: str, said: str, event: Event) -> None:
-        """A source is done when as many queries have ended as were begun."""
-        self._asking[name] += event.kind == "source.started"
-        self._asking[name] -= event.kind == "source.kept"
-        state = _BUSY
-        if event.kind == "source.kept" and self._asking[name] <= 0:
-            state = _DONE if event.data["outcome"] in _GOOD else _FAILED
-        elif event.kind == "report":
-            state = _DONE
-        row = self._rows.setdefault(name, _Row(said, state, Spinner("dots")))
-        row.said, row.state = said, state
 
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 1))
@@ -109,7 +111,7 @@ class Live:
         table.add_column(overflow="fold")
         for name, row in self._rows.items():
             mark: RenderableType = _MARKS.get(row.state, row.spinner)
-            table.add_row(mark, Text(name, style="bold"), Text(row.said))
+            table.add_row(mark, Text(name, style="bold"), Text(row.words))
         return table
 
     def _say(self, line: str) -> None:
@@ -118,43 +120,3 @@ class Live:
         else:
             with suppress(OSError):
                 self._live.console.print(Text(shown(line)))
-
-
-def _said(event: Event) -> str | None:
-    data = event.data
-    match event.kind:
-        case "source.started":
-            return f"asking for {data['limit']} …"
-        case "source.fetched":
-            return f"{data['fetched']} fetched, judging …"
-        case "source.judged":
-            return f"{data['relevant']} of {data['judged']} relevant"
-        case "source.refetching":
-            return f"too little of it is relevant, fetching {data['limit']} …"
-        case "source.kept":
-            return _kept(data)
-        case "graded":
-            return f"{data['survived']} of {data['scored']} survive grading"
-        case "writing":
-            return f"writing over {data['exhibits']} exhibits …"
-        case "report":
-            return f"{data['decision']}"
-    return None
-
-
-def _kept(data: Mapping[str, Any]) -> str:
-    if data["outcome"] not in _GOOD:
-        return f"{data['outcome']}: {data['reason']}"
-    line = f"kept {data['kept']} of {data['fetched']}"
-    line += f", yield {data['yield_ratio'] * 100:.0f} %" if data["fetched"] else ""
-    line += ", refetched" if data["refetched"] else ""
-    return line + (f", gate degraded ({data['reason']})" if data["status"] == "degraded" else "")
-
-
-def _graded(event: Event) -> str:
-    """`reddit 1 (r/gadgets): score 4/5 - KEEP: why`; a default grade keeps whatever the cutoff."""
-    data = event.data
-    kept = data["defaulted"] or data["score"] >= data["cutoff"]
-    place = f" ({data['place']})" if data["place"] else ""
-    head = f"{event.source} {data['number']}{place}: score {data['score']}/5"
-    return f"{head} - {'KEEP' if kept else 'DROP'}: {data['explanation']}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -16,8 +17,7 @@ import typer
 
 from api.errors import ConfigurationError, ListenpostError
 from api.faces.cli import stored
-from api.faces.cli.choices import DepthChoice, Format, JudgeChoice, WindowChoice
-from api.faces.cli.printing import finish, prepare, tell
+from api.faces.cli.printing import Format, Handover, ReportFormat, finish, prepare, tell
 from api.sources import NAMED, SOURCES
 
 if TYPE_CHECKING:
@@ -32,6 +32,38 @@ app = typer.Typer(
 )
 app.add_typer(stored.keys, name="keys")
 app.add_typer(stored.reports, name="reports")
+
+
+class DepthChoice(StrEnum):
+    """How far to look."""
+
+    quick = "quick"
+    standard = "standard"
+    deep = "deep"
+
+
+class WindowChoice(StrEnum):
+    """How far back to look."""
+
+    day = "day"
+    week = "week"
+    month = "month"
+    year = "year"
+    all = "all"
+
+
+class JudgeChoice(StrEnum):
+    """Who is evaluated."""
+
+    local = "local"
+    openai = "openai"
+    grader = "grader"
+    keyword = "keyword"
+    names = "names"
+    bm25 = "bm25"
+    cosine = "cosine"
+    hybrid = "hybrid"
+    keep_all = "keep_all"
 
 
 Query = Annotated[str, typer.Argument(help="A product or a question, as you would say it.")]
@@ -54,7 +86,9 @@ def analyze(
     source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
     since: Since = WindowChoice.all,
     limit: Limit = None,
-    form: As = Format.text,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="How to print the answer.")
+    ] = ReportFormat.text,
     items: Annotated[
         Path | None, typer.Option(help="Your own items, one JSON object a line, as the source.")
     ] = None,
@@ -64,12 +98,11 @@ def analyze(
     estimate: Estimate = False,
 ) -> None:
     """Ask every source, keep what is about the question, and report."""
-    from api.faces.cli.commands import Handover, analyze_command
+    from api.faces.cli.commands import analyze_command
 
-    handover = Handover(form, dropped, verbose, output, estimate)
-    raise typer.Exit(
-        analyze_command(_ask(query, depth, about, source or [], since, limit), handover, items)
-    )
+    ask = _ask(query, depth, about, source or [], since, limit)
+    handover = Handover(form, dropped, output)
+    raise typer.Exit(analyze_command(ask, handover, items, verbose=verbose, estimate=estimate))
 
 
 @app.command()
@@ -87,12 +120,11 @@ def fetch(
     estimate: Estimate = False,
 ) -> None:
     """Ask one source and keep what is about the query."""
-    from api.faces.cli.commands import Handover, fetch_command
+    from api.faces.cli.commands import fetch_command
 
-    handover = Handover(form, dropped, verbose, output, estimate)
-    raise typer.Exit(
-        fetch_command(_ask(query, depth, about, [source], since, limit), source, handover)
-    )
+    ask = _ask(query, depth, about, [source], since, limit)
+    handover = Handover(ReportFormat(form), dropped, output)
+    raise typer.Exit(fetch_command(ask, source, handover, verbose=verbose, estimate=estimate))
 
 
 @app.command(name="filter")
@@ -103,7 +135,7 @@ def filter_(
     form: As = Format.text,
 ) -> None:
     """Keep the items on stdin (one JSON object a line) that are about the query."""
-    from api.faces.cli.filtering import filter_command
+    from api.faces.cli.commands import filter_command
 
     raise typer.Exit(filter_command(query, source, about, form))
 
@@ -147,7 +179,7 @@ def sandbox(
     ] = None,
 ) -> None:
     """Serve loopback Reddit, YouTube, Amazon, OpenAI and Langfuse with sample data."""
-    from api.faces.cli.sandbox import sandbox_command
+    from api.faces.cli.serve import sandbox_command
 
     raise typer.Exit(sandbox_command(host, port, fault or [], latency or [], recordings))
 
@@ -196,14 +228,12 @@ def eval_(
     ] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
+    from api.faces.cli.evaluate import EvalRequest, eval_command, support_command
+
     if support is not None:
-        from api.faces.cli.support import support_command
-
-        raise typer.Exit(support_command(support, judge, model, form))
-    from api.faces.cli.evaluate import EvalRequest, eval_command
-
+        raise typer.Exit(support_command(support, judge.value, model, form))
     evaluation = EvalRequest(
-        files or [], judge, model, corpus, about, pure, page, form, compare, plot, cache
+        files or [], judge.value, model, corpus, about, pure, page, form, compare, plot, cache
     )
     raise typer.Exit(eval_command(evaluation))
 
@@ -227,22 +257,18 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
     `words` stand in for the command line's own.
     """
     prepare()
-    code = _code(words)
-    finish()
-    raise SystemExit(code)
-
-
-def _code(words: Sequence[str] | None) -> int:
+    code = 0
     try:
         app(words)
     except SystemExit as left:
-        return left.code if isinstance(left.code, int) else 0
+        code = left.code if isinstance(left.code, int) else 0
     except ListenpostError as error:
         from api.services.text import clean, one_line
 
         kind = "configuration" if isinstance(error, ConfigurationError) else "error"
         tell(f"listenpost: {kind}: {one_line(clean(str(error)))}")
-        return 2
+        code = 2
     except KeyboardInterrupt:
-        return 130
-    return 0
+        code = 130
+    finish()
+    raise SystemExit(code)

@@ -1,4 +1,4 @@
-"""Answers on stdout, words for a person on stderr, and what becomes of streams that are closed.
+"""Answers on stdout or in a file, words for a person on stderr, and streams that are closed.
 
 A stream that nobody reads (closed, or a pipe whose reader has left) takes nothing more and stops
 nothing; an answer that stdout cannot take for another reason is an error.
@@ -9,9 +9,47 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, TextIO
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from api.errors import UsageError
+
+if TYPE_CHECKING:
+    from api.services.reporting.report import Fetched, Report
+
+_FILE_COLUMNS = 100
+
+
+class Format(StrEnum):
+    """How something is printed."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+class ReportFormat(StrEnum):
+    """How a report is printed."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+    html = "html"
+    csv = "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """How an answer is handed over."""
+
+    format: ReportFormat
+    dropped: bool = False
+    """Also what was dropped; a page and a spreadsheet show it anyway."""
+    output: Path | None = None
+    """A new file; None: stdout."""
 
 
 def prepare() -> None:
@@ -39,6 +77,73 @@ def say(text: str) -> None:
 def say_bytes(data: bytes) -> None:
     """Print bytes as they are; see `say`."""
     _give(data)
+
+
+def refuse_overwriting(path: Path | None) -> None:
+    """Before anything is asked.
+
+    Raises:
+        UsageError: there is something of that name, be it a link to nowhere.
+    """
+    if path is not None and os.path.lexists(path):
+        raise UsageError(f"`{path}` exists and is never overwritten; name a new file")
+
+
+def deliver(answer: Report | Fetched, handover: Handover) -> None:
+    """Print the answer, or write it to a file that did not exist: all of it, or no file.
+
+    Raises:
+        UsageError: it cannot be written; then the answer is on stdout.
+    """
+    path = handover.output
+    if path is None:
+        say(rendered(answer, handover, filed=False))
+        return
+    try:
+        with path.open("xb") as file:
+            try:
+                text = rendered(answer, handover, filed=True)
+                file.write(f"{text}\n".encode("utf-8", "replace"))
+                file.flush()
+            except OSError:
+                with suppress(OSError):
+                    path.unlink()
+                raise
+    except OSError as error:
+        say(rendered(answer, handover, filed=False))
+        raise UsageError(
+            f"`{path}` cannot be written ({error.strerror}); the answer is on stdout"
+        ) from None
+    tell(f"written to {path}")
+
+
+def rendered(answer: Report | Fetched, handover: Handover, *, filed: bool) -> str:
+    """The answer in its format, without the last line's end; `filed`: for a file."""
+    from api.faces import markdown
+    from api.faces.cli import terminal
+    from api.services.reporting.report import Report
+
+    form, width = handover.format, _FILE_COLUMNS if filed else None
+    if form is ReportFormat.json:
+        value = answer.model_dump(mode="json")
+        return as_json(value, 1, encoding="utf-8") if filed else as_json(value)
+    if not isinstance(answer, Report):
+        if form is ReportFormat.markdown:
+            return markdown.fetch_markdown(answer, handover.dropped).rstrip("\n")
+        return terminal.fetched_text(answer, handover.dropped, width)
+    match form:
+        case ReportFormat.html:
+            from api.faces.web.page import report_html
+
+            return report_html(answer).rstrip("\n")
+        case ReportFormat.csv:
+            from api.faces.spreadsheet import report_csv
+
+            return report_csv(answer).rstrip("\r\n")
+        case ReportFormat.markdown:
+            return markdown.report_markdown(answer, handover.dropped).rstrip("\n")
+        case ReportFormat.text:
+            return terminal.report_text(answer, handover.dropped, width)
 
 
 def as_json(value: Any, indent: int | None = None, *, encoding: str | None = None) -> str:

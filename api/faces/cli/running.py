@@ -1,4 +1,4 @@
-"""Running one command's coroutine to its end, or to a clean stop on Ctrl-C and SIGTERM."""
+"""Running one command: what it remembers, and its clean stop on Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import NoReturn, Protocol, TypeVar
 
+from api import wiring
+from api.errors import ConfigurationError, StoreUnavailable
 from api.faces.cli.printing import finish, tell
+from api.services.keeping.storage import SourceMemory
+from api.settings import Settings
 
 INTERRUPTED, TERMINATED = 130, 143
 
@@ -32,6 +36,27 @@ async def closing(built: B) -> AsyncIterator[B]:
         yield built
     finally:
         await built.aclose()
+
+
+@asynccontextmanager
+async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
+    """The searches that are left today and the pages of the last minutes; None in the sandbox.
+
+    A database that cannot be used is one warning: then nothing is remembered or counted.
+    """
+    if wiring.mode_of(settings) == "sandbox":
+        yield None
+        return
+    from api.wiring.serving import open_store_of  # loads the database's libraries
+
+    try:
+        store = await open_store_of(settings)
+    except (StoreUnavailable, ConfigurationError) as error:
+        tell(f"listenpost: warning: no searches are counted and no pages remembered: {error}")
+        yield None
+        return
+    async with closing(store):
+        yield SourceMemory(store, store)
 
 
 def run(command: Callable[[], Awaitable[int]]) -> int:

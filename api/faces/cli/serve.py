@@ -1,20 +1,23 @@
-"""`serve`: the HTTP API as a process, listening before the product's libraries are loaded."""
+"""`serve` and `sandbox`: processes that listen, and say where.
+
+`serve` listens before the product's libraries are loaded.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import sys
+from pathlib import Path
 
 import uvicorn
 
 from api import wiring
 from api.errors import UsageError
 from api.faces.cli.running import INTERRUPTED
-from api.faces.web.app import create_app
 from api.services.wire import is_this_machine
 from api.settings import Settings
-from api.wiring.serving import House, open_house
+from api.wiring.serving import open_house
 
 _GRACE_SECONDS = 5
 
@@ -34,6 +37,33 @@ def serve_command(host: str, port: int) -> int:
     return 0
 
 
+def sandbox_command(
+    host: str, port: int, faults: list[str], latencies: list[str], recordings: Path | None
+) -> int:
+    """Serve until interrupted; prints the variables that point a program at it.
+
+    Raises:
+        UsageError: not a loopback address, an unknown fault, or no such folder.
+    """
+    from api.sandbox.server import environment, serve
+
+    def announce(url: str) -> None:
+        for name, value in {"LISTENPOST_MODE": "live", **environment(url)}.items():
+            print(f"export {name}={value}", flush=True)
+
+    if not is_this_machine(host):
+        raise UsageError(f"`{host}` is no loopback address; the sandbox serves this machine only")
+    if recordings is not None and not recordings.is_dir():
+        raise UsageError(f"`{recordings}` is no folder of recordings")
+    try:
+        serve(host, port, faults=faults, latency=latencies, recordings=recordings, ready=announce)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"`{host}:{port}` cannot be listened on: {error.strerror}") from None
+    return INTERRUPTED
+
+
 async def _serve(settings: Settings, host: str, port: int) -> None:
     house = await open_house(settings)
     try:
@@ -43,43 +73,35 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
                 f"`{host}` is no loopback address: without API keys only this machine is served; "
                 "set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"
             )
-        with _listening(host, port) as listener:
-            server = _AnnouncedServer(_config(house), _words(listener, house, keyed))
-            await server.serve([listener])
+        from api.faces.web.app import create_app  # the sandbox does without
+
+        config = uvicorn.Config(
+            create_app(house),
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            listener = socket.create_server((host, port), family=family, backlog=512)
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "no such address"
+            raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None
+        with listener:
+            name, number = listener.getsockname()[:2]
+            address = f"http://[{name}]:{number}" if ":" in name else f"http://{name}:{number}"
+            who = "with an API key" if keyed else "without API keys: only this machine may call"
+            sample = "; sample data from the offline sandbox" if house.sample else ""
+            words = f"Listenpost on {address} ({who}{sample})"
+            await _AnnouncedServer(config, words).serve([listener])
     finally:
         await house.aclose()
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "no such address"
-        raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None
-
-
-def _config(house: House) -> uvicorn.Config:
-    return uvicorn.Config(
-        create_app(house),
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-
-
-def _words(listener: socket.socket, house: House, keyed: bool) -> str:
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    who = "with an API key" if keyed else "without API keys: only this machine may call"
-    sample = "; sample data from the offline sandbox" if house.sample else ""
-    return f"Listenpost on http://{shown}:{port} ({who}{sample})"
 
 
 class _AnnouncedServer(uvicorn.Server):

@@ -2,41 +2,98 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import shutil
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from rich.cells import cell_len
 
-from api.faces.cli.choices import Format
+from api.errors import NotFound, UsageError
+from api.faces.cli.printing import (
+    Format,
+    Handover,
+    ReportFormat,
+    as_json,
+    deliver,
+    refuse_overwriting,
+    say,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from api.services.keeping.keys import Keys
+    from api.services.keeping.storage import Kept, Listed, Store
+    from api.services.reporting.report import Report
 
 keys = typer.Typer(help="API keys of the HTTP API.", no_args_is_help=True)
 reports = typer.Typer(help="Analyses that were kept; without a command: list them.")
 As = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Limit = Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)]
-Id = Annotated[str, typer.Argument(help="As listed.")]
+Id = Annotated[str, typer.Argument(help="As listed, or its beginning.")]
+Dropped = Annotated[bool, typer.Option("--dropped", help="Also what was dropped.")]
+_NAMED = 5
+"""Candidates that are named when an id's beginning fits several."""
+_TABLE = 76
+"""Columns from which on an analysis is one line."""
 
 
 @keys.command()
 def add(name: Annotated[str, typer.Argument(help="Whose key it is.")]) -> None:
     """Make a key and print it, this once."""
-    from api.faces.cli.storing import add_key
 
-    raise typer.Exit(add_key(name))
+    async def work(store: Store, keys: Keys) -> None:
+        made, text = await keys.add(name)
+        say(text)
+        tell(f"key `{made.id}` for {made.name}; it is not shown again")
+
+    _with_store(work)
 
 
 @keys.command(name="list")
 def list_keys(form: As = Format.text) -> None:
     """Every key with its origin, revoked ones too; never the key itself."""
-    from api.faces.cli.storing import list_keys
 
-    raise typer.Exit(list_keys(form))
+    async def work(store: Store, keys: Keys) -> None:
+        from api.faces.cli.terminal import shown
+
+        listed = await keys.listed()
+        if form is Format.json:
+            rows = [
+                {
+                    "id": key.id,
+                    "name": key.name,
+                    "origin": key.origin,
+                    "created_at": key.created_at and key.created_at.isoformat(),
+                    "revoked": key.revoked,
+                }
+                for key in listed
+            ]
+            say(as_json(rows))
+            return
+        for key in listed:
+            state = "revoked" if key.revoked else "valid"
+            say(f"{key.id:<18}{key.origin:<13}{state:<9}{shown(key.name)}")
+        if not listed:
+            tell("no keys: the HTTP API serves this machine only")
+
+    _with_store(work)
 
 
 @keys.command()
 def revoke(key: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
     """Make a key invalid for good."""
-    from api.faces.cli.storing import revoke_key
 
-    raise typer.Exit(revoke_key(key))
+    async def work(store: Store, keys: Keys) -> None:
+        await keys.revoke(key)
+        tell(f"`{key}` is revoked")
+
+    _with_store(work)
 
 
 @reports.callback(invoke_without_command=True)
@@ -48,27 +105,164 @@ def every(context: typer.Context) -> None:
 
 @reports.command(name="list")
 def list_reports(limit: Limit = 20, form: As = Format.text) -> None:
-    """The newest, one a line."""
-    from api.faces.cli.storing import list_reports
+    """The newest first: id, when, what became of it, how many items were kept, question."""
 
-    raise typer.Exit(list_reports(limit, form))
+    async def work(store: Store, keys: Keys) -> None:
+        from api.faces.web.schemas import ListedAnalysis
+        from api.services.keeping.keys import LOCAL
+        from api.services.keeping.storage import Filters
+
+        analyses = (await store.listing(LOCAL.id, Filters(), limit)).analyses
+        if form is Format.json:
+            say(as_json([ListedAnalysis.of(one).model_dump(mode="json") for one in analyses]))
+            return
+        for listed in analyses:
+            say(_line(listed))
+        if not analyses:
+            tell("nothing is kept yet; `listenpost analyze QUERY` keeps its answer")
+
+    _with_store(work)
 
 
 @reports.command()
 def show(
-    report: Id,
-    form: As = Format.text,
-    dropped: Annotated[bool, typer.Option("--dropped", help="Also what was dropped.")] = False,
-) -> None:
+    report: Id, form: Annotated[ReportFormat, typer.Option("--format")] = ReportFormat.text,
+    dropped: Dropped = False,
+) -> None:  # fmt: skip
     """One report again, as `analyze` printed it."""
-    from api.faces.cli.storing import show_report
+    _with_report(report, lambda found: deliver(found, Handover(form, dropped)))
 
-    raise typer.Exit(show_report(report, form, dropped))
+
+@reports.command()
+def export(
+    report: Id,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="What to make of it.")
+    ] = ReportFormat.markdown,
+    dropped: Dropped = False,
+    output: Annotated[Path | None, typer.Option(help="Write it to a new file.")] = None,
+) -> None:
+    """One report in another format, on stdout or in a file."""
+    refuse_overwriting(output)
+    _with_report(report, lambda found: deliver(found, Handover(form, dropped, output)))
+
+
+@reports.command(name="open")
+def open_report(report: Id) -> None:
+    """One report as a page in the browser; prints the path of the page."""
+
+    def work(found: Report) -> None:
+        from api.faces.web.page import report_html
+
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="replace", prefix="listenpost-", suffix=".html",
+            delete=False,
+        ) as file:  # fmt: skip
+            file.write(report_html(found))
+        say(file.name)
+        if not _browsable():
+            tell("there is no display here; open it where there is one")
+        elif not webbrowser.open(Path(file.name).as_uri()):
+            tell("no browser could be started; open it yourself")
+
+    _with_report(report, work)
 
 
 @reports.command()
 def delete(report: Id) -> None:
     """One report, with every item that only it held."""
-    from api.faces.cli.storing import delete_report
 
-    raise typer.Exit(delete_report(report))
+    async def work(store: Store, keys: Keys) -> None:
+        from api.services.keeping.keys import LOCAL
+
+        kept = await _find(store, report)
+        await store.delete(LOCAL.id, kept.id)
+        tell(f"`{kept.id}` is deleted")
+
+    _with_store(work)
+
+
+def _with_store(work: Callable[[Store, Keys], Awaitable[None]]) -> NoReturn:
+    """Open the store for `work`, and leave with the code of how that ended."""
+    from api import wiring  # with the database's libraries, which help and `analyze` do not need
+    from api.faces.cli.running import closing, run
+    from api.wiring.serving import environment_keys, open_store_of
+
+    settings = wiring.load_settings()
+
+    async def opened() -> int:
+        async with closing(await open_store_of(settings)) as store:
+            await work(store, environment_keys(settings, store))
+        return 0
+
+    raise typer.Exit(run(opened))
+
+
+def _with_report(name: str, work: Callable[[Report], None]) -> NoReturn:
+    """Hand the report of this id, or of the only one that begins so, to `work`."""
+
+    async def read(store: Store, keys: Keys) -> None:
+        kept = await _find(store, name)
+        if kept.report is None:
+            raise UsageError(f"`{kept.id}` holds no report: {kept.reason or kept.state}")
+        work(kept.report)
+
+    _with_store(read)
+
+
+async def _find(store: Store, name: str) -> Kept:
+    """The analysis of this id, or the only one whose id begins so.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: there are several.
+    """
+    from api.faces.cli.terminal import shown
+    from api.services.keeping.keys import LOCAL
+    from api.services.keeping.storage import Filters
+
+    kept = await store.get(LOCAL.id, name)
+    if kept is None and name:
+        candidates = (await store.listing(LOCAL.id, Filters(prefix=name), _NAMED + 1)).analyses
+        if len(candidates) > 1:
+            named = [f"`{one.id}` ({shown(one.query)[:40]})" for one in candidates[:_NAMED]]
+            more = ", and more" if len(candidates) > _NAMED else ""
+            raise UsageError(
+                f"several reports begin with `{name}`: {', '.join(named)}{more}; write more of it"
+            )
+        for listed in candidates:
+            kept = await store.get(LOCAL.id, listed.id)
+    if kept is None:
+        raise NotFound(f"there is no report `{name[:60]}`; `listenpost reports` lists them")
+    return kept
+
+
+def _line(listed: Listed) -> str:
+    """One analysis: on one line, or with its question on a second where the terminal is narrow."""
+    from api.faces.cli.commands import SHORT_ID
+    from api.faces.cli.terminal import padded, shown
+
+    summary, columns = listed.summary, shutil.get_terminal_size((100, 24)).columns
+    ended, kept, query = str(listed.state), "", shown(listed.query)
+    if summary is not None:
+        sources = summary.sources.values()
+        ended = str(summary.decision)
+        counts = sum(one.kept for one in sources), sum(one.fetched for one in sources)
+        kept = "kept {} of {}".format(*counts) if sources else ""
+        query += f" - {shown(summary.about)}" if summary.about else ""
+        query = f"(sample) {query}" if summary.sample else query
+    head = f"{listed.id[:SHORT_ID]:<{SHORT_ID}}  {listed.created_at:%Y-%m-%d %H:%M}Z"
+    facts = f"  {ended:<17}  {kept:>14}"
+    narrow = columns < _TABLE
+    room = columns - 2 if narrow else min(columns, 120) - len(head) - len(facts) - 2
+    if cell_len(query) > room:
+        query = padded(query, room - 1).rstrip() + "…"
+    return f"{head}\n  {facts.strip()}\n  {query}" if narrow else f"{head}{facts}  {query}"
+
+
+def _browsable() -> bool:
+    """Whether a page that is opened here is seen here: not over ssh without a display."""
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return True
+    remote = os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY")
+    return not remote and (sys.platform in {"darwin", "win32"} or "BROWSER" in os.environ)

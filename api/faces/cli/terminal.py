@@ -1,27 +1,39 @@
-"""Answers as text for a terminal: plain words, bars and footnotes; nothing of it is markup."""
+"""Answers as text for a terminal: plain words, bars and footnotes; nothing of it is markup.
+
+A Chinese character takes two columns.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
 
+import regex
 from rich.cells import cell_len
 
 from api.faces import captions, outline
-from api.faces.cli.layout import padded, shown, wrapped
+from api.services.reporting.escaping import unlinked
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
-from api.services.text import web_url
+from api.services.text import clean, one_line, web_url
 
 _TABLE, _BAR, _NAME = 76, 24, 26
 _NARROW_BAR, _NARROW_NAME = 8, 14
 """Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide."""
 _ASPECTS, _PERIODS = 8, 12
 """Rows of a chart at most."""
+# a word, or one character of a script that does not use spaces: `Ember`, `小`
+_PIECE = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff00-\uffef]"
+    r"|[^\s\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff00-\uffef]+"
+)
+_NO_START = frozenset("，。、！？；：）」』】》…")
+"""What no line begins with."""
 _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
 
 
 def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
+    report = outline.openable(report)
     page, numbers = _TextPage(width), outline.numbered(report.items)
     page.title(outline.heading(report))
     if report.sample:
@@ -57,18 +69,14 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.head("Next questions")
         for question in report.suggestions:
             page.wrapped(question, "- ")
-    cost = report.cost
-    usd = "unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
     page.row()
-    page.wrapped(
-        f"{cost.upstream_calls} upstream requests, {cost.tokens} tokens, cost {usd}, "
-        f"{report.timings_ms.total or 0} ms"
-    )
+    page.wrapped(f"{outline.spent(report)} It took {(report.timings_ms.total or 0) / 1000:.1f} s.")
     return page.text
 
 
 def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
     """One source's kept items."""
+    fetched = outline.openable(fetched)
     page = _TextPage(width)
     if fetched.sample:
         page.wrapped(_SAMPLE)
@@ -183,9 +191,7 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
                 f"{padded(row.name, 12)}{row.fetched:>8}{row.kept:>6}{row.share:>8}  "
                 f"{row.refetched:<10}{row.gate:<10}{row.outcome}"
             )
-    judges = dict.fromkeys(source.gate.model for source in sources)
-    if named := ", ".join(shown(judge) for judge in judges if judge):
-        page.wrapped(f"Relevance was judged by {named}.")
+    page.wrapped(outline.judged_by(sources))
 
 
 def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
@@ -205,3 +211,36 @@ def _dropped(page: _TextPage, dropped: Sequence[DroppedItem]) -> None:
         page.head("Dropped")
     for item in dropped:
         page.wrapped(f"{item.title or outline.UNTITLED} - {outline.why_dropped(item)}", "- ")
+
+
+def shown(text: object) -> str:
+    """Anything as one line without control characters, escapes, overrides and links of its own."""
+    return unlinked(one_line(clean(text)))
+
+
+def padded(text: object, columns: int) -> str:
+    """The text cut or filled up to so many columns."""
+    line = shown(text)
+    while cell_len(line) > columns:
+        line = line[:-1]
+    return line + " " * (columns - cell_len(line))
+
+
+def wrapped(text: object, columns: int, lead: str = "") -> list[str]:
+    """Lines of at most so many columns, the first after `lead`, the rest below its end.
+
+    A word that is too long for a line (an address) keeps a line of its own.
+    """
+    line, margin = lead, " " * cell_len(lead)
+    lines: list[str] = []
+    filled = False
+    words = shown(text)
+    for piece in _PIECE.finditer(words):
+        space = " " if filled and words[piece.start() - 1] == " " else ""
+        fits = cell_len(line) + len(space) + cell_len(piece[0]) <= columns
+        if filled and not fits and piece[0] not in _NO_START:
+            lines.append(line)
+            line, space = margin, ""
+        line += space + piece[0]
+        filled = True
+    return [*lines, line] if filled else []

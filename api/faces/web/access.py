@@ -33,9 +33,22 @@ async def authenticated(house: House, connection: HTTPConnection) -> Tenant:
         AccessDenied: no key although one is needed, or one that is not valid.
         Forbidden: no key is configured, and this is not from this machine.
     """
-    tenant = await house.keys.authenticate(_token(connection.headers.get("authorization")))
-    if tenant.origin == "local":
-        _refuse_strangers(connection)
+    header, key = connection.headers.get("authorization"), None
+    if header is not None:
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise AccessDenied("send an API key: `Authorization: Bearer KEY`")
+        key = token.strip().encode("latin-1").decode("utf-8", "replace")
+    tenant = await house.keys.authenticate(key)
+    if tenant.origin != "local":
+        return tenant
+    # another machine, or a page whose name was made to point here (DNS rebinding)
+    peer = connection.client.host if connection.client else ""
+    named = [connection.headers.get("host", "")]
+    if (origin := connection.headers.get("origin")) is not None:
+        named.append(urlsplit(origin).netloc)
+    if not is_this_machine(peer) or not all(is_this_machine(host_of(name)) for name in named):
+        raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1")
     return tenant
 
 
@@ -56,40 +69,24 @@ _Shown = Annotated[object, Depends(_scheme)]
 """Only so that the OpenAPI document says that a key is needed."""
 
 
-async def _reader(request: Request, house: Opened, shown: _Shown) -> Tenant:
+async def reader(request: Request, house: Opened, shown: _Shown) -> Tenant:
+    """`Reader`, as a dependency."""
     return await authenticated(house, request)
 
 
-async def _asker(request: Request, house: Opened, shown: _Shown) -> Tenant:
+async def asker(request: Request, house: Opened, shown: _Shown) -> Tenant:
+    """`Asker`, as a dependency."""
     return await admitted(house, request)
 
 
-Reader = Annotated[Tenant, Depends(_reader)]
+Reader = Annotated[Tenant, Depends(reader)]
 """A caller whose request is not counted."""
-Asker = Annotated[Tenant, Depends(_asker)]
+Asker = Annotated[Tenant, Depends(asker)]
 """A caller whose request counts against its limit."""
 
 
-def _token(header: str | None) -> str | None:
-    if header is None:
-        return None
-    scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise AccessDenied("send an API key: `Authorization: Bearer KEY`")
-    return token.strip().encode("latin-1").decode("utf-8", "replace")
-
-
-def _refuse_strangers(connection: HTTPConnection) -> None:
-    """Another machine, or a page whose name was made to point here (DNS rebinding)."""
-    peer = connection.client.host if connection.client else ""
-    named = [connection.headers.get("host", "")]
-    if (origin := connection.headers.get("origin")) is not None:
-        named.append(urlsplit(origin).netloc)
-    if not is_this_machine(peer) or not all(is_this_machine(_host(name)) for name in named):
-        raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1")
-
-
-def _host(netloc: str) -> str:
+def host_of(netloc: str) -> str:
+    """The host without user and port; empty when there is none that can be read."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:

@@ -9,23 +9,23 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from api.errors import NotFound, UsageError
-from api.faces.web import export
+from api.faces.markdown import report_markdown
+from api.faces.spreadsheet import report_csv
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, EventStream, replayed, unless_gone
+from api.faces.web.page import POLICY, report_html
 from api.faces.web.schemas import (
     AnalysesPage,
     AnalysisRequest,
     Done,
+    Format,
     ListedAnalysis,
     ListingQuery,
     Pending,
     ReadQuery,
 )
-from api.services.keeping.analyses import Runner
-from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Filters, Kept
-from api.services.listening import Ask
 from api.services.reporting.report import Report
 
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
@@ -35,6 +35,18 @@ _EVENTS = (
     'event: source.started\ndata: {"source": "reddit", "limit": 10}\n\n'
     'event: report\ndata: {"id": "..."}\n\n'
 )
+_MEDIA: dict[str, Format] = {
+    "application/json": "json",
+    "text/html": "html",
+    "text/markdown": "markdown",
+    "text/csv": "csv",
+}
+_HTML_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
 _BEGUN: dict[int | str, dict[str, Any]] = {
     200: {
         "model": Report,
@@ -89,56 +101,36 @@ async def begin(
     Hanging up cancels the work, unless another request waits for the same answer or
     `Prefer: respond-async` was sent.
     """
-    ask = body.ask()
-    if "respond-async" in prefer.lower():
-        work = _detached(house.runner, tenant, ask, idempotency_key)
-    elif MEDIA_TYPE in request.headers.get("accept", "").lower():
-        work = _followed(house.runner, tenant, ask, idempotency_key)
-    else:
-        work = _answered(house.runner, tenant, ask, idempotency_key)
-    return await unless_gone(request.receive, work) or Response(status_code=GONE)
+    ask, runner = body.ask(), house.runner
+    detached = "respond-async" in prefer.lower()
+    streamed = MEDIA_TYPE in request.headers.get("accept", "").lower()
 
+    async def work() -> Response:
+        flight = await runner.join(tenant, ask, idempotency_key)
+        location = {"Location": f"/v1/analyses/{flight.id}"}
+        if detached:
+            applied = {**location, "Preference-Applied": "respond-async"}
+            began = flight.created_at if isinstance(flight, Kept) else flight.began
+            if not isinstance(flight, Kept):
+                flight.detached = True
+                runner.leave(flight)
+            shown = Pending(id=flight.id, state="running", query=ask.query, created_at=began)
+            return JSONResponse(shown.model_dump(mode="json"), 202, applied)
+        if isinstance(flight, Kept):  # what the idempotency key stands for already
+            if flight.report is None:
+                return JSONResponse(Pending.of(flight).model_dump(mode="json"), 202, location)
+            if streamed:
+                return replayed(flight.report, location)
+            return JSONResponse(flight.report.model_dump(mode="json"), headers=location)
+        if streamed:
+            return EventStream(runner, flight, location)
+        try:
+            report = await flight.report()
+            return JSONResponse(report.model_dump(mode="json"), headers=location)
+        finally:
+            runner.leave(flight)
 
-async def _answered(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -> Response:
-    flight = await runner.join(tenant, ask, key)
-    if isinstance(flight, Kept):
-        return _kept(flight)
-    try:
-        report = await flight.report()
-        return JSONResponse(report.model_dump(mode="json"), headers=_location(flight.id))
-    finally:
-        runner.leave(flight)
-
-
-async def _followed(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -> Response:
-    flight = await runner.join(tenant, ask, key)
-    if not isinstance(flight, Kept):
-        return EventStream(runner, flight, _location(flight.id))
-    if flight.report is None:
-        return _kept(flight)
-    return replayed(flight.report, _location(flight.id))
-
-
-async def _detached(runner: Runner, tenant: Tenant, ask: Ask, key: str | None) -> Response:
-    flight = await runner.join(tenant, ask, key)
-    headers = {**_location(flight.id), "Preference-Applied": "respond-async"}
-    if not isinstance(flight, Kept):
-        flight.detached = True
-        runner.leave(flight)
-    began = flight.created_at if isinstance(flight, Kept) else flight.began
-    shown = Pending(id=flight.id, state="running", query=ask.query, created_at=began)
-    return JSONResponse(shown.model_dump(mode="json"), 202, headers)
-
-
-def _kept(kept: Kept) -> Response:
-    """What an idempotency key stands for already."""
-    if kept.report is not None:
-        return JSONResponse(kept.report.model_dump(mode="json"), headers=_location(kept.id))
-    return JSONResponse(Pending.of(kept).model_dump(mode="json"), 202, _location(kept.id))
-
-
-def _location(analysis_id: str) -> dict[str, str]:
-    return {"Location": f"/v1/analyses/{analysis_id}"}
+    return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 
 
 @router.get("", responses=documented(422, *_COMMON), summary="List analyses, newest first")
@@ -178,10 +170,27 @@ async def read(
         raise _nothing(analysis_id)
     if kept.report is None:
         return JSONResponse(Pending.of(kept).model_dump(mode="json"))
-    form = query.format or export.preferred(request.headers.get("accept", ""))
-    if form == "json":
-        return JSONResponse(kept.report.model_dump(mode="json") | {"state": "done"})
-    return export.answer(kept.report, form)
+    report = kept.report
+    match query.format or preferred(request.headers.get("accept", "")):
+        case "html":
+            return Response(report_html(report), 200, _HTML_HEADERS, "text/html")
+        case "markdown":
+            return Response(report_markdown(report, True), media_type="text/markdown")
+        case "csv":
+            name = f"analysis-{analysis_id}.csv"
+            attached = {"Content-Disposition": f'attachment; filename="{name}"'}
+            return Response(report_csv(report), 200, attached, "text/csv")
+        case _:
+            return JSONResponse(report.model_dump(mode="json") | {"state": "done"})
+
+
+def preferred(accept: str) -> Format:
+    """The first format in an `Accept` header that there is; JSON without one."""
+    for part in accept.split(","):
+        media = part.partition(";")[0].strip().lower()
+        if media in _MEDIA:
+            return _MEDIA[media]
+    return "json"
 
 
 @router.delete(

@@ -1,15 +1,22 @@
-"""The HTTP app over an open house."""
+"""The HTTP app over an open house, with the MCP tools at `/mcp` behind the same keys and limits."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from starlette.requests import HTTPConnection
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.faces.web import analyses, chat, errors, fetching, health, mcp_door, relevance
-from api.faces.web.counting import counted
+from api.faces.web import analyses, chat, errors, gate, health
+from api.faces.web.access import admitted
+from api.faces.web.health import counted
 from api.sources import NAMED
 from api.wiring.serving import House
 
@@ -17,13 +24,68 @@ Part = Callable[[FastAPI, House], AbstractAsyncContextManager[None]]
 """Something that mounts itself and lives as long as the app."""
 ROUTERS: tuple[APIRouter, ...] = (
     analyses.router,
-    fetching.router,
-    relevance.router,
+    gate.router,
     chat.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""
-PARTS: tuple[Part, ...] = (mcp_door.mounted,)
+PATH = "/mcp"
+
+
+@asynccontextmanager
+async def mounted(app: FastAPI, house: House) -> AsyncIterator[None]:
+    """Serve `/mcp` while the app lives; the protocol's library loads with the first request."""
+    door = McpDoor(house)
+    app.router.routes.append(Route(PATH, endpoint=door, include_in_schema=False))
+    try:
+        yield
+    finally:
+        await door.aclose()
+
+
+class McpDoor:
+    """Lets in who has a key and a request left, then hands over to the MCP server."""
+
+    def __init__(self, house: House) -> None:
+        """Nothing is loaded yet."""
+        self._house = house
+        self._serving: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[ASGIApp] | None = None
+        self._over = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        tenant = await admitted(self._house, HTTPConnection(scope))
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._ready), name="serving MCP")
+            self._serving.add_done_callback(self._ended)
+        server = await asyncio.shield(self._ready)
+        await server({**scope, "listenpost.tenant": tenant}, receive, send)
+
+    async def aclose(self) -> None:
+        """End what is under way."""
+        self._over.set()
+        if self._serving is not None:
+            await asyncio.wait([self._serving])
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A server that did not come up is tried again with the next request."""
+        error = None if task.cancelled() else task.exception()
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(error or asyncio.CancelledError())
+        self._ready = None
+
+    async def _serve(self, ready: asyncio.Future[ASGIApp]) -> None:
+        await self._house.product()
+        module: Any = await asyncio.to_thread(import_module, "api.faces.mcp_server")
+        app, running = module.over_http(self._house)
+        async with running:
+            ready.set_result(app)
+            await self._over.wait()
+
+
+PARTS: tuple[Part, ...] = (mounted,)
 """Doors that are no routers."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -21,6 +21,7 @@ from api.services.text import clean, cut, one_line
 _log = logging.getLogger(__name__)
 LARGEST = 1_000_000
 """Bytes a request's body may have."""
+_TOO_LARGE = "the body is larger than 1 MB"
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _EXAMPLES = {
     401: (
@@ -41,24 +42,23 @@ _EXAMPLES = {
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route, with examples."""
-    return {status: _documented(status) for status in statuses}
-
-
-def _documented(status: int) -> dict[str, Any]:
-    code, message, words = _EXAMPLES[status]
-    example = {"error": {"code": code, "message": message, "trace_id": "5f0c2d4e9a7b4c31"}}
-    shown: dict[str, Any] = {
-        "model": ErrorBody,
-        "description": words,
-        "content": {"application/json": {"example": example}},
-    }
-    if status == 429:
-        seconds = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
-        shown["headers"] = {"Retry-After": seconds}
-    if status == 401:
-        scheme = {"schema": {"type": "string"}, "description": "`Bearer`."}
-        shown["headers"] = {"WWW-Authenticate": scheme}
-    return shown
+    answers: dict[int | str, dict[str, Any]] = {}
+    for status in statuses:
+        code, message, words = _EXAMPLES[status]
+        example = {"error": {"code": code, "message": message, "trace_id": "5f0c2d4e9a7b4c31"}}
+        answer: dict[str, Any] = {
+            "model": ErrorBody,
+            "description": words,
+            "content": {"application/json": {"example": example}},
+        }
+        if status == 429:
+            seconds = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
+            answer["headers"] = {"Retry-After": seconds}
+        if status == 401:
+            scheme = {"schema": {"type": "string"}, "description": "`Bearer`."}
+            answer["headers"] = {"WWW-Authenticate": scheme}
+        answers[status] = answer
+    return answers
 
 
 def error_body(code: str, message: str, trace_id: str) -> dict[str, Any]:
@@ -99,20 +99,17 @@ def install(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        body = error_body("invalid_request", _said(error.errors()), trace_id_of(request.scope))
+        # where the first fault is and what would be right, without what was sent
+        first = error.errors()[0]
+        where = cut(".".join(str(part) for part in first["loc"]), 100)
+        words = one_line(clean(f"`{where}`: {first['msg']}"))
+        body = error_body("invalid_request", words, trace_id_of(request.scope))
         return JSONResponse(body, 422)
 
     app.add_exception_handler(ListenpostError, expected)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_middleware(OuterDoor)
-
-
-def _said(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Where the first fault is and what would be right, without what was sent."""
-    first = errors[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return one_line(clean(f"`{cut(where, 100)}`: {first['msg']}"))
 
 
 class OuterDoor:
@@ -137,39 +134,26 @@ class OuterDoor:
                 message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
             await send(message)
 
-        if _declared(scope) > LARGEST:
-            await _too_large(scope)(scope, receive, sending)
+        seen = 0
+
+        async def counting() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > LARGEST:
+                raise HTTPException(413, _TOO_LARGE)
+            return message
+
+        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+        if lengths and lengths[0].isdigit() and int(lengths[0]) > LARGEST:
+            body = error_body("too_large", _TOO_LARGE, trace_id_of(scope))
+            await JSONResponse(body, 413)(scope, receive, sending)
             return
         try:
-            await self._app(scope, _counted(receive), sending)
+            await self._app(scope, counting, sending)
         except Exception:
             _log.exception("request %s failed", trace_id_of(scope))
             if started:
                 raise
             body = error_body("error", "internal error", trace_id_of(scope))
             await JSONResponse(body, 500)(scope, receive, sending)
-
-
-def _declared(scope: Scope) -> int:
-    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    return int(lengths[0]) if lengths and lengths[0].isdigit() else 0
-
-
-def _too_large(scope: Scope) -> JSONResponse:
-    words = "the body is larger than 1 MB"
-    return JSONResponse(error_body("too_large", words, trace_id_of(scope)), 413)
-
-
-def _counted(receive: Receive) -> Receive:
-    """The body, until it is too large."""
-    seen = 0
-
-    async def counting() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > LARGEST:
-            raise HTTPException(413, "the body is larger than 1 MB")
-        return message
-
-    return counting

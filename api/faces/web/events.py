@@ -36,8 +36,13 @@ GONE = 499
 
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
     """What `work` gives; it is cancelled, and there is nothing, when the client hangs up."""
+
+    async def gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            continue
+
     working = asyncio.create_task(work)
-    watching = asyncio.create_task(_gone(receive))
+    watching = asyncio.create_task(gone())
     try:
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None
@@ -45,11 +50,6 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
         for task in (working, watching):
             task.cancel()
         await asyncio.wait({working, watching})
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        continue
 
 
 class EventStream(Response):
@@ -65,17 +65,18 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is a report or nobody to read it."""
+
+        async def sending() -> None:
+            start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+            await send(start)
+            async for frame in self._frames(trace_id_of(scope)):
+                await send({"type": "http.response.body", "body": frame, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
         try:
-            await unless_gone(receive, self._send(scope, send))
+            await unless_gone(receive, sending())
         finally:
             self._runner.leave(self._flight)
-
-    async def _send(self, scope: Scope, send: Send) -> None:
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        async for frame in self._frames(trace_id_of(scope)):
-            await send({"type": "http.response.body", "body": frame, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _frames(self, trace_id: str) -> AsyncIterator[bytes]:
         events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -90,14 +91,12 @@ class EventStream(Response):
             if event is None:
                 break
             if event.kind in KINDS:
-                yield frame(event.kind, _shown(event))
-        yield await self._last(trace_id)
-
-    async def _last(self, trace_id: str) -> bytes:
+                source = {} if event.source is None else {"source": event.source}
+                yield frame(event.kind, {**source, **event.data})
         try:
-            return _report(await self._flight.report())
+            yield _report(await self._flight.report())
         except ListenpostError as error:
-            return frame("error", described(error, trace_id))
+            yield frame("error", described(error, trace_id))
 
 
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
@@ -115,8 +114,3 @@ def _report(report: Report) -> bytes:
 def frame(kind: str, data: Mapping[str, Any]) -> bytes:
     """One event on the wire."""
     return format_sse_event(event=kind, data_str=json.dumps(data))
-
-
-def _shown(event: Event) -> dict[str, Any]:
-    source = {} if event.source is None else {"source": event.source}
-    return {**source, **event.data}

@@ -1,17 +1,34 @@
-"""`/healthz`, `/readyz` and `/metrics`."""
+"""`/healthz`, `/readyz` and `/metrics`.
+
+An app's metrics are made when they are first needed: their library is no part of getting ready.
+"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response
 
 from api.faces.web.access import Opened, Reader
-from api.faces.web.counting import counted
 from api.faces.web.errors import documented
 from api.faces.web.schemas import Health, Readiness
 
+if TYPE_CHECKING:
+    from api.faces.web.metrics import Metrics
+
 router = APIRouter(tags=["operations"])
 _TEXT = {"text/plain": {"schema": {"type": "string"}}}
+
+
+def counted(app: FastAPI) -> Metrics:
+    """The app's own counters."""
+    from api.faces.web.metrics import Metrics
+
+    made: Metrics | None = getattr(app.state, "metrics", None)
+    if made is None:
+        made = app.state.metrics = Metrics()
+    return made
 
 
 @router.get("/healthz", responses=documented(500), summary="The process answers")

@@ -50,6 +50,7 @@ _SHARE = "Relative relevance among returned sources"
 
 def report_html(report: Report) -> str:
     """The whole page."""
+    report = outline.openable(report)
     numbers = outline.numbered(report.items)
     title = text(outline.heading(report)) or "Listenpost"
     parts = [
@@ -67,7 +68,7 @@ def report_html(report: Report) -> str:
     if quotes:
         parts.append("<h2>In their words</h2>")
     parts += [
-        f"<blockquote>{text(quote.text)} {link('link', quote.url)}"
+        f"<blockquote>{text(quote.text)} {link('link', quote.url) if web_url(quote.url) else ''}"
         f"{_cites([quote.key], numbers)}</blockquote>"
         for quote in quotes
     ]

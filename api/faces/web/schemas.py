@@ -168,25 +168,35 @@ class ListedAnalysis(BaseModel):
     state: State
     query: str
     created_at: datetime
+    about: str | None
     reason: str | None
     decision: Decision | None
     depth: DepthName | None
     sample: bool | None
+    fetched: int | None
+    """Found by all sources together."""
+    kept: int | None
+    """Of these, what the gate kept."""
     total_survived: int | None
+    """Of these, what the report may rest on."""
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """From what the store lists."""
         summary = listed.summary
+        sources = summary.sources.values() if summary else ()
         return cls(
             id=listed.id,
             state=listed.state,
             query=listed.query,
             created_at=listed.created_at,
+            about=summary.about if summary else None,
             reason=listed.reason,
             decision=summary.decision if summary else None,
             depth=summary.depth if summary else None,
             sample=summary.sample if summary else None,
+            fetched=sum(source.fetched for source in sources) if summary else None,
+            kept=sum(source.kept for source in sources) if summary else None,
             total_survived=summary.total_survived if summary else None,
         )
 

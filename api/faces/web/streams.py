@@ -96,38 +96,30 @@ def ag_ui(thread_id: str, run_id: str, accept: str) -> Stream:
     return AgUi(accept=accept, thread_id=thread_id, run_id=run_id)
 
 
-async def _native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]:
+async def native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]:
     """Our moments as the events of an agent's run."""
-    said, index = "", 0
+    text, index = "", 0
     async for moment in moments:
-        if isinstance(moment, AnswerPiece):
-            if said:
-                yield PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=moment.text))
-            else:
-                yield PartStartEvent(index=index, part=TextPart(moment.text))
-            said += moment.text
-            continue
-        if said and isinstance(moment, LookupStarted | Turn):
-            yield PartEndEvent(index=index, part=TextPart(said))
-            said, index = "", index + 1
-        for event in _told(moment, index):
-            yield event
-        index += isinstance(moment, LookupStarted)
-
-
-def _told(moment: LookupStarted | LookupEnded | Turn, index: int) -> list[NativeEvent]:
-    match moment:
-        case LookupStarted(call, tool, arguments):
-            part = ToolCallPart(tool, dict(arguments), call)
-            return [
-                PartStartEvent(index=index, part=part),
-                PartEndEvent(index=index, part=part),
-                FunctionToolCallEvent(part, args_valid=True),
-            ]
-        case LookupEnded(call, tool, line):
-            return [FunctionToolResultEvent(ToolReturnPart(tool, line, call))]
-        case Turn():
-            return [TurnEvent(turn=moment)]
+        if text and isinstance(moment, LookupStarted | Turn):
+            yield PartEndEvent(index=index, part=TextPart(text))
+            text, index = "", index + 1
+        match moment:
+            case AnswerPiece(piece) if text:
+                yield PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=piece))
+                text += piece
+            case AnswerPiece(piece):
+                yield PartStartEvent(index=index, part=TextPart(piece))
+                text = piece
+            case LookupStarted(call, tool, arguments):
+                part = ToolCallPart(tool, dict(arguments), call)
+                yield PartStartEvent(index=index, part=part)
+                yield PartEndEvent(index=index, part=part)
+                yield FunctionToolCallEvent(part, args_valid=True)
+                index += 1
+            case LookupEnded(call, tool, line):
+                yield FunctionToolResultEvent(ToolReturnPart(tool, line, call))
+            case Turn():
+                yield TurnEvent(turn=moment)
 
 
 class TurnStream(Response):
@@ -150,12 +142,13 @@ class TurnStream(Response):
         await send(
             {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         )  # fmt: skip
-        events = self._stream.transform_stream(_native(self._all()))
+
+        async def moments() -> AsyncIterator[Moment]:
+            yield self._first
+            async for moment in self._moments:
+                yield moment
+
+        events = self._stream.transform_stream(native(moments()))
         async for frame in self._stream.encode_stream(events):
             await send({"type": "http.response.body", "body": frame.encode(), "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _all(self) -> AsyncIterator[Moment]:
-        yield self._first
-        async for moment in self._moments:
-            yield moment

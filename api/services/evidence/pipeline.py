@@ -18,7 +18,7 @@ from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import Counts, Decided, decide
 from api.services.ports import Event, Rewriter, Rewrites
 from api.services.question import Scope
-from api.services.question.query import canonical
+from api.services.question.naming import new_queries, sought
 from api.services.schemas import Assessed, Decision, Question, Usage
 
 GAPS = 10
@@ -80,7 +80,9 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
             for entry in evidence.dropped
         ]
         rewrites = await _rewritten(steps.rewriter, question, depth.retry_variants, gaps[:GAPS])
-        more = await _search(run, scope, _new(rewrites.queries, crawled.queries))
+        more = await _search(
+            run, scope, new_queries(rewrites.queries, [question.text, *crawled.queries])
+        )
         spent = evidence.ranked.usage + rewriting + rewrites.usage
         evidence = await _weigh(run, scope, steps.assessor, merged(crawled, more), spent)
     took = int((time.monotonic() - began) * 1000)
@@ -88,14 +90,15 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
 
 
 async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Crawl, Usage]:
-    """The original query at once; rewritten ones beside it as soon as they are known."""
-    original, variants = scope.question.text, scope.depth.query_variants
+    """What the question names at once; rewritten queries beside it as soon as they are known."""
+    original, variants = sought(scope.question.text), scope.depth.query_variants
     if variants == 1:
         return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:
         first = group.create_task(_search(run, scope, [original]))
         rewrites = await _rewritten(rewriter, scope.question, variants)
-        second = group.create_task(_search(run, scope, _new(rewrites.queries, [original])))
+        fresh = new_queries(rewrites.queries, [scope.question.text, original])
+        second = group.create_task(_search(run, scope, fresh))
     return merged(first.result(), second.result()), rewrites.usage
 
 
@@ -105,16 +108,6 @@ async def _rewritten(
     """Queries to ask; the original alone when the rewriter stumbles."""
     rewrites = await contained(rewriter.rewrite(question, variants, gaps), "the rewriter")
     return Rewrites((question.text,)) if isinstance(rewrites, Failure) else rewrites
-
-
-def _new(queries: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Queries that are more than another spelling of one that was asked, in order."""
-    known, new = {canonical(query) for query in asked}, dict[str, str]()
-    for query in queries:
-        form = canonical(query)
-        if form and form not in known:
-            new.setdefault(form, query)
-    return list(new.values())
 
 
 async def _search(run: Run, scope: Scope, queries: Sequence[str]) -> Crawl:

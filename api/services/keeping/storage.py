@@ -55,6 +55,8 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     """Exclusive."""
+    prefix: str = ""
+    """How an id begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""The product that a question names, without the words of asking."""
+"""What a question names, without the words of asking: to search for, to judge by, to speak of."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 import regex
+
+from api.services.question.query import canonical, stop_words
 
 ASKING_WORDS = frozenset(
     "a about and annoys any are be best but buy buying can compare complain complaints could"
@@ -21,7 +23,27 @@ ASKING_WORDS = frozenset(
 _LONGEST = 4
 """Words of a name at most; what is longer names nothing."""
 _ENDING = regex.compile(r"\.(?:ai|com|io|app|co|new|net|org)$", regex.I)
-_EDGE = "?!,;:.\"“”'()"
+_EDGE = "?!,;:.\"“”'()’‘"
+_PLACES = frozenset(("amazon", "reddit", "youtube"))
+_OPENERS = frozenset(
+    "are can could did do does has have how is should tell what whats when where which who why will"
+    " would".split()
+)
+"""How a question begins; a name may begin so, too (`How I Met Your Mother`)."""
+_OPINIONS = frozenset(
+    "about annoys any best better buy complain complaints dislike good hate love opinion opinions"
+    " owners people recommend regret reviews say saying says think thinks users worth".split()
+)
+"""What makes a sentence without a question mark a question: `people`, `worth`, `about`."""
+_UNNAMED = (ASKING_WORDS - _PLACES) | _OPENERS | {"", "better", "wrong"}
+# a word of a name: with a capital or a figure
+_NAMING = regex.compile(r"[\p{Lu}\p{N}]")
+# where it is asked, which is no part of the name: `on Reddit`, `in Amazon reviews`
+_PLACE = regex.compile(r"\b(?:on|in|from)\s+(?:reddit|youtube|amazon)\b", regex.I)
+# between two things: `Notion vs Obsidian`, `Notion vs. Obsidian`, `Notion versus Obsidian`
+_VERSUS = regex.compile(r"\s+(?:vs\.?|versus)\s+", regex.I)
+# `compare Notion with Obsidian`, `Compare Notion to Obsidian`
+_COMPARE = regex.compile(r"compare\s+(?P<one>\S.*?)\s+(?:with|and|to)\s+(?P<other>\S.*)", regex.I)
 
 
 def name_of(question: str, topics: Container[str] = frozenset()) -> str:
@@ -38,3 +60,69 @@ def name_of(question: str, topics: Container[str] = frozenset()) -> str:
 def core_of(name: str) -> str:
     """The name without its web ending: `plaud` of `plaud.ai`."""
     return _ENDING.sub("", name).strip()
+
+
+def sought(question: str) -> str:
+    """What to search for: the name and the telling words of a question, else the text itself.
+
+    `what do people dislike about Notion?` is `Notion`, `is the battery of the Oura ring any good?`
+    is `battery Oura ring`; a text that does not ask (`How I Met Your Mother`) stays as it is.
+    English questions only.
+    """
+    return " ".join(_telling(question)) or question
+
+
+def named(question: str) -> str:
+    """What to judge by: of `sought`, its first capital to its last capital or figure.
+
+    `is the battery of the Oura ring any good?` is about `Oura`, of which a post must speak;
+    that of `is the battery of the oura ring any good?` about `battery oura ring`.
+    """
+    telling = _telling(question)
+    capital = [number for number, word in enumerate(telling) if word[0].isupper()]
+    if capital:
+        ends = [number for number, word in enumerate(telling) if _NAMING.search(word)]
+        telling = telling[capital[0] : ends[-1] + 1]
+    return " ".join(telling) or question
+
+
+def _telling(question: str) -> list[str]:
+    """The words of a question that are not of asking, in order; none where nothing is asked."""
+    words = _PLACE.sub(" ", question).split()
+    plain = [word.strip(_EDGE).casefold().replace("’", "'") for word in words]
+    opened = bool(plain) and plain[0].replace("'", "") in _OPENERS
+    if not opened or not (question.rstrip().endswith("?") or _OPINIONS.intersection(plain)):
+        return []
+    titled = all(word[:1].isupper() for word in words if word[:1].isalpha())
+    meaningless = stop_words("en")
+    return [
+        regex.sub(r"['’]s$", "", word.strip(_EDGE))
+        for number, (word, bare) in enumerate(zip(words, plain, strict=True))
+        if bare not in _UNNAMED
+        # a capital inside a sentence is a name's, whatever the word means elsewhere: `the Room app`
+        and (bare not in meaningless or (number and word[0].isupper() and not titled))
+    ]
+
+
+def new_queries(queries: Iterable[str], asked: Iterable[str]) -> list[str]:
+    """Those that are more than another spelling of one that was asked, each once, in order."""
+    known = {canonical(query) for query in asked} | {""}
+    new: dict[str, str] = {}
+    for query in queries:
+        form = canonical(query)
+        if form not in known:
+            new.setdefault(form, query)
+    return list(new.values())
+
+
+def compared(question: str) -> tuple[str, ...]:
+    """The things that a question compares, as they may be asked about; empty when it does not.
+
+    `Notion vs Obsidian` and `compare Notion with Obsidian` are `Notion` and `Obsidian`.
+    """
+    text = question.strip(f"{_EDGE} ")
+    match = _COMPARE.fullmatch(text)
+    parts = [match["one"], match["other"]] if match else _VERSUS.split(text)
+    names = {canonical(name): name for part in parts if (name := sought(part.strip(f"{_EDGE} ")))}
+    names.pop("", None)
+    return tuple(names.values()) if len(names) > 1 else ()

@@ -9,6 +9,7 @@ from typing import Any
 from api.services.evidence.figures import Figures
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.sufficiency import Decided
+from api.services.question.naming import compared, new_queries
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import gate_line
 from api.services.reporting.explaining import Explanation
@@ -62,6 +63,9 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
     )  # fmt: skip
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
+    parts = compared(question.text)
+    named = " and about ".join(f"“{name}”" for name in parts)
+    offered = (f"the question names several things: ask about {named}, one at a time",)
     return Report(
         id=origin.id,
         version=VERSION,
@@ -75,7 +79,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         explanation_text=explained.text if explained else None,
         total_scored=evidence.counts.total_scored,
         total_survived=evidence.counts.total_survived,
-        quality_notes=(*decided.notes, *conclusion.notes),
+        quality_notes=(*decided.notes, *conclusion.notes, *(offered if parts else ())),
         grading="on" if evidence.grading else "off",
         topic=drafted.topic if drafted else question.text,
         summary=drafted.summary if drafted else "",
@@ -87,12 +91,17 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
             gathered.source: source_report(gathered, origin) for gathered in evidence.crawl.sources
         },
         coverage=coverage(evidence.crawl.sources),
-        suggestions=worded.suggestions if worded else (),
+        suggestions=tuple(
+            new_queries(
+                (*parts, *(worded.suggestions if worded else ())),
+                (question.text, *evidence.crawl.queries),
+            )
+        ),
         items=tuple(map(kept_item, evidence.kept)),
         dropped=tuple(map(dropped_item, evidence.dropped)),
         sample=origin.sample,
         cost=Cost(
-            usd=None if usage.usd is None else round(usage.usd, 6),
+            usd=0.0 if origin.sample else usage.usd and round(usage.usd, 6),
             tokens=usage.input_tokens + usage.output_tokens,
             upstream_calls=evidence.crawl.upstream_calls,
         ),

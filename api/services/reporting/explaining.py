@@ -8,6 +8,7 @@ from typing import Protocol
 
 import regex
 
+from api.services.question.naming import new_queries, sought
 from api.services.schemas import Question, Usage
 from api.services.text import clean, cut, one_line
 
@@ -85,11 +86,13 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     """The same facts in fixed words, without any model."""
     if not shortfall.asked:
         return _unasked(shortfall)
-    short = _leading(shortfall.question.text, 8)
-    suggestions = (f"{short} review", f"{short} problems")
+    short = _leading(sought(shortfall.question.text), 8)
+    ideas = [f"{short} {word}" for word in ("review", "problems", "alternatives", "experience")]
+    suggestions = tuple(new_queries(ideas, shortfall.queries))[:2]
+    better = " and ".join(f"“{query}”" for query in suggestions)
     hard, *rest = _ADVICE
-    better = f"Better queries to try: “{suggestions[0]}” and “{suggestions[1]}”."
-    searched, advice = _searched(shortfall), f"{hard} {better} {' '.join(rest)}"
+    advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])
+    searched = _searched(shortfall)
     found = _found(shortfall.dropped, MOST_WORDS - words(searched) - words(advice))
     return Explanation(f"{searched} {found}\n\n{advice}", suggestions)
 
@@ -125,7 +128,8 @@ def words(text: str) -> int:
 
 def _searched(shortfall: Shortfall) -> str:
     also = [f"“{_leading(query, 6)}”" for query in shortfall.queries[1:4]]
-    queries = f"Searched for “{_leading(shortfall.question.text, 10)}”"
+    first = next(iter(shortfall.queries), shortfall.question.text)
+    queries = f"Searched for “{_leading(first, 10)}”"
     queries += f" and also for {', '.join(also)}." if also else "."
     lines = _within(24, (_leading(line, 12) for line in shortfall.coverage[:12]))
     return f"{queries} By source: {'; '.join(lines)}." if lines else queries

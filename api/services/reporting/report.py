@@ -151,7 +151,7 @@ class SupportCheck(Published):
 
 
 class Cost(Published):
-    """What it cost; `usd` is None when a model's price is unknown."""
+    """What it cost; `usd` is 0 when nothing was spent, None when a model's price is unknown."""
 
     usd: float | None
     tokens: int

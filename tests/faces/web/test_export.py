@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from api.faces.web.export import cell, preferred, report_csv
+from api.faces.spreadsheet import cell, report_csv
+from api.faces.web.analyses import preferred
 from api.faces.web.page import report_html
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import QUESTION, Served
@@ -91,9 +92,9 @@ async def address(served: Served) -> str:
 
 @pytest.fixture
 async def report(served: Served, address: str) -> dict[str, Any]:
-    """A real report."""
+    """A report as if its items were real: those of the sample world have no address."""
     found: dict[str, Any] = (await served.client.get(address)).json()
-    return found
+    return found | {"sample": False}
 
 
 async def test_formats_by_name_and_by_accept(served: Served, address: str) -> None:

@@ -1,24 +1,37 @@
-"""`/v1/fetch/{source}` and `/v1/sources`."""
+"""The gate alone: `/v1/fetch/{source}`, `/v1/sources`, and `/v1/relevance` for own items."""
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from api.errors import SourceError
 from api.faces.web.access import Asker, Opened
-from api.faces.web.counting import counted
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.schemas import FetchRequest, SourceName, Sources, SourceState
+from api.faces.web.health import counted
+from api.faces.web.schemas import (
+    FetchRequest,
+    Relevance,
+    RelevanceRequest,
+    SourceName,
+    Sources,
+    SourceState,
+)
 from api.services.reporting.report import Fetched
+from api.services.schemas import Question
+from api.services.text import clean
 
-router = APIRouter(prefix="/v1", tags=["sources"])
+router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)
 
 
 @router.post(
     "/fetch/{source}",
+    tags=["sources"],
     responses={200: {"model": Fetched}, **documented(413, 422, *_COMMON)},
     response_model=None,
     summary="Ask one source",
@@ -34,7 +47,9 @@ async def fetch(
     return JSONResponse(heard.fetched.model_dump(mode="json"))
 
 
-@router.get("/sources", responses=documented(*_COMMON), summary="Which sources there are")
+@router.get(
+    "/sources", tags=["sources"], responses=documented(*_COMMON), summary="Which sources there are"
+)
 async def sources(tenant: Asker, house: Opened) -> Sources:
     """Configured or not; nothing is asked."""
     built = (await house.product()).sources
@@ -47,3 +62,27 @@ async def sources(tenant: Asker, house: Opened) -> Sources:
         for name, source in built.items()
     ]
     return Sources(sources=shown, sample=house.sample)
+
+
+class _Echo(JSONResponse):
+    """JSON that also holds what UTF-8 cannot: items go out as they came in."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
+
+
+@router.post(
+    "/relevance",
+    tags=["relevance"],
+    responses={200: {"model": Relevance}, **documented(413, 422, *_COMMON)},
+    response_model=None,
+    summary="Keep the items that are about a query",
+)
+async def judge(request: Request, body: RelevanceRequest, tenant: Asker, house: Opened) -> Response:
+    """One model call for 50 items; a judge that fails lets all pass and says why."""
+    question = Question(clean(body.query), clean(body.about))
+    work = house.judge(tenant, question, body.items, body.source)
+    gated = await unless_gone(request.receive, work)
+    if gated is None:
+        return Response(status_code=GONE)
+    return _Echo(Relevance.of(body.items, gated).model_dump())
