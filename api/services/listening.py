@@ -39,7 +39,7 @@ from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.follow_ups import joined
-from api.services.reporting.report import Fetched, Report, Timings
+from api.services.reporting.report import Fetched, Report, SupportCheck, Timings
 from api.services.reporting.support import supported
 from api.services.reporting.themes import find_themes
 from api.services.reporting.writing import FollowUp, NotWritten
@@ -213,7 +213,7 @@ async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusio
     notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes, *checked.notes)
     if not draft.findings:
         note = "the report model gave no finding that stands: themes of the items instead"
-        return _themes(evidence, (note, *notes))
+        return _themes(evidence, (note, *notes), checked.check)
     if not draft.quotes:
         draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
     return Conclusion(evidence, evidence.decided, draft, notes, support=checked.check)
@@ -232,10 +232,10 @@ def _unwritten(
         return _unjudged(evidence, error)
     why = str(error).removeprefix("model: ")
     note = f"the report model could not be used ({why}): themes of the items instead"
-    return _themes(evidence, (note, *notes))
+    return _themes(evidence, (note, *notes), SupportCheck())
 
 
-def _themes(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
+def _themes(evidence: Evidence, notes: tuple[str, ...], support: SupportCheck) -> Conclusion:
     """A report without a writer's words: the themes of all that was kept."""
     exhibits = Dossier().show(evidence.kept)
     themed = find_themes(evidence.scope.question, exhibits)
@@ -254,7 +254,7 @@ def _themes(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
     )
     quotes = quotes_of(findings, exhibits)
     draft = Drafted(themed.topic, themed.summary, findings, quotes, themed.suggestions, Flaws())
-    return Conclusion(evidence, evidence.decided, draft, notes)
+    return Conclusion(evidence, evidence.decided, draft, notes, support=support)
 
 
 async def _explain(product: Product, evidence: Evidence) -> Conclusion:
