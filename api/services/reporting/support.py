@@ -50,10 +50,9 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    One call per 50 pairs; none without findings or without a checker. A sentence of the summary is
-    checked against passages of the findings that share its words, and so is a headline that says
-    more than the question. A sentence that says of how many it is true goes with any of them, and
-    one that leans on a finding goes with that. Never raises `ModelError`.
+    One call per 50 pairs; none without findings or without a checker. The summary's sentences, and
+    a headline that says more than the question, are checked against passages of the findings that
+    share their words, and go with those. Never raises `ModelError`.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
@@ -67,10 +66,7 @@ async def supported(
         Claim(finding.text, passage.passage, _context(passage, items[passage.key]))
         for finding, passage in pairs
     ]
-    for text in worded:
-        near = _near(text, draft.findings, question)[:_FOR_SUMMARY]
-        passages = (finding.evidence[0].passage for finding in near)
-        claims.append(Claim(text, " … ".join(passages), ""))
+    claims += [_leaning(text, _near(text, draft.findings, question)) for text in worded]
     try:
         checking = _checked(checker, question, claims)
         answer = await translated(checking, "the support check", partial(ModelError, "defect"))
@@ -170,6 +166,12 @@ def _context(passage: Passage, item: Item) -> str:
             around = text[max(0, at - _AROUND) : at + len(passage.passage) + _AROUND]
             return one_line(item.title if around in item.title else f"{item.title} | {around}")
     return one_line(item.title)
+
+
+def _leaning(text: str, near: Sequence[Finding]) -> Claim:
+    """Headline or summary with the first passages of the findings that it leans on."""
+    passages = (finding.evidence[0].passage for finding in near[:_FOR_SUMMARY])
+    return Claim(text, " … ".join(passages), "")
 
 
 def _near(text: str, findings: Sequence[Finding], question: Question) -> Sequence[Finding]:
