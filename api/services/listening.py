@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
-from api.errors import ModelError, UsageError
-from api.services.containment import translated
-from api.services.evidence.pipeline import Evidence, Steps, collect
+from api.errors import UsageError
+from api.services.evidence.pipeline import Steps, collect
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
-from api.services.evidence.sufficiency import decide
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import (
     Event,
@@ -33,18 +29,13 @@ from api.services.ports import (
 from api.services.question import Scope
 from api.services.question.naming import sought
 from api.services.question.query import screen
-from api.services.reporting.citing import Drafted, quotes_of
-from api.services.reporting.clearing import Flaws
-from api.services.reporting.composing import Conclusion, Origin, clarified, fetched, report_of
-from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
-from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
-from api.services.reporting.findings import Finding, Passage
-from api.services.reporting.follow_ups import joined
+from api.services.reporting.composing import Origin, clarified, fetched, report_of
+from api.services.reporting.concluding import conclude
+from api.services.reporting.dossier import Dossier, describe, gate_line
+from api.services.reporting.explaining import Explainer
 from api.services.reporting.report import Fetched, Report, Timings
-from api.services.reporting.support import supported
-from api.services.reporting.themes import find_themes
-from api.services.reporting.writing import FollowUp, NotWritten, Writer
-from api.services.schemas import Decision, Gathered, Question, Usage
+from api.services.reporting.writing import Writer
+from api.services.schemas import Gathered, Question, Usage
 from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
@@ -173,7 +164,10 @@ async def analyze(
         origin = Origin(report_id, product.sample, product.observer.trace_id)
         if screened.ok:
             run = product.start(ask.window, listener)
-            conclusion = await _conclude(product, run, await collect(run, scope, product.steps))
+            evidence = await collect(run, scope, product.steps)
+            conclusion = await conclude(
+                run, evidence, product.writer, product.checker, product.explainer, product.places
+            )
             total = int((time.monotonic() - began) * 1000)
             spent = conclusion.evidence.timings_ms.get("evidence", 0)
             timings = Timings(evidence=spent, report=total - spent, total=total)
@@ -186,114 +180,6 @@ async def analyze(
         span.record(facts)
     listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))
     return report
-
-
-async def _conclude(product: Product, run: Run, evidence: Evidence) -> Conclusion:
-    """Words for the evidence: written, themes, or an explanation why there are none."""
-    if evidence.decided.decision is Decision.INSUFFICIENT:
-        return await _explain(product, evidence)
-    run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
-    dossier = Dossier(product.places)
-    exhibits = dossier.show(evidence.shown)
-    try:
-        writing = product.writer.write(run, evidence, dossier)
-        written = await translated(writing, "the report writer", partial(ModelError, "defect"))
-    except NotWritten as error:
-        evidence = _with(evidence, error.follow_ups, error.usage)
-        return _unwritten(evidence, exhibits, error, error.notes)
-    except ModelError as error:
-        return _unwritten(evidence, exhibits, error, ())
-    evidence = _with(evidence, written.follow_ups, written.usage)
-    question = evidence.scope.question
-    checked = await supported(written.draft, dossier, question, product.checker)
-    evidence = replace(evidence, usage=evidence.usage + checked.usage)
-    draft = checked.draft
-    notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes, *checked.notes)
-    if not draft.findings:
-        note = "the report model gave no finding that stands: themes of the items instead"
-        return _themes(evidence, (note, *notes))
-    if not draft.quotes:
-        draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
-    return Conclusion(evidence, evidence.decided, draft, notes, support=checked.check)
-
-
-def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
-    """The evidence with what the writer looked up, and what it used."""
-    whole = joined(evidence, follow_ups, now=datetime.now(UTC))
-    return replace(whole, usage=whole.usage + writing)
-
-
-def _unwritten(
-    evidence: Evidence, exhibits: Sequence[Exhibit], error: ModelError, notes: tuple[str, ...]
-) -> Conclusion:
-    if not evidence.judged:
-        return _unjudged(evidence, error)
-    why = str(error).removeprefix("model: ")
-    trouble = f"the report model could not be used ({why})"
-    if error.reason == "no_key":
-        trouble = "no model wrote this: `OPENAI_API_KEY` is not set"
-    return _themes(evidence, (f"{trouble}: themes of the items instead", *notes))
-
-
-def _themes(evidence: Evidence, notes: tuple[str, ...]) -> Conclusion:
-    """A report without a writer's words: the themes of all that was kept."""
-    exhibits = Dossier().show(evidence.kept)
-    themed = find_themes(evidence.scope.question, exhibits)
-    keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
-    findings = tuple(
-        Finding.resting(
-            finding.text,
-            finding.kind,
-            [
-                Passage(keys[passage.label], passage.text, passage.comment_id)
-                for passage in finding.passages
-            ],
-            "counted",
-        )
-        for finding in themed.findings
-    )
-    quotes = quotes_of(findings, exhibits)
-    draft = Drafted(themed.topic, themed.summary, findings, quotes, themed.suggestions, Flaws())
-    return Conclusion(evidence, evidence.decided, draft, notes)
-
-
-async def _explain(product: Product, evidence: Evidence) -> Conclusion:
-    crawl = evidence.crawl
-    shortfall = Shortfall(
-        evidence.scope.question,
-        crawl.queries,
-        tuple(gate_line(gathered) for gathered in crawl.sources),
-        tuple(
-            (entry.item.title, entry.grade.explanation if entry.grade else "")
-            for entry in evidence.dropped
-            if entry.dropped_by != "duplicate"
-        ),
-        bool(crawl.asked),
-    )
-    notes: tuple[str, ...] = ()
-    if crawl.asked:
-        try:
-            explaining = product.explainer.explain(shortfall)
-            defect = partial(ModelError, "defect")
-            explanation = await translated(explaining, "the explainer", defect)
-        except ModelError as error:
-            if not evidence.judged:
-                return _unjudged(evidence, error)
-            explanation = plain_explanation(shortfall)
-            notes = (f"the explanation is made without a model ({error.reason})",)
-    else:
-        explanation = plain_explanation(shortfall)
-    spent = replace(evidence, usage=evidence.usage + explanation.usage)
-    return Conclusion(spent, evidence.decided, None, notes, explanation)
-
-
-def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
-    decided = decide(replace(evidence.counts, anything_judged=False))
-    text = (
-        f"No model answered ({error.reason}), neither to judge relevance nor to write. "
-        "The items are listed as they were found; nothing is claimed about them."
-    )
-    return Conclusion(evidence, decided, explanation=Explanation(text, ()))
 
 
 async def fetch(

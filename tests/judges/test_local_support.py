@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from api.judges.local_support import LocalSupport, carries
 from api.services.ports import Claim
 from api.services.schemas import Question, Usage
-from tests.services.reporting.unsupported import SUPPORTED, UNSUPPORTED, Pair
+from tests.services.reporting.unsupported import ONLY_A_MODEL, SUPPORTED, UNSUPPORTED, Pair
 
 MUG = Question("Ember mug")
+KEYLESS = Path(__file__).parents[2] / "docs" / "keyless.md"
 
 
 def claim(pair: Pair) -> Claim:
@@ -21,6 +24,15 @@ def claim(pair: Pair) -> Claim:
 def test_what_the_passage_does_not_say_is_unsupported(pair: Pair) -> None:
     """Each kind of plausible sentence."""
     assert not carries(claim(pair), MUG)
+
+
+@pytest.mark.parametrize("pair", ONLY_A_MODEL, ids=lambda pair: pair.kind)
+def test_what_only_a_model_tells_is_said(pair: Pair) -> None:
+    """The list of the documentation holds what is let by, and nothing that is not."""
+    row = f"| {pair.kind} | {pair.sentence} | {pair.passage} | "
+
+    assert row in KEYLESS.read_text("utf-8")
+    assert carries(claim(pair), MUG)
 
 
 @pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.kind)

@@ -82,10 +82,15 @@ def check(
     abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, asked, given))
     questions = (_cleared(text, everything)[0] for text in suggestions)
     return Drafted(
-        title or one_line(clean(question.text)), abstract, tuple(sound),
+        title or plain_topic(question), abstract, tuple(sound),
         tuple(dict.fromkeys(quoted)), tuple(filter(None, questions)),
         flaws + in_title + in_abstract,
     )  # fmt: skip
+
+
+def plain_topic(question: Question) -> str:
+    """The headline that claims nothing."""
+    return one_line(clean(question.text))
 
 
 def _passage(words: str, item: Item) -> Passage | None:

@@ -141,6 +141,11 @@ def numbers(text: str) -> list[str]:
     ]
 
 
+def says_count(text: str, count: int) -> bool:
+    """Whether a text says this number, in digits or (`seven reviewers`) in words."""
+    return any(str(count) in (number, _NUMERALS.get(number)) for number in numbers(text))
+
+
 def _parts(day: str) -> set[str]:
     """A date, its month and its year."""
     return {day, day[:7], day[:4]}

@@ -15,11 +15,11 @@ import regex
 from api.errors import ModelError
 from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
-from api.services.question.query import content_words
-from api.services.reporting.citing import Drafted
+from api.services.question.query import content_words, words
+from api.services.reporting.citing import Drafted, plain_topic
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage
-from api.services.reporting.grounds import numbers
+from api.services.reporting.grounds import says_count
 from api.services.reporting.report import SupportCheck
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
@@ -29,7 +29,8 @@ MOST_PAIRS = 50
 _AROUND = 120
 """Characters of the item on either side of a passage."""
 _FOR_SUMMARY = 4
-"""Passages that are shown for one sentence of the summary."""
+"""Passages that are shown for the headline or one sentence of the summary."""
+_ARTICLES = ("a", "an", "the")
 # Where one sentence of a summary ends: `Warm.| It`, `很好。|但是`.
 _SENTENCE = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
 
@@ -47,22 +48,25 @@ class CheckedDraft:
 async def supported(
     draft: Drafted, dossier: Dossier, question: Question, checker: SupportChecker | None
 ) -> CheckedDraft:
-    """The draft with its unsupported pairs, findings and sentences of the summary taken out.
+    """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    One call per 50 pairs; none without findings or without a checker. A sentence of the summary is
-    checked against passages of the findings that share its words. A sentence that says of how many
-    it is true goes with any of them. Never raises `ModelError`.
+    One call per 50 pairs; none without findings or without a checker. The summary's sentences, and
+    a headline that says more than the question, are checked against passages of the findings that
+    share their words, and go with those. Never raises `ModelError`.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     sentences = [part for part in _SENTENCE.split(draft.summary) if part.strip()]
+    known = {*words(question.text), *words(question.about), *_ARTICLES}
+    headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
+    worded = [*headlines, *sentences]
     pairs = [(finding, passage) for finding in draft.findings for passage in finding.evidence]
     claims = [
         Claim(finding.text, passage.passage, _context(passage, items[passage.key]))
         for finding, passage in pairs
     ]
-    claims += [_claim_of_summary(sentence, draft.findings) for sentence in sentences]
+    claims += [_leaning(text, _near(text, draft.findings, question)) for text in worded]
     try:
         checking = _checked(checker, question, claims)
         answer = await translated(checking, "the support check", partial(ModelError, "defect"))
@@ -75,20 +79,28 @@ async def supported(
     for (finding, passage), holds in zip(pairs, flags, strict=False):
         if holds:
             carried.setdefault(id(finding), []).append(passage)
-    findings = tuple(
-        Finding.resting(finding.text, finding.kind, carried[id(finding)], "checked")
-        for finding in draft.findings
-        if id(finding) in carried and _counts_still(finding, carried[id(finding)])
-    )
-    kept = [text for text, holds in zip(sentences, flags[len(pairs) :], strict=True) if holds]
+    left = {id(f): _left_of(f, carried.get(id(f), ())) for f in draft.findings}
+    findings = tuple(filter(None, left.values()))
+    stands = [
+        holds and _stands(text, [(f, left[id(f)]) for f in _near(text, draft.findings, question)])
+        for text, holds in zip(worded, flags[len(pairs) :], strict=True)
+    ]
+    headed = all(stands[: len(headlines)])
+    kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
     holding = sum(flags[: len(pairs)])
     removed = (
         (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
         (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
+        (int(not headed), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
     return CheckedDraft(
-        replace(draft, summary=" ".join(kept) if findings else "", findings=findings),
+        replace(
+            draft,
+            topic=draft.topic if headed else plain_topic(question),
+            summary=" ".join(kept) if findings else "",
+            findings=findings,
+        ),
         SupportCheck(status="ok", model=answer.model, pairs=len(pairs), supported=holding),
         answer.usage,
         tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
@@ -96,11 +108,18 @@ async def supported(
 
 
 async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:
-    """All claims, fifty a call, at once; any call that fails fails the whole."""
+    """All claims, fifty a call, at once; any call that fails fails the whole.
+
+    Raises:
+        ModelError: no answer, or `count_mismatch`: one that leaves open which claim it is about.
+    """
     chunks = [claims[at : at + MOST_PAIRS] for at in range(0, len(claims), MOST_PAIRS)]
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(checker.check(question, chunk)) for chunk in chunks]
     answers = [call.result() for call in calls]
+    for chunk, answer in zip(chunks, answers, strict=True):
+        if len(answer.supported) != len(chunk):
+            raise ModelError("count_mismatch", f"{len(answer.supported)} for {len(chunk)}")
     return Support(
         tuple(flag for answer in answers for flag in answer.supported),
         answers[0].model,
@@ -108,10 +127,32 @@ async def _checked(checker: SupportChecker, question: Question, claims: Sequence
     )
 
 
-def _counts_still(finding: Finding, carried: Sequence[Passage]) -> bool:
-    """Whether a sentence that says how many speak of it is true of those that are left."""
-    left = len({passage.key for passage in carried})
-    return left == len(finding.cites) or str(len(finding.cites)) not in numbers(finding.text)
+def _left_of(finding: Finding, carried: Sequence[Passage]) -> Finding | None:
+    """The finding on the passages that carry it; None without any, or when it counts more items."""
+    if not carried:
+        return None
+    left = Finding.resting(finding.text, finding.kind, carried, "checked")
+    fewer = len(left.cites) < len(finding.cites)
+    return None if fewer and says_count(finding.text, len(finding.cites)) else left
+
+
+def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:
+    """Whether headline or summary still has the findings it rests on, each with what is left of it.
+
+    It has not when all of them went, when it says again what one that went said and none that is
+    left says, or when it counts the items of one that has fewer now.
+    """
+    told = set(content_words(text))
+    staying = [set(content_words(left.text)) for _, left in near if left is not None]
+    for finding, left in near:
+        if left is not None and len(left.cites) == len(finding.cites):
+            continue
+        gone = set(content_words(finding.text)) if left is None else set[str]()
+        if gone and gone <= told and not any(gone <= other for other in staying):
+            return False
+        if says_count(text, len(finding.cites)):
+            return False
+    return bool(staying)
 
 
 def _context(passage: Passage, item: Item) -> str:
@@ -127,9 +168,14 @@ def _context(passage: Passage, item: Item) -> str:
     return one_line(item.title)
 
 
-def _claim_of_summary(sentence: str, findings: Sequence[Finding]) -> Claim:
-    """A sentence of the summary with the passages of the findings that share its words."""
-    words = set(content_words(sentence))
-    near = [finding for finding in findings if words & set(content_words(finding.text))]
-    passages = [finding.evidence[0].passage for finding in near or findings][:_FOR_SUMMARY]
-    return Claim(sentence, " … ".join(passages), "")
+def _leaning(text: str, near: Sequence[Finding]) -> Claim:
+    """Headline or summary with the first passages of the findings that it leans on."""
+    passages = (finding.evidence[0].passage for finding in near[:_FOR_SUMMARY])
+    return Claim(text, " … ".join(passages), "")
+
+
+def _near(text: str, findings: Sequence[Finding], question: Question) -> Sequence[Finding]:
+    """The findings that share words with a text, beside those of the question; else all."""
+    asked = {*content_words(question.text), *content_words(question.about)}
+    told = set(content_words(text)) - asked
+    return [finding for finding in findings if told & set(content_words(finding.text))] or findings

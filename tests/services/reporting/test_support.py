@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -29,6 +29,8 @@ class FakeChecker:
     fails: ModelError | None = None
     claims: list[Claim] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
+    extra: int = 0
+    """Answers too many, or too few when negative."""
     name: str = "fake-1"
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
@@ -37,6 +39,7 @@ class FakeChecker:
         if self.fails is not None:
             raise self.fails
         flags = tuple(not any(word in claim.passage for word in self.against) for claim in claims)
+        flags = (*flags, *[True] * self.extra)[: len(claims) + self.extra]
         return Support(flags, self.name, Usage(100, 10, 0.5))
 
 
@@ -193,7 +196,13 @@ async def test_fifty_pairs_are_one_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "stays"), [("2 of 3 posts say so.", False), ("Posts say so.", True)]
+    ("text", "stays"),
+    [
+        ("2 of 3 posts say so.", False),
+        ("Two posts say so.", False),
+        ("Three posts say so.", True),
+        ("Posts say so.", True),
+    ],
 )
 async def test_a_sentence_that_counts_goes_with_any_of_its_passages(text: str, stays: bool) -> None:
     """
@@ -216,3 +225,106 @@ async def test_words_that_stand_nowhere_have_the_title_for_context() -> None:
     await supported(draft(lost), dossier(), MUG, checker)
 
     assert checker.claims[0].context == "opinion aaaaaaaaa on the mug"
+
+
+@pytest.mark.parametrize("extra", [-1, 1])
+async def test_an_answer_of_another_length_is_none(extra: int) -> None:
+    """
+    Nobody knows which pair each flag is about, so nothing goes and nothing is checked.
+    """
+    checker = FakeChecker(("warm",), extra=extra)
+
+    checked = await supported(draft(*FINDINGS, summary="So."), dossier(), MUG, checker)
+
+    assert checked.draft == draft(*FINDINGS, summary="So.")
+    assert (checked.check.status, checked.check.reason) == ("degraded", "count_mismatch")
+
+
+@dataclass
+class Lenient:
+    """Refuses one finding's pairs, and calls every headline and summary supported."""
+
+    against: str
+    name: str = "lenient-1"
+
+    async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+        return Support(
+            tuple(not claim.context or self.against not in claim.passage for claim in claims),
+            self.name,
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        ("The mug is a leaker: lids are weak, the lid leaks.", False),
+        ("The Ember mug has a weak lid.", False),
+        ("Tea stays warm though the lid leaks.", False),
+        ("Tea stays warm.", True),
+        ("Tea stays warm, lids vary.", True),
+        ("Views differ.", True),
+    ],
+)
+async def test_headline_and_summary_go_with_the_finding_they_lean_on(
+    text: str, stays: bool
+) -> None:
+    """
+    Whatever a lenient model says of them: words of a finding that went have nothing to rest on.
+    """
+    lenient = Lenient("leak")
+
+    checked = await supported(
+        replace(draft(*FINDINGS, summary=text), topic=text), dossier(), MUG, lenient
+    )
+
+    assert [finding.text for finding in checked.draft.findings] == ["Tea stays warm."]
+    assert (checked.draft.topic, checked.draft.summary) == (
+        (text, text) if stays else ("ember mug", "")
+    )
+
+
+async def test_a_sentence_that_a_finding_still_says_stays() -> None:
+    """
+    One finding of two with the same words went: the other one carries the summary.
+    """
+    again = Finding.resting("The lid leaks.", "complaint", (WARM,), "unverified")
+
+    checked = await supported(
+        draft(FINDINGS[0], again, summary="The lid leaks."), dossier(), MUG, Lenient("warm")
+    )
+
+    assert checked.draft.summary == "The lid leaks."
+    assert [finding.evidence for finding in checked.draft.findings] == [(LEAKS, COMMENT)]
+
+
+@pytest.mark.parametrize(("count", "stays"), [("Two", False), ("Some", True)])
+async def test_a_summary_that_counts_goes_when_its_finding_has_fewer(
+    count: str, stays: bool
+) -> None:
+    """
+    The finding lost one of two posts.
+    """
+    both = Finding.resting("The lid leaks.", "complaint", (LEAKS, WARM), "unverified")
+
+    checked = await supported(
+        draft(both, summary=f"{count} owners say the lid leaks."), dossier(), MUG, Lenient("warm")
+    )
+
+    assert bool(checked.draft.summary) is stays
+    assert len(checked.draft.findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("topic", "asked"), [("The Ember mug", False), ("Nobody needs the Ember mug", True)]
+)
+async def test_a_headline_that_says_more_than_the_question_is_asked_about(
+    topic: str, asked: bool
+) -> None:
+    """
+    A name alone claims nothing.
+    """
+    checker = FakeChecker()
+
+    await supported(replace(draft(*FINDINGS), topic=topic), dossier(), MUG, checker)
+
+    assert (topic in [claim.sentence for claim in checker.claims]) is asked
