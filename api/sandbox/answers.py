@@ -35,7 +35,7 @@ KINDS: Mapping[str, str] = {
 }
 """Field of the answer -> name of the endpoint."""
 _THRESHOLD = 0.5
-_PARTLY, _SURE, _VERY_SURE = 0.58, 0.66, 0.75
+_PARTLY, _SURE, _VERY_SURE = 0.55, 0.58, 0.7
 """Probabilities for the scores 3, 4 and 5: who reads the whole text asks for more than the gate."""
 _PASSING = 0.3
 """The most that a name dropped in passing is worth."""

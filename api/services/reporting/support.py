@@ -30,7 +30,8 @@ _AROUND = 120
 """Characters of the item on either side of a passage."""
 _FOR_SUMMARY = 4
 """Passages that are shown for the headline or one sentence of the summary."""
-_ARTICLES = ("a", "an", "the")
+# of a headline that claims nothing: `What people say about the Ember mug`
+_CLAIMLESS = frozenset("a an the what people owners users say think about of on".split())
 # Where one sentence of a summary ends: `Warm.| It`, `很好。|但是`.
 _SENTENCE = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
 
@@ -58,7 +59,7 @@ async def supported(
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     sentences = [part for part in _SENTENCE.split(draft.summary) if part.strip()]
-    known = {*words(question.text), *words(question.about), *_ARTICLES}
+    known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
     worded = [*headlines, *sentences]
     pairs = [(finding, passage) for finding in draft.findings for passage in finding.evidence]
