@@ -224,7 +224,7 @@ def _lean(spoken: Iterable[_Speech]) -> int | None:
 
 
 def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
-    """The most telling sentence of each exhibit, one of each side first when there are two; doubted last."""
+    """The most telling sentence of each exhibit; one of each side first, doubted ones last."""
 
     def weight(speech: _Speech) -> float:
         length, sides = len(speech.passage.text), len(aspects_in(speech.passage.text))
