@@ -75,7 +75,8 @@ def _shown(row: dict[str, Any]) -> tuple[str, ...]:
 
 def readings(answers: Path, key: Path) -> dict[int, dict[str, Any]]:
     """A reader's answers by line in the file."""
-    lines = dict(map(int, pair.split()) for pair in key.read_text("utf-8").splitlines())
+    pairs = (pair.split() for pair in key.read_text("utf-8").splitlines())
+    lines = {int(number): int(line) for number, line in pairs}
     read = (line.split() for line in answers.read_text("utf-8").splitlines() if line.strip())
     return {
         lines[int(number)]: {"supported": supported == "1", "lean": int(lean)}
