@@ -66,6 +66,8 @@ _PRONOUN = regex.compile(
     regex.I,
 )
 _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
+# a word in small letters that is no hashtag, handle or part of an address: not `#chevy`
+_SMALL = regex.compile(r"(?<![\w#@/.])\p{Ll}\p{L}+")
 # a proper word right before a name, no verb: `Intel Arc`, `PreSonus Notion`, not `Leaving Notion`
 _MAKER = regex.compile(r"(?<![\p{L}\p{N}@#])(\p{Lu}[\p{L}\p{N}]+(?<!ing)) $")
 _NEXT = regex.compile(r" (\p{L}+)")
@@ -130,7 +132,7 @@ class Subject:
         names = {word for word in (*parts, *proper) if fold(word) not in _PLAIN_CAPITALS}
         words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
         bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
-        small = {word for text in texts for word in regex.findall(r"\b\p{Ll}[\p{L}]+", text)}
+        small = {word for text in texts for word in _SMALL.findall(text)}
         stated = regex.findall(r"\.?[\p{L}\p{N}]+", fold(f"{question.text} {question.about}"))
         pattern = regex.compile(bounded, regex.I)
         return cls(name, pattern, frozenset(small), frozenset((*stated, *parts, *proper)))
