@@ -1,8 +1,10 @@
 """The support set out of the sample world, made by the product: `python scripts/support_set.py`.
 
 One run per sample product; each passage of the keyless report on what it kept is one triple of
-sentence, passage and item. `--sheet` prints them shuffled and without labels, for a reader;
-`--labels FIRST SECOND` adds two readings (lines of `number supported lean`) to the committed file.
+theme, passage and item. `--sheet triples SEED KEY` prints the committed triples for a reader,
+`--sheet polarity SEED KEY` the sentences: shuffled by the seed, numbered in that order, without
+labels. KEY, a file that no reader gets, takes lines of `number on the sheet, line in the file`.
+`--labels FIRST KEY SECOND KEY` adds two readings (lines of `number supported lean`) to the triples.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from typing import Any
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.themes import find_themes
 from api.services.schemas import Assessed, Comment, Item, Question, Verdict
-from recorded import ROOT
+from recorded import ROOT, rows
 
-TRIPLES = ROOT / "evaluation" / "support" / "triples.jsonl"
-_SEED = 7
+SUPPORT = ROOT / "evaluation" / "support"
+TRIPLES = SUPPORT / "triples.jsonl"
 _ASKED = "battery price app support subscription setup speed connection screen account".split()
 """What a person asks about in the chat, beside what the report holds."""
 
@@ -32,25 +34,54 @@ _ASKED = "battery price app support subscription setup speed connection screen a
 def main() -> None:
     """Write the triples, a sheet of them, or their labels."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sheet", action="store_true")
-    parser.add_argument("--labels", nargs=2, type=Path)
+    parser.add_argument("--sheet", nargs=3, metavar=("SET", "SEED", "KEY"))
+    parser.add_argument("--labels", nargs=4, type=Path)
     wanted = parser.parse_args()
-    triples = list(made())
     if wanted.sheet:
-        order = list(enumerate(triples, 1))
-        random.Random(_SEED).shuffle(order)
-        for number, row in order:
-            print(
-                f"{number} | {row['query']} | {row['sentence']} | {row['passage']} | {row['item']}"
-            )
+        name, seed, key = wanted.sheet
+        lines, order = sheet(rows(SUPPORT / f"{name}.jsonl"), int(seed))
+        print("\n".join(lines))
+        pairs = (f"{number} {line}\n" for number, line in enumerate(order, 1))
+        Path(key).write_text("".join(pairs), "utf-8")
         return
     if wanted.labels:
-        first, second = (_read(path) for path in wanted.labels)
-        for number, row in enumerate(triples, 1):
-            row |= {"first": first[number], "second": second[number]}
-    lines = (json.dumps(row, ensure_ascii=False) for row in triples)
-    TRIPLES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        triples = rows(TRIPLES)
+        first, second = (readings(*wanted.labels[at : at + 2]) for at in (0, 2))
+        for line, row in enumerate(triples, 1):
+            row |= {"first": first[line], "second": second[line]}
+    else:
+        triples = list(made())
+    written = (json.dumps(row, ensure_ascii=False) for row in triples)
+    TRIPLES.write_text("".join(f"{line}\n" for line in written), "utf-8")
     print(f"{len(triples)} triples in {TRIPLES}")
+
+
+def sheet(entries: list[dict[str, Any]], seed: int) -> tuple[list[str], list[int]]:
+    """The lines of a sheet, and for each the line in the file; neither count nor lean is shown."""
+    order = list(range(1, len(entries) + 1))
+    random.Random(seed).shuffle(order)
+    return [
+        " | ".join((str(number), *_shown(entries[line - 1])))
+        for number, line in enumerate(order, 1)
+    ], order
+
+
+def _shown(row: dict[str, Any]) -> tuple[str, ...]:
+    if "text" in row:
+        return (row["text"],)
+    theme = f"theme: {row['sentence'].partition(':')[0]}"
+    return (f"{row['query']} ({row['about']})", theme, row["passage"], row["item"])
+
+
+def readings(answers: Path, key: Path) -> dict[int, dict[str, Any]]:
+    """A reader's answers by line in the file."""
+    pairs = (pair.split() for pair in key.read_text("utf-8").splitlines())
+    lines = {int(number): int(line) for number, line in pairs}
+    read = (line.split() for line in answers.read_text("utf-8").splitlines() if line.strip())
+    return {
+        lines[int(number)]: {"supported": supported == "1", "lean": int(lean)}
+        for number, supported, lean in read
+    }
 
 
 def made() -> Iterator[dict[str, Any]]:
@@ -61,8 +92,8 @@ def made() -> Iterator[dict[str, Any]]:
         yield from triples_of(question, kept(question))
 
 
-def kept(question: Question) -> list[Item]:
-    """The items of one run of the product in the sandbox."""
+def kept(question: Question) -> list[Assessed]:
+    """What is kept of one run of the product in the sandbox."""
     command = ["analyze", question.text, "--about", question.about]
     command += ["--depth", "deep", "--format", "json"]
     run = subprocess.run(
@@ -71,17 +102,20 @@ def kept(question: Question) -> list[Item]:
         cwd=ROOT, capture_output=True, check=False,
     )  # fmt: skip
     return [
-        Item(
-            **{name: item[name] for name in ("key", "id", "source", "title", "body", "place")},
-            comments=tuple(Comment(id=c["id"], body=c["body"]) for c in item["comments"]),
+        Assessed(
+            Item(
+                **{name: item[name] for name in ("key", "id", "source", "title", "body", "place")},
+                comments=tuple(Comment(id=c["id"], body=c["body"]) for c in item["comments"]),
+            ),
+            Verdict(True, probability=item["probability"]),
         )
         for item in json.loads(run.stdout)["items"]
     ]
 
 
-def triples_of(question: Question, items: list[Item]) -> Iterator[dict[str, Any]]:
+def triples_of(question: Question, items: list[Assessed]) -> Iterator[dict[str, Any]]:
     """One row per passage of the keyless report on these items, and of answers in the chat."""
-    exhibits = Dossier().show(Assessed(item, Verdict(True)) for item in items)
+    exhibits = Dossier().show(items)
     texts = {exhibit.label: exhibit.item for exhibit in exhibits}
     reported = find_themes(question, exhibits).findings
     names = {finding.name.lower() for finding in reported}
@@ -99,14 +133,6 @@ def triples_of(question: Question, items: list[Item]) -> Iterator[dict[str, Any]
                 "item": f"{item.title} ({item.source})",
                 "lean": passage.lean,
             }
-
-
-def _read(path: Path) -> dict[int, dict[str, Any]]:
-    rows = (line.split() for line in path.read_text("utf-8").splitlines() if line.strip())
-    return {
-        int(number): {"supported": supported == "1", "lean": int(lean)}
-        for number, supported, lean in rows
-    }
 
 
 if __name__ == "__main__":

@@ -66,6 +66,13 @@ _PRONOUN = regex.compile(
     regex.I,
 )
 _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
+# a word in small letters that is no hashtag, handle or part of an address: not `#chevy`
+_SMALL = regex.compile(r"(?<![\w#@/.])\p{Ll}\p{L}+")
+# a proper word right before a name, no verb: `Intel Arc`, `PreSonus Notion`, not `Leaving Notion`
+_MAKER = regex.compile(r"(?<![\p{L}\p{N}@#])(\p{Lu}[\p{L}\p{N}]+(?<!ing)) $")
+_NEXT = regex.compile(r" (\p{L}+)")
+# a web ending right behind a name: `bolt.new`, `Ember.js`
+_ENDING = regex.compile(r"\.\p{Ll}{2,}\b")
 _FRONT = 300
 """Characters of a text in which what it is about is named."""
 _MANY = 300
@@ -111,6 +118,8 @@ class Subject:
     pattern: regex.Pattern[str]
     common: frozenset[str]
     """Words that stand in small letters somewhere in the texts, so that a capital says nothing."""
+    stated: frozenset[str]
+    """Words of question and description, folded, and web endings with their dot."""
 
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
@@ -123,8 +132,10 @@ class Subject:
         names = {word for word in (*parts, *proper) if fold(word) not in _PLAIN_CAPITALS}
         words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
         bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
-        small = {word for text in texts for word in regex.findall(r"\b\p{Ll}[\p{L}]+", text)}
-        return cls(name, regex.compile(bounded, regex.I), frozenset(small))
+        small = {word for text in texts for word in _SMALL.findall(text)}
+        stated = regex.findall(r"\.?[\p{L}\p{N}]+", fold(f"{question.text} {question.about}"))
+        pattern = regex.compile(bounded, regex.I)
+        return cls(name, pattern, frozenset(small), frozenset((*stated, *parts, *proper)))
 
     def is_named(self, text: str) -> bool:
         """Whether a text holds the name or a part of it."""
@@ -151,6 +162,30 @@ class Subject:
         words = (match[0] for match in _CAPITAL.finditer(text) if not self.is_named(match[0]))
         return any(fold(word) in _RIVALS for word in words)
 
+    def is_namesake(self, text: str) -> bool:
+        """Whether a text names only another thing of the same name: `Chevy Bolt`, `bolt.new`.
+
+        A proper word stands right before each sighting, or a web ending right behind, that neither
+        question nor description has. The name with its kind is the thing itself: `Old Ember mug`.
+        """
+        sightings = list(self.pattern.finditer(text))
+        return bool(sightings) and all(
+            " " not in at[0] and self._is_anothers(text, *at.span()) for at in sightings
+        )
+
+    def _is_anothers(self, text: str, start: int, end: int) -> bool:
+        ending = _ENDING.match(text, end)
+        if ending is not None:
+            return not self.is_known(ending[0])
+        maker, kind = _MAKER.search(text[:start]), _NEXT.match(text, end)
+        if maker is None or (kind is not None and fold(kind[1]) in self.stated):
+            return False
+        return self.is_rare(fold(maker[1])) and not self.is_known(maker[1])
+
+    def is_known(self, word: str) -> bool:
+        """Whether question or description hold a word, or it is a platform, month or the like."""
+        return fold(word) in self.stated or fold(word) in _plain_words()
+
     def is_rare(self, word: str) -> bool:
         """Whether many texts never write a word small, so that its capital is a name's."""
         return len(self.common) >= _MANY and len(word) > 2 and word not in self.common
@@ -167,6 +202,8 @@ class Subject:
         if ELSEWHERE.search(text) or _LEFT.search(text):
             return False
         sightings = list(self.pattern.finditer(text))
+        if self.is_namesake(text):
+            return False
         if sightings and all(_AGAINST.search(text[: at.start()]) for at in sightings):
             return False
         if names_another(text, self):

@@ -26,6 +26,8 @@ THEMES, PASSAGES, TELLING = 7, 4, 3
 """Themes of a report, passages worth showing, and themes named by a telling word, at most."""
 SHARED, FEW = 3, 3
 """Items that make a theme, and themes of one or two posts that are told when there is no other."""
+DOUBTED = 0.55
+"""Below this probability a kept item's passages come last."""
 KIND = "app"
 """A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
@@ -89,6 +91,8 @@ class _Speech:
     named: bool
     wish: bool
     question: bool
+    doubted: bool
+    """The judge was hardly sure that its item is about the product."""
     lean: int | None = None
     """Where the theme it is held under is what it leans about."""
 
@@ -172,6 +176,10 @@ def _texts(exhibit: Exhibit) -> Iterator[str]:
 def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     """The sentences about the product; what a shop says of its own goods is no opinion."""
     item = exhibit.item
+    if subject.is_namesake(item.title):
+        return
+    probability = exhibit.assessed.verdict.probability
+    doubted = probability is not None and probability < DOUBTED
     topic = subject.is_topic(item)
     places: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
     places = [] if item.source == "amazon" else places
@@ -186,7 +194,7 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
                 passage = ThemePassage(exhibit.label, comment.id if comment else None, sentence)
                 asks = ASKING.search(sentence) is not None
                 wish = not asks and WISHING.search(sentence) is not None
-                yield _Speech(passage, subject.is_named(sentence), wish, asks)
+                yield _Speech(passage, subject.is_named(sentence), wish, asks, doubted)
 
 
 def _pattern(word: str) -> regex.Pattern[str]:
@@ -216,7 +224,7 @@ def _lean(spoken: Iterable[_Speech]) -> int | None:
 
 
 def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
-    """The most telling sentence of each exhibit, one of each side first when there are two."""
+    """The most telling sentence of each exhibit; one of each side first, doubted ones last."""
 
     def weight(speech: _Speech) -> float:
         length, sides = len(speech.passage.text), len(aspects_in(speech.passage.text))
@@ -227,7 +235,8 @@ def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
     best.sort(key=weight, reverse=True)
     sides = [next((speech for speech in best if speech.lean == side), None) for side in (1, -1)]
     first = [speech for speech in sides if speech is not None]
-    return [*first, *(speech for speech in best if speech not in first)]
+    order = [*first, *(speech for speech in best if speech not in first)]
+    return sorted(order, key=lambda speech: speech.doubted)
 
 
 def _count(number: int, total: int, one: str = "speaks of it", more: str = "speak of it") -> str:

@@ -67,6 +67,30 @@ def test_a_sentence_has_a_subject(sentence: str, topic: bool, follows: bool, abo
     assert PLAUD.is_subject(sentence, topic=topic, follows=follows) is about
 
 
+@pytest.mark.parametrize(
+    ("text", "namesake"),
+    [
+        ("Chevy Glow is back", True),
+        ("glow.new is a site", True),
+        ("Old Chevy Glow lamp", False),
+        ("Leaving Glow for good", False),
+        ("The Glow is back", False),
+        ("Desk Glow", False),
+        ("Chevy Glow Lamp", False),
+        ("Glow.light is theirs", False),
+        ("Chevy Glow and my Glow", False),
+        ("Chevy is back", False),
+    ],
+)
+def test_a_proper_word_with_the_name_makes_it_another_thing(text: str, namesake: bool) -> None:
+    """Unless the question or its description has that word, or the kind stands behind."""
+    words = " ".join(f"word{'abcdefghij'[n % 10] * (n // 10 + 1)}" for n in range(400))
+    lamp = Subject.of(Question("Glow lamp", "a desk lamp, glow.light"), [words])
+
+    assert lamp.is_namesake(text) is namesake
+    assert not (namesake and lamp.is_subject(text, topic=True, follows=False))
+
+
 def test_a_rare_word_in_front_is_a_name_when_much_was_read() -> None:
     """`Coffee` stands in small letters elsewhere, `Zorg` nowhere."""
     words = " ".join(f"word{'abcdefghij'[n % 10] * (n // 10 + 1)}" for n in range(400))

@@ -9,12 +9,14 @@ import pytest
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.themes import (
     COUNTED,
+    DOUBTED,
     SUMMARY,
+    UNNAMED,
     find_themes,
     is_spoken_of,
     shown_lines,
 )
-from api.services.schemas import Item, Question
+from api.services.schemas import Assessed, Item, Question, Verdict
 from tests.services.kit import assessed, post, said
 
 LAMP = Question("Glow Lamp", "a desk light")
@@ -154,6 +156,29 @@ def test_more_than_twelve_are_counted_in_digits() -> None:
 
     assert finding.text == "Battery: 13 of 13 kept posts speak of it; 13 lean negative."
     assert (len(finding.passages), len(finding.shown)) == (13, 4)
+
+
+def test_an_item_about_a_namesake_shows_nothing() -> None:
+    """Not even what stands below its title."""
+    items = [post(0, title="Glow.js is out", body="The battery is awful.")]
+    (finding,) = find_themes(LAMP, shown(*items)).findings
+
+    assert finding.name == UNNAMED
+
+
+def test_what_the_judge_was_hardly_sure_of_comes_last() -> None:
+    """However telling it is."""
+    first, second = (
+        Assessed(exhibit.item, Verdict(True, probability=probability))
+        for exhibit, probability in zip(
+            exhibits("The battery is excellent, every day.", "Battery: eight hours."),
+            (DOUBTED - 0.01, DOUBTED),
+            strict=True,
+        )
+    )
+    (finding,) = find_themes(LAMP, Dossier().show([first, second])).findings
+
+    assert [passage.label for passage in finding.shown] == ["E2", "E1"]
 
 
 def test_its_own_sentences_are_known() -> None:

@@ -1,0 +1,35 @@
+"""The words of aspects: what they speak of, and what they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.services.reporting.aspects import aspects_in
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("my hrv", []),
+        ("deep sleep", ["sleep"]),
+        ("a ride that never happened", ["rides"]),
+        ("the driver cancelled on me", ["drivers"]),
+        ("充電ケーブルが専用", []),
+        ("充电线太短", []),
+        ("充電が早い", ["battery"]),
+        ("the charging cable", []),
+        ("the charging dock", ["battery"]),
+        ("1 year warranty", []),
+        ("replaced under warranty", ["support"]),
+        ("Support had me reset it", ["support"]),
+        ("good summaries", ["summaries"]),
+        ("in summary", []),
+        ("a transcript", ["transcripts"]),
+        ("an app builder", []),
+        ("one minute per app", []),
+        ("the app", ["app"]),
+    ],
+)
+def test_a_neighbour_can_make_a_word_mean_something_else(text: str, names: list[str]) -> None:
+    """A cable is no battery, a builder of apps no app, a guarantee no support."""
+    assert [aspect.name for aspect in aspects_in(text)] == names
