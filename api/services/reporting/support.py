@@ -28,6 +28,8 @@ MOST_PAIRS = 50
 """Pairs in one call; more pairs are more calls at once."""
 _AROUND = 120
 """Characters of the item on either side of a passage."""
+LONGEST_SENTENCE = 600
+"""Characters of a sentence that a check is shown; nobody can say that what is longer is carried."""
 _FOR_SUMMARY = 4
 """Passages that are shown for one sentence of the summary."""
 # Where one sentence of a summary ends: `Warm.| It`, `很好。|但是`.
@@ -80,7 +82,11 @@ async def supported(
         for finding in draft.findings
         if id(finding) in carried and _counts_still(finding, carried[id(finding)])
     )
-    kept = [text for text, holds in zip(sentences, flags[len(pairs) :], strict=True) if holds]
+    kept = [
+        text
+        for text, holds in zip(sentences, flags[len(pairs) :], strict=True)
+        if holds and len(text) <= LONGEST_SENTENCE
+    ]
     holding = sum(flags[: len(pairs)])
     removed = (
         (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
@@ -96,11 +102,20 @@ async def supported(
 
 
 async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:
-    """All claims, fifty a call, at once; any call that fails fails the whole."""
+    """All claims, fifty a call, at once; any call that fails fails the whole.
+
+    So does one without a boolean for each claim: "false" carries nothing, and would pass for true.
+    """
     chunks = [claims[at : at + MOST_PAIRS] for at in range(0, len(claims), MOST_PAIRS)]
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(checker.check(question, chunk)) for chunk in chunks]
     answers = [call.result() for call in calls]
+    for answer, chunk in zip(answers, chunks, strict=True):
+        if len(answer.supported) != len(chunk):
+            detail = f"{len(answer.supported)} for {len(chunk)} pairs"
+            raise ModelError("count_mismatch", detail)
+        if not all(isinstance(flag, bool) for flag in answer.supported):
+            raise ModelError("malformed", "an answer that is no boolean")
     return Support(
         tuple(flag for answer in answers for flag in answer.supported),
         answers[0].model,
