@@ -269,6 +269,7 @@ async def _explain(product: Product, evidence: Evidence) -> Conclusion:
             if entry.dropped_by != "duplicate"
         ),
         bool(crawl.asked),
+        len(evidence.kept),
     )
     notes: tuple[str, ...] = ()
     if crawl.asked:
