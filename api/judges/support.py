@@ -10,11 +10,12 @@ from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, system
 from api.judges.relevance import boolean_schema
 from api.services.ports import Claim, Support
+from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.schemas import Question
 from api.services.text import Fence
 
-_SENTENCE, _PASSAGE, _CONTEXT = 600, 800, 500
-"""Characters of each part that the model sees."""
+_PASSAGE, _CONTEXT = 800, 500
+"""Characters of each part that the model sees beside the sentence."""
 _TOKENS, _TOKENS_PER_PAIR = 512, 8
 
 
@@ -43,7 +44,7 @@ class OpenAISupport:
         pairs = (
             "\n".join(
                 (
-                    fence.quote(excerpt(claim.sentence, _SENTENCE), f"{number} sentence"),
+                    fence.quote(excerpt(claim.sentence, LONGEST_SENTENCE), f"{number} sentence"),
                     fence.quote(excerpt(claim.passage, _PASSAGE), f"{number} passage"),
                     fence.quote(excerpt(claim.context, _CONTEXT), f"{number} context"),
                 )

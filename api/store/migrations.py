@@ -20,7 +20,7 @@ from sqlalchemy import insert, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
-from api.services.evidence.figures import Timeline, periods
+from api.services.evidence.figures import Timeline, filled
 from api.services.published import Published
 from api.services.reporting.report import VERSION, Report, Summary
 from api.store.database import VARIABLE, Database
@@ -211,8 +211,7 @@ def _second(report: dict[str, Any]) -> dict[str, Any]:
     figures = dict(report["figures"])
     if "timeline" in figures:
         short = Timeline.model_validate(figures["timeline"])
-        points = periods(short.unit, {period.start: period.count for period in short.points})
-        figures["timeline"] = short.model_copy(update={"points": points}).model_dump(mode="json")
+        figures["timeline"] = filled(short).model_dump(mode="json")
     return {**report, "findings": findings, "figures": figures}
 
 

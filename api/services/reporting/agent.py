@@ -23,6 +23,7 @@ from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.findings import FindingKind
+from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.reporting.writing import FollowUp, NotWritten, Written
 from api.services.schemas import Decision, Gathered, Usage
 from api.services.text import Fence
@@ -60,7 +61,7 @@ class DraftPassage(BaseModel):
 class DraftFinding(BaseModel):
     """One thing people say."""
 
-    text: str = Field(min_length=1, max_length=600)
+    text: str = Field(min_length=1, max_length=LONGEST_SENTENCE)
     kind: FindingKind
     evidence: list[DraftPassage]
 

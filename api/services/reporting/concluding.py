@@ -116,6 +116,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             if entry.dropped_by != "duplicate"
         ),
         bool(crawl.asked),
+        len(evidence.kept),
     )
     notes: tuple[str, ...] = ()
     if crawl.asked:

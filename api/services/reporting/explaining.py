@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,8 @@ FEWEST_WORDS, MOST_WORDS = 150, 250
 MOST_DROPPED = 10
 
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}]+")
+# a sign that can be seen: a letter or an emoji, but no blank and no U+200B
+_SEEN = regex.compile(r"[^\s\p{C}]")
 _SENTENCE = regex.compile(r"\S.*?(?:[.!?](?=\s)|[\u3002\uff01\uff1f]|\Z)\s*", regex.S)
 _ADVICE = (
     "It may be hard to find because the product is new, sold in few places or known under another "
@@ -59,6 +61,8 @@ class Shortfall:
     """Title and reason of what was left out; the reason may be empty; ten are used."""
     asked: bool = True
     """Some source answered; else nothing is known, which is not the same as nothing being there."""
+    kept: int = 0
+    """Items that are about it, too few for a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     hard, *rest = _ADVICE
     advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])
     searched = _searched(shortfall)
-    found = _found(shortfall.dropped, MOST_WORDS - words(searched) - words(advice))
+    found = _found(shortfall, MOST_WORDS - words(searched) - words(advice))
     return Explanation(f"{searched} {found}\n\n{advice}", suggestions)
 
 
@@ -131,16 +135,24 @@ def _searched(shortfall: Shortfall) -> str:
     first = next(iter(shortfall.queries), shortfall.question.text)
     queries = f"Searched for “{_leading(first, 10)}”"
     queries += f" and also for {', '.join(also)}." if also else "."
-    lines = _within(24, (_leading(line, 12) for line in shortfall.coverage[:12]))
+    lines = _within(24, (_leading(line, 14) for line in shortfall.coverage[:12]))
     return f"{queries} By source: {'; '.join(lines)}." if lines else queries
 
 
-def _found(dropped: Sequence[tuple[str, str]], budget: int) -> str:
-    start = "What came back does not answer it, for example"
-    named = (_dropped(title, reason) for title, reason in dropped[:MOST_DROPPED])
-    if not (shown := _within(budget - words(start), named)):
-        return "Nothing came back that addresses the question."
-    return f"{start} {'; '.join(shown)}."
+def _found(shortfall: Shortfall, budget: int) -> str:
+    """What came back: how many are about it, and titles of those that are not, each once."""
+    dropped, kept = shortfall.dropped[:MOST_DROPPED], shortfall.kept
+    if kept:
+        about = f"{kept} item{' is' if kept == 1 else 's are'} about it, too few for a report."
+        start = f"{about} What else came back does not answer it"
+    else:
+        about = "" if dropped else "Nothing came back that addresses the question."
+        start = "What came back does not answer it"
+    if not dropped:
+        return about
+    named = (_dropped(title, reason) for title, reason in dropped if _SEEN.search(title))
+    shown = _within(budget - words(start) - 2, dict.fromkeys(named))
+    return f"{start}, for example {'; '.join(shown)}." if shown else f"{start}."
 
 
 def _dropped(title: str, reason: str) -> str:

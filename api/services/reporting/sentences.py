@@ -6,6 +6,8 @@ import regex
 
 LONGEST = 200
 """Characters of a sentence that is shown; a longer one is not cut but left out."""
+READ = 40_000
+"""Characters of one text that are read: as many as the longest post of any source has."""
 
 # Where a sentence ends: after `.!?…` (and a closing quote) before a blank, after `。`, and at a
 # line's end. Not after `e.g.`, `vs.`, `Dr.`, `3.` or a letter alone (`U. S.`).
@@ -19,6 +21,18 @@ _ADDRESS = regex.compile(r"https?:|www\.", regex.I)
 _CHAPTER = regex.compile(r"^\W*\d{1,2}:\d{2}\b|\b\d{1,2}:\d{2}\b.*\b\d{1,2}:\d{2}\b")
 # a row of hashtags: `#ember #mug`
 _TAGS = regex.compile(r"^#\S++(?:\s++#\S++)*+$")
+
+
+def beginning(text: str) -> str:
+    """All of a text, or of one that is longer than `READ` the whole sentences before that.
+
+    A person's own item may have millions of characters: looking through them takes seconds, in
+    which nobody else is answered.
+    """
+    if len(text) <= READ:
+        return text
+    *_, end = (0, *(match.start() for match in _END.finditer(text, endpos=READ)))
+    return text[:end]
 
 
 def sentences(text: str) -> list[str]:

@@ -28,6 +28,8 @@ MOST_PAIRS = 50
 """Pairs in one call; more pairs are more calls at once."""
 _AROUND = 120
 """Characters of the item on either side of a passage."""
+LONGEST_SENTENCE = 600
+"""Characters of a sentence that a check is shown; nobody can say that what is longer is carried."""
 _FOR_SUMMARY = 4
 """Passages that are shown for the headline or one sentence of the summary."""
 # of a headline that claims nothing: `What people say about the Ember mug`
@@ -83,7 +85,9 @@ async def supported(
     left = {id(f): _left_of(f, carried.get(id(f), ())) for f in draft.findings}
     findings = tuple(filter(None, left.values()))
     stands = [
-        holds and _stands(text, [(f, left[id(f)]) for f in _near(text, draft.findings, question)])
+        holds
+        and len(text) <= LONGEST_SENTENCE
+        and _stands(text, [(f, left[id(f)]) for f in _near(text, draft.findings, question)])
         for text, holds in zip(worded, flags[len(pairs) :], strict=True)
     ]
     headed = all(stands[: len(headlines)])
@@ -112,15 +116,19 @@ async def _checked(checker: SupportChecker, question: Question, claims: Sequence
     """All claims, fifty a call, at once; any call that fails fails the whole.
 
     Raises:
-        ModelError: no answer, or `count_mismatch`: one that leaves open which claim it is about.
+        ModelError: no answer, or one without a boolean for each claim: `count_mismatch` leaves open
+            which claim it is about, and "false" (`malformed`) would pass for true.
     """
     chunks = [claims[at : at + MOST_PAIRS] for at in range(0, len(claims), MOST_PAIRS)]
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(checker.check(question, chunk)) for chunk in chunks]
     answers = [call.result() for call in calls]
-    for chunk, answer in zip(chunks, answers, strict=True):
+    for answer, chunk in zip(answers, chunks, strict=True):
         if len(answer.supported) != len(chunk):
-            raise ModelError("count_mismatch", f"{len(answer.supported)} for {len(chunk)}")
+            detail = f"{len(answer.supported)} for {len(chunk)} pairs"
+            raise ModelError("count_mismatch", detail)
+        if not all(isinstance(flag, bool) for flag in answer.supported):
+            raise ModelError("malformed", "an answer that is no boolean")
     return Support(
         tuple(flag for answer in answers for flag in answer.supported),
         answers[0].model,

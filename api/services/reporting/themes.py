@@ -16,7 +16,7 @@ from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import FindingKind
 from api.services.reporting.polarity import ASKING, WISHING, lean_of
-from api.services.reporting.sentences import LONGEST, sentences
+from api.services.reporting.sentences import LONGEST, beginning, sentences
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
 from api.services.schemas import Comment, Question
@@ -170,7 +170,8 @@ def shown_lines(findings: Iterable[ThemeFinding], escape: Callable[[str], str] =
 
 def _texts(exhibit: Exhibit) -> Iterator[str]:
     item = exhibit.item
-    yield from (item.title, item.body, *(comment.body for comment in item.comments))
+    texts = (item.title, item.body, *(comment.body for comment in item.comments))
+    yield from map(beginning, texts)
 
 
 def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
@@ -186,7 +187,7 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     places += [(comment.body, comment) for comment in item.comments]
     for text, comment in places:
         named = False
-        for sentence in sentences(text):
+        for sentence in sentences(beginning(text)):
             short = len(sentence) <= LONGEST
             about = short and subject.is_subject(sentence, topic=topic, follows=named)
             named = subject.is_named(sentence) or (named and about)

@@ -8,6 +8,7 @@ from unicodedata import normalize
 import regex
 
 from api.services.reporting.findings import Quote
+from api.services.reporting.sentences import beginning
 from api.services.schemas import Item
 from api.services.text import clean
 
@@ -50,7 +51,7 @@ def verbatim(words: object, item: Item) -> Quote | None:
     places += [(comment.body, comment.url or item.url, comment.id) for comment in item.comments]
     for text, url, comment_id in places:
         # a caller's own items may hold anything
-        if isinstance(text, str) and (passage := _Comparable(text).passage(needles)):
+        if isinstance(text, str) and (passage := _Comparable(beginning(text)).passage(needles)):
             return Quote(passage, item.key, url, comment_id)
     return None
 

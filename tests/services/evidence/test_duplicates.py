@@ -94,6 +94,10 @@ LONG = f"{STORY}. {OTHER}. {STORY} as before"
         ({"title": "Kettle", "body": LONG.replace("fridge", "bridge")},
          {"title": "Kettle", "body": LONG}, False),
         ({"title": "Lamp", "body": LONG}, {"title": "Lamp", "body": f"{LONG} and {OTHER}"}, False),
+        ({"title": "Lamp beats kettle", "body": LONG},
+         {"title": "Kettle beats lamp", "body": LONG}, False),
+        ({"title": "Lamp", "body": LONG},
+         {"title": "Lamp", "body": LONG + " so, to it" * 40}, False),
     ],
 )  # fmt: skip
 def test_what_only_looks_alike_stays(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.
         st.lists(TEXTS, max_size=5).map(tuple),
         st.lists(st.tuples(TEXTS, TEXTS), max_size=12).map(tuple),
         st.booleans(),
+        st.integers(0, 500),
     )
 )
 def test_length_for_any_facts(shortfall: Shortfall) -> None:
@@ -69,6 +72,35 @@ def test_nothing_found_is_said() -> None:
     text = plain_explanation(Shortfall(Question("x"), ("x",), ())).text
 
     assert text.startswith("Searched for “x”. Nothing came back that addresses the question.")
+
+
+def test_what_is_about_it_is_not_called_nothing() -> None:
+    """Too few is not none: how many there are is said, with what was dropped and without."""
+    few = Shortfall(Question("x"), ("x",), (), kept=1)
+    mixed = replace(few, kept=2, dropped=(("Rabbit hutch", ""),))
+
+    assert "“x”. 1 item is about it, too few for a report.\n" in plain_explanation(few).text
+    assert (
+        "2 items are about it, too few for a report. What else came back does not answer it, for"
+        " example “Rabbit hutch”."
+    ) in plain_explanation(mixed).text
+
+
+@pytest.mark.parametrize(
+    ("titles", "words_of_it"),
+    [
+        (("Mower", "Mower", "Hutch"), "does not answer it, for example “Mower”; “Hutch”."),
+        (("", "\u200b\x00 ", "Hutch"), "does not answer it, for example “Hutch”."),
+        (("", "\u200b\x07"), "“x”. What came back does not answer it.\n"),
+    ],
+)
+def test_examples_have_a_name_and_stand_once(titles: tuple[str, ...], words_of_it: str) -> None:
+    """What says nothing is no example, and nor is the same words again."""
+    dropped = tuple((title, "") for title in titles)
+
+    text = plain_explanation(Shortfall(Question("x"), ("x",), (), dropped)).text
+
+    assert words_of_it in text
 
 
 def test_nobody_asked_is_not_nothing_found() -> None:

@@ -227,19 +227,6 @@ async def test_words_that_stand_nowhere_have_the_title_for_context() -> None:
     assert checker.claims[0].context == "opinion aaaaaaaaa on the mug"
 
 
-@pytest.mark.parametrize("extra", [-1, 1])
-async def test_an_answer_of_another_length_is_none(extra: int) -> None:
-    """
-    Nobody knows which pair each flag is about, so nothing goes and nothing is checked.
-    """
-    checker = FakeChecker(("warm",), extra=extra)
-
-    checked = await supported(draft(*FINDINGS, summary="So."), dossier(), MUG, checker)
-
-    assert checked.draft == draft(*FINDINGS, summary="So.")
-    assert (checked.check.status, checked.check.reason) == ("degraded", "count_mismatch")
-
-
 @dataclass
 class Lenient:
     """Refuses one finding's pairs, and calls every headline and summary supported."""
@@ -328,3 +315,44 @@ async def test_a_headline_that_says_more_than_the_question_is_asked_about(
     await supported(replace(draft(*FINDINGS), topic=topic), dossier(), MUG, checker)
 
     assert (topic in [claim.sentence for claim in checker.claims]) is asked
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ([True] * 3, "count_mismatch"),
+        ([True] * 5, "count_mismatch"),
+        ([], "count_mismatch"),
+        (["false"] * 4, "malformed"),
+        ([None, True, True, True], "malformed"),
+    ],
+)
+async def test_an_answer_without_a_boolean_for_each_claim_is_none(
+    flags: list[bool], reason: str
+) -> None:
+    """
+    Whoever the checker is: what is not one boolean per claim leaves all findings unverified.
+    """
+
+    class OddChecker(FakeChecker):
+        async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
+            return Support(tuple(flags), self.name)
+
+    checked = await supported(draft(*FINDINGS, summary="So."), dossier(), MUG, OddChecker())
+
+    assert checked.draft == draft(*FINDINGS, summary="So.")
+    assert checked.check == SupportCheck(status="degraded", reason=reason, model="fake-1")
+
+
+async def test_a_sentence_that_nobody_can_see_whole_is_not_carried() -> None:
+    """
+    What a checker says about the beginning of an endless sentence says nothing about its end.
+    """
+    summary = f"The lid leaks. The lid leaks{' and it leaks' * 60}, so it was recalled."
+
+    checked = await supported(draft(*FINDINGS, summary=summary), dossier(), MUG, FakeChecker())
+
+    assert checked.draft.summary == "The lid leaks."
+    assert checked.notes == (
+        "support check: 1 sentence(s) of the summary that no passage carries, removed",
+    )

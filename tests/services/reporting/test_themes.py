@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from api.services.reporting.dossier import Dossier, Exhibit
+from api.services.reporting.sentences import READ
 from api.services.reporting.themes import (
     COUNTED,
     DOUBTED,
@@ -193,3 +194,19 @@ def test_its_own_sentences_are_known() -> None:
     assert is_spoken_of("Battery", "charge it")
     assert is_spoken_of("Dimmer", "two dimmers")
     assert not is_spoken_of("Battery", "the dimmer")
+
+
+def test_of_an_endless_post_the_beginning_is_read() -> None:
+    """No sentence is cut where reading ends, and what follows is not shown."""
+    filler = "And so on. " * (READ // 11)
+    themed = find_themes(
+        LAMP,
+        exhibits(
+            f"The battery is excellent. {filler}",
+            f"{filler}The battery is awful, every day.",
+            "The battery lasts." * READ,
+        ),
+    )
+
+    (finding,) = themed.findings
+    assert [passage.text for passage in finding.passages] == ["The battery is excellent."]

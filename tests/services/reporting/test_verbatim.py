@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.services.reporting.sentences import READ
 from api.services.reporting.verbatim import LONGEST_QUOTE, verbatim
 from tests.services.kit import post, said
 
@@ -128,3 +129,11 @@ def test_a_comment_has_its_own_id_and_address() -> None:
     assert works is not None
     assert (here.comment_id, here.url) == ("c1", POST.url)
     assert (works.comment_id, works.url) == ("c2", "https://www.example.org/c2")
+
+
+def test_what_stands_behind_the_longest_post_is_not_looked_for() -> None:
+    """A text of millions of characters costs no more than the longest post there is."""
+    endless = post(0, body=f"It is warm. {'And so on. ' * (READ // 11)}It leaks a lot.")
+
+    assert verbatim("It is warm", endless) is not None
+    assert verbatim("It leaks a lot", endless) is None
