@@ -90,11 +90,13 @@ def carries(claim: Claim, question: Question) -> bool:
     sentence = claim.sentence.replace("’", "'").strip()
     passage = claim.passage.replace("’", "'").strip()
     subject = Subject.of(question, [claim.context, passage])
-    # the gate kept the item, so it is about the product where it names no rival
-    topic = not subject.names_rival(claim.context)
+    counted = COUNTED.match(sentence)
+    # the gate kept the item, so it is about the product where it names no rival; a theme's
+    # passages were chosen by the same rules with the whole item in view
+    topic = counted is not None or not subject.names_rival(claim.context)
     if not passage or not subject.is_subject(passage, topic=topic, follows=False):
         return False
-    if (counted := COUNTED.match(sentence)) is not None:
+    if counted is not None:
         return is_spoken_of(counted["name"], passage)
     if (summed := SUMMARY.match(sentence)) is not None:
         names = regex.findall(r"([^,:(]+) \(\d+\)", summed["names"])

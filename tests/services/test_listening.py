@@ -288,7 +288,9 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
             "support": "counted",
         }
     ]
-    assert answer["summary"] == "Of 4 kept posts, so many speak of each theme: battery (4)."
+    assert (
+        answer["summary"] == "Of 4 kept posts, at least so many speak of each theme: battery (4)."
+    )
     assert [quote["text"] for quote in answer["quotes"]] == ["The battery lasts 0 hours."]
     assert answer["support"]["status"] == "skipped"
 

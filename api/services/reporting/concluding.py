@@ -77,7 +77,7 @@ def _unwritten(
     why = str(error).removeprefix("model: ")
     trouble = f"the report model could not be used ({why})"
     if error.reason == "no_key":
-        trouble = "no model wrote this: `OPENAI_API_KEY` is not set"
+        trouble = "no model wrote this (`OPENAI_API_KEY` is not set)"
     note = f"{trouble}: themes of the items instead"
     return _themes(evidence, (note, *notes), SupportCheck())
 

@@ -21,6 +21,7 @@ from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.grounds import says_count
 from api.services.reporting.report import SupportCheck
+from api.services.reporting.themes import recounted
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
@@ -137,12 +138,17 @@ async def _checked(checker: SupportChecker, question: Question, claims: Sequence
 
 
 def _left_of(finding: Finding, carried: Sequence[Passage]) -> Finding | None:
-    """The finding on the passages that carry it; None without any, or when it counts more items."""
+    """The finding on the passages that carry it; None without any, or when it counts more.
+
+    The sentence of a theme is counted anew.
+    """
     if not carried:
         return None
     left = Finding.resting(finding.text, finding.kind, carried, "checked")
-    fewer = len(left.cites) < len(finding.cites)
-    return None if fewer and says_count(finding.text, len(finding.cites)) else left
+    if len(left.cites) == len(finding.cites) or not says_count(finding.text, len(finding.cites)):
+        return left
+    text = recounted(finding.text, len(left.cites))
+    return None if text is None else Finding.resting(text, finding.kind, carried, "checked")
 
 
 def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:

@@ -35,12 +35,18 @@ UNNAMED = "No shared theme"
 """What a finding is called when the posts share none."""
 
 COUNTED = regex.compile(
-    r"^(?P<name>.+?): (?:\d+ of \d+ kept posts|one post|two posts) (?:speaks?|is|are) (?:of"
-    r"|about) it\b"
+    r"^(?P<name>.+?): (?:(?:at least )?\d+ of (?P<total>\d+) kept posts|one post|two posts)"
+    r" (?:speaks?|is|are) (?:of|about) it\b"
 )
-"""The sentence of a theme: `Battery: 5 of 12 kept posts speak of it; two lean positive.`"""
-SUMMARY = regex.compile(r"^Of (?:one|\d+) kept posts?, so many speak of each theme: (?P<names>.+)$")
-"""The summary: `Of 12 kept posts, so many speak of each theme: battery (5), price (3).`"""
+"""The sentence of a theme: `Battery: at least 5 of 12 kept posts speak of it; two lean positive.`
+
+At least: a post that speaks of it in words nobody knows, or of a rival in the same breath, is not
+counted.
+"""
+SUMMARY = regex.compile(
+    r"^Of (?:one|\d+) kept posts?, (?:at least )?so many speak of each theme: (?P<names>.+)$"
+)
+"""The summary: `Of 12 kept posts, at least so many speak of each theme: battery (5), price (3).`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,8 @@ def find_themes(
         key=lambda finding: (finding.name.lower() not in wanted, -len(finding.passages)),
     )
     whole = [finding for finding in findings if len(finding.passages) >= SHARED]
-    chosen = findings[:most] if asked else (whole or findings[:FEW])[:most]
+    chosen = findings if asked else whole if len(whole) >= FEW else findings[:FEW]
+    chosen = _shown_once(chosen[:most])
     name = subject.name or "it"
     return Themed(
         f"What people say about {subject.name or one_line(question.text)}",
@@ -150,6 +157,17 @@ def find_themes(
             for finding in chosen[:3]
         ),
     )
+
+
+def recounted(sentence: str, count: int) -> str | None:
+    """The sentence of a theme with another count of posts; None for any other sentence.
+
+    Leans go: nobody knows whose are left.
+    """
+    match = COUNTED.match(sentence)
+    if match is None or not match["total"]:
+        return None
+    return f"{match['name']}: {_count(count, int(match['total']))}."
 
 
 def is_spoken_of(name: str, text: str) -> bool:
@@ -218,6 +236,17 @@ def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
     )
 
 
+def _shown_once(findings: Sequence[ThemeFinding]) -> list[ThemeFinding]:
+    """The same findings; a sentence shown under one comes last under those after it."""
+    shown: set[str] = set()
+    ordered = []
+    for finding in findings:
+        passages = sorted(finding.passages, key=lambda passage: passage.text in shown)
+        ordered.append(replace(finding, passages=tuple(passages)))
+        shown |= {passage.text for passage in ordered[-1].shown}
+    return ordered
+
+
 def _lean(spoken: Iterable[_Speech]) -> int | None:
     """An exhibit's lean: what all its sure sentences agree on."""
     leans = {speech.lean for speech in spoken if speech.lean is not None}
@@ -243,7 +272,8 @@ def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
 def _count(number: int, total: int, one: str = "speaks of it", more: str = "speak of it") -> str:
     if number < SHARED:
         return f"one post {one}" if number == 1 else f"two posts {more}"
-    return f"{number} of {total} kept posts {more}"
+    least = "at least " if number < total else ""
+    return f"{least}{number} of {total} kept posts {more}"
 
 
 def _leaning(leans: Counter[int]) -> str:
@@ -261,7 +291,7 @@ def _worded(count: int) -> str:
 
 
 def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:
-    if len(leans) == 1 and leans.total() >= 2:
+    if len(leans) == 1 and leans.total() >= max(2, total / 2):
         return "praise" if leans[1] else "complaint"
     return "request" if not leans and 2 * wishes >= total else "other"
 
@@ -271,7 +301,7 @@ def _summary(findings: Sequence[ThemeFinding], total: int) -> str:
         return "The posts share no theme that could be counted."
     named = ", ".join(f"{finding.name.lower()} ({len(finding.passages)})" for finding in findings)
     posts = "one kept post" if total == 1 else f"{total} kept posts"
-    return f"Of {posts}, so many speak of each theme: {named}."
+    return f"Of {posts}, at least so many speak of each theme: {named}."
 
 
 def _bare(exhibits: Sequence[Exhibit], speeches: Sequence[_Speech]) -> Iterator[ThemeFinding]:

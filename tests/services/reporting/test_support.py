@@ -29,8 +29,6 @@ class FakeChecker:
     fails: ModelError | None = None
     claims: list[Claim] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
-    extra: int = 0
-    """Answers too many, or too few when negative."""
     name: str = "fake-1"
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
@@ -39,7 +37,6 @@ class FakeChecker:
         if self.fails is not None:
             raise self.fails
         flags = tuple(not any(word in claim.passage for word in self.against) for claim in claims)
-        flags = (*flags, *[True] * self.extra)[: len(claims) + self.extra]
         return Support(flags, self.name, Usage(100, 10, 0.5))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.sentences import READ
-from api.services.reporting.themes import (
+from api.services.reporting.themes import (, recounted
     COUNTED,
     DOUBTED,
     SUMMARY,
@@ -52,7 +52,7 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
     (finding,) = themed.findings
 
     assert themed.topic == "What people say about Glow Lamp"
-    assert themed.summary == "Of 5 kept posts, so many speak of each theme: battery (4)."
+    assert themed.summary == "Of 5 kept posts, at least so many speak of each theme: battery (4)."
     assert finding.text == (
         "Battery: 4 of 5 kept posts speak of it; one leans positive, one negative."
     )
@@ -210,3 +210,24 @@ def test_of_an_endless_post_the_beginning_is_read() -> None:
 
     (finding,) = themed.findings
     assert [passage.text for passage in finding.passages] == ["The battery is excellent."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "count", "anew"),
+    [
+        ("Battery: at least 7 of 15 kept posts speak of it; two lean positive.", 5,
+         "Battery: at least 5 of 15 kept posts speak of it."),
+        ("Battery: 4 of 4 kept posts speak of it.", 3,
+         "Battery: at least 3 of 4 kept posts speak of it."),
+        ("Battery: at least 3 of 9 kept posts speak of it.", 2, "Battery: two posts speak of it."),
+        ("Three owners say the lid leaks.", 2, None),
+        ("Battery: two posts speak of it.", 1, None),
+    ],
+)  # fmt: skip
+def test_a_theme_that_loses_posts_is_counted_anew(
+    sentence: str, count: int, anew: str | None
+) -> None:
+    """
+    Nobody knows whose leans are left, so they go; what no theme says is not counted.
+    """
+    assert recounted(sentence, count) == anew
