@@ -8,13 +8,14 @@ import pytest
 
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.sentences import READ
-from api.services.reporting.themes import (, recounted
+from api.services.reporting.themes import (
     COUNTED,
     DOUBTED,
     SUMMARY,
     UNNAMED,
     find_themes,
     is_spoken_of,
+    recounted,
     shown_lines,
 )
 from api.services.schemas import Assessed, Item, Question, Verdict
