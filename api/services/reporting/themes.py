@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import regex
 
+from api.services.question.naming import sought
 from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import FindingKind
@@ -149,7 +150,7 @@ def find_themes(
     chosen = _shown_once(chosen[:most])
     name = subject.name or "it"
     return Themed(
-        f"What people say about {subject.name or one_line(question.text)}",
+        f"What people say about {one_line(sought(question.text))}",
         _summary(chosen, len(exhibits)),
         tuple(chosen) or tuple(() if asked else _bare(exhibits, speeches)),
         tuple(

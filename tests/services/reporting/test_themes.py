@@ -55,7 +55,7 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
     assert themed.topic == "What people say about Glow Lamp"
     assert themed.summary == "Of 5 kept posts, at least so many speak of each theme: battery (4)."
     assert finding.text == (
-        "Battery: 4 of 5 kept posts speak of it; one leans positive, one negative."
+        "Battery: at least 4 of 5 kept posts speak of it; one leans positive, one negative."
     )
     assert finding.kind == "other"
     assert sorted(passage.label for passage in finding.passages) == ["E1", "E2", "E4", "E5"]
