@@ -112,15 +112,18 @@ def test_the_figures_of_the_support_set_are_the_ones_quoted(root: Path) -> None:
     """Counted again they are those of docs/keyless.md, which says which aims are met."""
     lines = [*support_lines(), *polarity_lines()]
     page = (root / "docs" / "keyless.md").read_text("utf-8")
-    report, test = lines[2], lines[-1]
+    report, chat, leans, test = *lines[2:5], lines[-1]
+    passages = "**Passages: met in the report, missed in the chat.**"
+    sentences = "**Sentences: missed, in the report by one.**"
+    both = "**Leans: met on the sentences, barely; missed on the passages.**"
 
     assert "\n".join(lines) in page
-    assert ("**Passages: missed.**" in page) == (share(report) < 0.95)
-    assert ("**Sentences: met in the report.**" in page) == ("; 0 of 44 sentences" in report)
-    assert ("**Leans: met, barely.**" in page) == (share(test) >= 0.9)
+    assert (passages in page) == (share(report) >= 0.95 > share(chat))
+    assert (sentences in page) == ("; 1 of 48 sentences" in report)
+    assert (both in page) == (share(test) >= 0.9 > share(leans))
 
 
-@pytest.mark.parametrize(("name", "count"), [("triples.jsonl", 203), ("polarity.jsonl", 307)])
+@pytest.mark.parametrize(("name", "count"), [("triples.jsonl", 202), ("polarity.jsonl", 307)])
 def test_each_line_of_the_support_set_has_two_readings(name: str, count: int) -> None:
     """A lean from each reader, and of a passage whether it carries its sentence."""
     lines = rows(SUPPORT / name)
