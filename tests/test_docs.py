@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from api import errors, settings
 from api.faces.cli.main import app
+from api.services.containment import Defect
 from api.services.schemas import Outcome
 from api.sources import SOURCES
 
@@ -94,6 +95,7 @@ def test_the_example_environment_holds_the_defaults(
 def test_every_error_code_outcome_and_model_reason_has_a_heading(root: Path) -> None:
     """`docs/errors.md` explains, section by section, whatever a program has to tell apart."""
     kinds = errors_of(errors.ListenpostError)
+    assert Defect in kinds
     reasons = str(errors.ModelError.__doc__).partition("is one of:")[2].strip(" .\n")
     page = sections(root / "docs" / "errors.md")
 

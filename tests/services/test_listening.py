@@ -260,6 +260,19 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert note_of(answer, "explanation") == "the explanation is made without a model (no_key)"
 
 
+async def test_without_a_key_nobody_could_have_written() -> None:
+    """
+    That is no failure: the note says what is missing.
+    """
+    nobody = Author(ModelError("no_key", "report"))
+
+    answer = await analyze(kit(FakeSource(posts(4)), grader=Grading(), writer=nobody), ASK)
+
+    assert note_of(answer, "no model") == (
+        "no model wrote this (`OPENAI_API_KEY` is not set): themes of the items instead"
+    )
+
+
 async def test_a_writer_that_is_down_leaves_themes() -> None:
     """
     The decision stays; a note says that nobody wrote, and all that is kept is counted.

@@ -86,9 +86,7 @@ async def supported(
     left = {id(f): _left_of(f, carried.get(id(f), ())) for f in draft.findings}
     findings = tuple(filter(None, left.values()))
     stands = [
-        holds
-        and len(text) <= LONGEST_SENTENCE
-        and _stands(text, [(f, left[id(f)]) for f in _near(text, draft.findings, question)])
+        holds and _stands(text, [(f, left[id(f)]) for f in _near(text, draft.findings, question)])
         for text, holds in zip(worded, flags[len(pairs) :], strict=True)
     ]
     headed = all(stands[: len(headlines)])
@@ -155,7 +153,7 @@ def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:
     """Whether headline or summary still has the findings it rests on, each with what is left of it.
 
     It has not when all of them went, when it says again what one that went said and none that is
-    left says, or when it counts the items of one that has fewer now.
+    left says, when it counts the items of one that has fewer now, or when it is endless.
     """
     told = set(content_words(text))
     staying = [set(content_words(left.text)) for _, left in near if left is not None]
@@ -167,7 +165,7 @@ def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:
             return False
         if says_count(text, len(finding.cites)):
             return False
-    return bool(staying)
+    return bool(staying) and len(text) <= LONGEST_SENTENCE
 
 
 def _context(passage: Passage, item: Item) -> str:
