@@ -130,14 +130,14 @@ def _listed(title: str, items: Iterable[KeptItem]) -> list[str]:
         place = f" ({md(caption.place)})" if caption.place else ""
         dated = f", {caption.date}" if caption.date else ""
         badges = "".join(f" *{badge}*" for badge in caption.badges)
-        label = link(md(item.title) or outline.UNTITLED, item.url)
+        label = link(md(outline.title_of(item)), item.url)
         lines.append(f"{number}. {label}: {md(caption.source)}{place}{dated}{badges}")
     return [f"## {title}", "\n".join(lines)] if lines else []
 
 
 def _dropped(dropped: Iterable[DroppedItem]) -> list[str]:
     lines = [
-        f"- {link(md(item.title) or outline.UNTITLED, item.url)}: {md(outline.why_dropped(item))}"
+        f"- {link(md(outline.title_of(item)), item.url)}: {md(outline.why_dropped(item))}"
         for item in dropped
     ]
     return ["## Dropped", "\n".join(lines)] if lines else []

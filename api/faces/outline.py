@@ -12,9 +12,11 @@ from typing import TypeVar
 from api.services.ports import Event
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
+from api.services.text import clean, cut, is_visible, one_line
 from api.sources import TITLES
 
-UNTITLED = "untitled"
+LONGEST_TITLE = 300
+"""Characters of a title in a list; JSON and CSV have all of it."""
 GOOD = frozenset(("ok", "irrelevant", "empty"))
 """Outcomes of a source that answered."""
 SAMPLE = "sample"
@@ -164,6 +166,14 @@ def spent(report: Report) -> str:
         return f"{asked}, nothing was spent."
     usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"
     return f"{asked}, {cost.tokens} tokens for {usd}."
+
+
+def title_of(item: KeptItem | DroppedItem) -> str:
+    """What an item is called in a list, on one line: its title, as far as one can be seen."""
+    title = one_line(clean(item.title))
+    if not is_visible(title):
+        return "untitled"
+    return title if len(title) <= LONGEST_TITLE else f"{cut(title, LONGEST_TITLE)}…"
 
 
 def caption(item: KeptItem) -> Caption:

@@ -17,7 +17,7 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "reddit": ("token", "search", "comments", "more", "info"),
     "youtube": ("search", "videos", "comments"),
     "amazon": ("search", "product", "reviews", "signin"),
-    "openai": ("judge", "grades", "rewrite", "explain", "agent", "chat", "models"),
+    "openai": ("judge", "grades", "support", "rewrite", "explain", "agent", "chat", "models"),
     "langfuse": ("traces", "scores", "prompts", "projects", "ingestion", "other"),
 }
 KINDS: Mapping[str, frozenset[str]] = {

@@ -230,9 +230,9 @@ def spoilt(generation: Generation, fault: str | None) -> Generation:
         return Generation(text[: len(text) // 2], finish="length")
     if fault == "prose":
         return Generation("The first of them looks relevant to me, the others rather not.")
-    if fault == "wrong_count":  # one verdict or grade too few
+    if fault == "wrong_count":  # one verdict, grade or supported pair too few
         value = decoded(generation.content or "")
-        for field in ("relevant", "grades"):
+        for field in ("relevant", "grades", "supported"):
             if isinstance(value, dict) and field in value:
                 return Generation(json.dumps({field: value[field][:-1]}, ensure_ascii=False))
     return generation

@@ -58,6 +58,15 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+# a sign that can be seen: a letter or an emoji, but no blank and no U+200B
+_SEEN = regex.compile(r"[^\s\p{C}]")
+
+
+def is_visible(text: str) -> bool:
+    """Whether a person would see anything of it."""
+    return _SEEN.search(text) is not None
+
+
 # `http://host` and anything behind it that is no blank, quote, angle bracket or backslash
 _WEB = regex.compile(r"https?://[^\s/?#\"'<>\\]++[^\s\"'<>\\]*+", regex.I)
 

@@ -33,12 +33,12 @@ async def connect() -> AsyncIterator[Connect]:
         yield make
 
 
-def verdicts(count: int) -> dict[str, Any]:
+def verdicts(count: int, name: str = "relevant") -> dict[str, Any]:
     """The schema of a batch of booleans."""
     array = {"type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count}
     return {
-        "type": "object", "additionalProperties": False, "required": ["relevant"],
-        "properties": {"relevant": array},
+        "type": "object", "additionalProperties": False, "required": [name],
+        "properties": {name: array},
     }  # fmt: skip
 
 
@@ -146,6 +146,20 @@ async def test_a_wrong_count_spoils_only_what_is_counted(start: Start, connect: 
     answer = await client.chat.completions.create(model="gpt-4o", messages=messages)
 
     assert (answer.choices[0].message.content or "").startswith("I can tell you")
+
+
+async def test_the_support_check_can_be_spoilt_alone(start: Start, connect: Connect) -> None:
+    """It is an endpoint like the others; the gate's answer stays whole."""
+    client = connect(start(faults=["openai.support=wrong_count"]))
+    pair = [FENCE.quote("It is warm.", f"1 {part}") for part in ("sentence", "passage", "context")]
+    asking = judging(schema=verdicts(1, "supported"))
+    asking["messages"][1]["content"] += "\n" + "\n".join(pair)
+
+    checked = await client.chat.completions.create(**asking)
+    judged = await client.chat.completions.create(**judging(*TEXTS))
+
+    assert checked.choices[0].message.content == '{"supported": []}'
+    assert len(json.loads(judged.choices[0].message.content or "")["relevant"]) == 3
 
 
 async def test_no_schema_spares_requests_without_one(start: Start, connect: Connect) -> None:

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.text import clean, cut, fold, one_line, unescape, web_url
+from api.services.text import clean, cut, fold, is_visible, one_line, unescape, web_url
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 ANY = st.text(st.characters(exclude_categories=()))
@@ -140,3 +140,11 @@ def test_folding_keeps_marks_that_matter() -> None:
     A mark that is part of a letter in its script stays: が is not か.
     """
     assert fold("が") != fold("か")
+
+
+@pytest.mark.parametrize(
+    ("text", "visible"), [("a", True), (" 😀", True), ("", False), (" \u200b\u202e\n\x07", False)]
+)
+def test_what_nobody_sees_is_not_visible(text: str, visible: bool) -> None:
+    """Blanks, and signs without a shape, are nothing to read."""
+    assert is_visible(text) is visible

@@ -201,7 +201,7 @@ def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
         caption = outline.caption(item)
         place = f" ({caption.place})" if caption.place else ""
         details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
-        text = f"{item.title or outline.UNTITLED} - {caption.source}{place}{details}"
+        text = f"{outline.title_of(item)} - {caption.source}{place}{details}"
         page.wrapped(text, f"[{number}] ")
         page.address(item.url)
 
@@ -210,7 +210,7 @@ def _dropped(page: _TextPage, dropped: Sequence[DroppedItem]) -> None:
     if dropped:
         page.head("Dropped")
     for item in dropped:
-        page.wrapped(f"{item.title or outline.UNTITLED} - {outline.why_dropped(item)}", "- ")
+        page.wrapped(f"{outline.title_of(item)} - {outline.why_dropped(item)}", "- ")
 
 
 def shown(text: object) -> str:

@@ -135,7 +135,7 @@ def _source(item: KeptItem, number: int) -> str:
     words = [item.body, *(comment.body for comment in item.comments)]
     quoted = "".join(f"<blockquote>{text(part)}</blockquote>" for part in words if part)
     snippet = f"<details><summary>Snippet</summary>{quoted}</details>" if quoted else ""
-    label = link(text(item.title) or outline.UNTITLED, item.url)
+    label = link(text(outline.title_of(item)), item.url)
     return (
         f'<li id="source-{number}">{share}[{number}] {label}{badges}'
         f"<br><small>{' · '.join(about)}</small>{snippet}</li>"
@@ -146,7 +146,7 @@ def _dropped(dropped: Sequence[DroppedItem]) -> list[str]:
     if not dropped:
         return []
     lines = "".join(
-        f"<li>{link(text(item.title) or outline.UNTITLED, item.url)}: "
+        f"<li>{link(text(outline.title_of(item)), item.url)}: "
         f"{text(outline.why_dropped(item))}</li>"
         for item in dropped
     )

@@ -71,9 +71,9 @@ class ChatDesk:
         """
         looked = (name for query in self.queries for name in self.session.subjects_of(query))
         named = dict.fromkeys((*looked, *named_in(self.question, self.session.subjects)))
-        if named and compared(self.question) and points_back(self.question):
-            return tuple(dict.fromkeys((*named, *self.before)))
-        return tuple(named) or self.unnamed
+        both = named and compared(self.question) and points_back(self.question)
+        names = (*named, *self.before) if both else (tuple(named) or self.unnamed)
+        return self.session.known_as(names)  # a look-up of this turn may have renamed one
 
     @property
     def citable(self) -> Mapping[str, Exhibit]:

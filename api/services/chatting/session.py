@@ -130,14 +130,20 @@ class Session:
         `ember mug lid` is about the `ember mug` that is known; once `ember mug` is asked for, what
         was known as `ember mug lid` goes by that name.
         """
-        subjects = []
-        for name in names_in(query):
-            wider = [known for known in self.subjects if is_variant(name, known)]
-            subjects.append(max(wider, key=len, default=name))
-            if not wider:
+        names = names_in(query)
+        for name in names:
+            if not any(is_variant(name, known) for known in self.subjects):
                 self.subjects.append(name)
                 self._rename({known: name for known in self.subjects if is_variant(known, name)})
-        return tuple(dict.fromkeys(subjects))
+        return self.known_as(names)  # after all: of `ember mug lid vs ember` the second names both
+
+    def known_as(self, names: Iterable[str]) -> tuple[str, ...]:
+        """What these subjects go by now, each once."""
+        now: dict[str, None] = {}
+        for name in names:
+            wider = (known for known in self.subjects if is_variant(name, known))
+            now[max(wider, key=len, default=name)] = None
+        return tuple(now)
 
     def _rename(self, names: Mapping[str, str]) -> None:
         def renamed(subjects: Iterable[str]) -> Iterable[str]:

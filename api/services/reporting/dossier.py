@@ -15,6 +15,8 @@ from api.services.text import Fence, cut, one_line
 
 BODY, COMMENT, COMMENTS = 600, 220, 4
 """Characters of body and of a comment, and comments, that an exhibit shows."""
+TITLE, PLACE = 600, 80
+"""Characters of title and place; a person's own item may have any text for those."""
 
 _WHY = {
     Outcome.NOT_CONFIGURED: "not configured",
@@ -90,7 +92,7 @@ def text_of(item: Item, question: str = "") -> str:
     best = best_comments(item, question)[:COMMENTS]
     comments = [text for comment in best if (text := cut(one_line(comment.body), COMMENT))]
     parts = [
-        one_line(item.title),
+        cut(one_line(item.title), TITLE),
         cut(one_line(item.body), BODY),
         *(f'"{words}"' for words in comments),
     ]
@@ -109,7 +111,7 @@ def measure(value: float) -> str:
 
 
 def _quoted(exhibit: Exhibit, fence: Fence, question: str) -> str:
-    place = f"({exhibit.item.place}) " if exhibit.item.place else ""
+    place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
     return fence.quote(place + text_of(exhibit.item, question), exhibit.label)
 
 

@@ -10,14 +10,12 @@ import regex
 
 from api.services.question.naming import new_queries, sought
 from api.services.schemas import Question, Usage
-from api.services.text import clean, cut, one_line
+from api.services.text import clean, cut, is_visible, one_line
 
 FEWEST_WORDS, MOST_WORDS = 150, 250
 MOST_DROPPED = 10
 
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}]+")
-# a sign that can be seen: a letter or an emoji, but no blank and no U+200B
-_SEEN = regex.compile(r"[^\s\p{C}]")
 _SENTENCE = regex.compile(r"\S.*?(?:[.!?](?=\s)|[\u3002\uff01\uff1f]|\Z)\s*", regex.S)
 _ADVICE = (
     "It may be hard to find because the product is new, sold in few places or known under another "
@@ -150,7 +148,7 @@ def _found(shortfall: Shortfall, budget: int) -> str:
         start = "What came back does not answer it"
     if not dropped:
         return about
-    named = (_dropped(title, reason) for title, reason in dropped if _SEEN.search(title))
+    named = (_dropped(title, reason) for title, reason in dropped if is_visible(title))
     shown = _within(budget - words(start) - 2, dict.fromkeys(named))
     return f"{start}, for example {'; '.join(shown)}." if shown else f"{start}."
 

@@ -178,6 +178,21 @@ def test_a_query_with_more_words_is_on_the_same_product() -> None:
     assert one.subjects_of("ember mug 2") == ("ember mug 2",)
 
 
+@pytest.mark.parametrize(
+    "query", ["ember mug lid vs ember mug", "compare ember mug with ember mug lid"]
+)
+def test_a_product_and_its_part_in_one_query_are_one_subject(query: str) -> None:
+    """In any order; a prompt can be made of what was found, after a restart too."""
+    talk = session()
+    subjects = talk.subjects_of(query)
+    talk.show([assessed(post(1))], subjects)
+    talk.close(Exchange(query, "Fine."), ["E1"], subjects)
+
+    assert subjects == talk.known_as(["ember mug lid"]) == ("ember mug",)
+    for kept in (talk, again(talk)):
+        assert [*kept.best("?", 9, kept.asked)] == ["ember mug"]
+
+
 def test_a_subject_without_exhibits_is_let_go() -> None:
     """Once it is not what was asked last."""
     one = session()

@@ -111,11 +111,17 @@ def test_comments_that_fit_come_before_loud_ones() -> None:
 
 def test_long_texts_are_cut_and_empty_ones_left_out() -> None:
     """
-    600 characters of a body and 220 of a comment are shown.
+    600 characters of a title or a body, 220 of a comment, and 80 of a place are shown.
     """
     one = post(0, title="", body="b" * 700, comments=(said(" "), said("c" * 300, "c2")))
 
     assert text_of(one) == f'{"b" * 600} | "{"c" * 220}"'
+
+    endless = post(1, title="t" * 700, body="", place="p" * 99)
+
+    assert text_of(endless) == "t" * 600
+    (exhibit,) = Dossier().show([assessed(endless)])
+    assert f"({'p' * 80}) {'t' * 600}<" in describe([exhibit], Fence())
 
 
 def gathered(outcome: Outcome = Outcome.OK, **fields: Any) -> Gathered:
