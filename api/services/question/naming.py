@@ -72,17 +72,20 @@ def sought(question: str) -> str:
     return " ".join(_telling(question)) or question
 
 
-def named(question: str) -> str:
-    """What to judge by: of `sought`, its first capital to its last capital or figure.
+def named(question: str, kinds: Container[str] = frozenset()) -> str:
+    """What to judge by: of `sought`, its first capital to the last capital, figure or kind.
 
-    `is the battery of the Oura ring any good?` is about `Oura`, of which a post must speak;
+    `is the battery of the Oura ring any good?` is about `Oura ring`, of which a post must speak;
     that of `is the battery of the oura ring any good?` about `battery oura ring`.
     """
     telling = _telling(question)
     capital = [number for number, word in enumerate(telling) if word[0].isupper()]
     if capital:
         ends = [number for number, word in enumerate(telling) if _NAMING.search(word)]
-        telling = telling[capital[0] : ends[-1] + 1]
+        end = ends[-1] + 1
+        while end < len(telling) and telling[end].casefold() in kinds:
+            end += 1
+        telling = telling[capital[0] : end]
     return " ".join(telling) or question
 
 
