@@ -260,6 +260,18 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert note_of(answer, "explanation") == "the explanation is made without a model (no_key)"
 
 
+async def test_without_a_key_no_model_is_claimed() -> None:
+    """
+    Nobody was asked to write, which is not the same as a model that could not be used.
+    """
+    keyless = Author(ModelError("no_key", "set `OPENAI_API_KEY`"))
+    answer = await analyze(kit(FakeSource(posts(5)), grader=Grading(), writer=keyless), ASK)
+
+    assert note_of(answer, "no model wrote this") == (
+        "no model wrote this (`OPENAI_API_KEY` is not set): themes of the items instead"
+    )
+
+
 async def test_a_writer_that_is_down_leaves_themes() -> None:
     """
     The decision stays; a note says that nobody wrote, and all that is kept is counted.
