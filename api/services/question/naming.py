@@ -40,10 +40,6 @@ _UNNAMED = (ASKING_WORDS - _PLACES) | _OPENERS | {"", "better", "wrong"}
 _NAMING = regex.compile(r"[\p{Lu}\p{N}]")
 # where it is asked, which is no part of the name: `on Reddit`, `in Amazon reviews`
 _PLACE = regex.compile(r"\b(?:on|in|from)\s+(?:reddit|youtube|amazon)\b", regex.I)
-# between two things: `Notion vs Obsidian`, `Notion vs. Obsidian`, `Notion versus Obsidian`
-_VERSUS = regex.compile(r"\s+(?:vs\.?|versus)\s+", regex.I)
-# `compare Notion with Obsidian`, `Compare Notion to Obsidian`
-_COMPARE = regex.compile(r"compare\s+(?P<one>\S.*?)\s+(?:with|and|to)\s+(?P<other>\S.*)", regex.I)
 
 
 def name_of(question: str, topics: Container[str] = frozenset()) -> str:
@@ -116,16 +112,3 @@ def new_queries(queries: Iterable[str], asked: Iterable[str]) -> list[str]:
         if form not in known:
             new.setdefault(form, query)
     return list(new.values())
-
-
-def compared(question: str) -> tuple[str, ...]:
-    """The things that a question compares, as they may be asked about; empty when it does not.
-
-    `Notion vs Obsidian` and `compare Notion with Obsidian` are `Notion` and `Obsidian`.
-    """
-    text = question.strip(f"{_EDGE} ")
-    match = _COMPARE.fullmatch(text)
-    parts = [match["one"], match["other"]] if match else _VERSUS.split(text)
-    names = {canonical(name): name for part in parts if (name := sought(part.strip(f"{_EDGE} ")))}
-    names.pop("", None)
-    return tuple(names.values()) if len(names) > 1 else ()

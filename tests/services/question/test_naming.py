@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.services.question.naming import (
-    compared,
     core_of,
     name_of,
     named,
@@ -86,24 +85,6 @@ def test_something_is_always_left(text: str) -> None:
     """What can be searched stays something to search for."""
     assert bool(sought(text).strip()) == bool(text.strip())
     assert bool(named(text).strip()) == bool(text.strip())
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Notion vs Obsidian", ("Notion", "Obsidian")),
-        ("plaud ai vs. ember mug?", ("plaud ai", "ember mug")),
-        ("compare Notion with Obsidian", ("Notion", "Obsidian")),
-        ("which is better: Notion versus Obsidian vs Craft", ("Notion", "Obsidian", "Craft")),
-        ("Notion vs notion", ()),
-        ("vs Notion", ()),
-        ("Elvs Presley", ()),
-        ("compare Notion", ()),
-    ],
-)
-def test_a_comparison_is_several_things(question: str, names: tuple[str, ...]) -> None:
-    """Each may be asked about on its own."""
-    assert compared(question) == names
 
 
 def test_a_query_is_new_once_and_in_one_spelling() -> None:
