@@ -163,7 +163,7 @@ def spent(report: Report) -> str:
     requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
     asked = f"{requests} {'to the offline sandbox' if report.sample else 'to sources'}"
     if cost.usd == 0 or report.sample:
-        return f"{asked}, nothing was spent."
+        return f"{asked}, nothing was spent." if cost.upstream_calls else "Nothing was spent."
     usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"
     return f"{asked}, {cost.tokens} tokens for {usd}."
 

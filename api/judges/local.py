@@ -14,6 +14,7 @@ from api.judges.local_model import THRESHOLD, Profile, profile_name, profiles
 from api.judges.local_reasons import reason
 from api.judges.local_vectors import Vectors, vectors
 from api.services.gate.excerpt import Shown, item_of, shown
+from api.services.gate.names import KINDS
 from api.services.question.naming import named
 from api.services.question.query import LONGEST
 from api.services.schemas import Item, Judgement, Question, Verdict
@@ -43,7 +44,7 @@ class LocalJudge:
         """The verdicts of one page, in order."""
         known = self.load()
         question = Question(
-            *(cut(clean(text), LONGEST) for text in (named(question.text), question.about))
+            *(cut(clean(text), LONGEST) for text in (named(question.text, KINDS), question.about))
         )
         texts = [shown(question, item) for item in items]
         rows = page(question, texts, source, known)

@@ -174,8 +174,7 @@ async def analyze(
             report = report_of(conclusion, origin, timings)
         else:
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
-        cost, rate = report.cost, report.support.rate
-        count = len(report.items)
+        cost, rate, count = report.cost, report.support.rate, len(report.items)
         facts = Facts(str(report.decision), count, cost.upstream_calls, cost.usd, report, rate)
         span.record(facts)
     listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))

@@ -168,6 +168,9 @@ async def test_listing_is_newest_first_and_filtered(store: Store) -> None:
     assert await ids(store, Filters(source="youtube")) == ["r3", "r1"]
     assert await ids(store, Filters(since=second)) == ["r3", "r2"]
     assert await ids(store, Filters(until=second)) == ["r1"]
+    assert await ids(store, Filters(prefix="r2")) == ["r2"]
+    assert await ids(store, Filters(prefix="r")) == ["r3", "r2", "r1"]
+    assert await ids(store, Filters(prefix="%")) == []
     assert await ids(store, Filters("full_report", "reddit", second, second)) == []
 
 

@@ -75,7 +75,7 @@ def test_a_person_reads_who_judged(here: Here) -> None:
 
     assert "Relevance was judged by local" in ended.out
     assert "no model wrote this" in ended.out
-    assert "nothing was spent" in ended.out
+    assert "Nothing was spent." in ended.out
     assert "Plaud Note after a month - Reddit (r/gadgets), 2026-11-02" in ended.out
 
 

@@ -171,7 +171,7 @@ async def test_clarify_is_guidance_alone() -> None:
 
     assert underlined(text) == []
     assert "Say which product" in text
-    assert text.endswith("0 requests to sources, nothing was spent. It took 0.0 s.")
+    assert text.endswith("Nothing was spent. It took 0.0 s.")
 
 
 async def test_an_unknown_cost_is_not_zero() -> None:

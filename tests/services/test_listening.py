@@ -260,15 +260,14 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert note_of(answer, "explanation") == "the explanation is made without a model (no_key)"
 
 
-async def test_without_a_key_nobody_could_have_written() -> None:
+async def test_without_a_key_no_model_is_claimed() -> None:
     """
-    That is no failure: the note says what is missing.
+    Nobody was asked to write, which is not the same as a model that could not be used.
     """
-    nobody = Author(ModelError("no_key", "report"))
+    keyless = Author(ModelError("no_key", "set `OPENAI_API_KEY`"))
+    answer = await analyze(kit(FakeSource(posts(5)), grader=Grading(), writer=keyless), ASK)
 
-    answer = await analyze(kit(FakeSource(posts(4)), grader=Grading(), writer=nobody), ASK)
-
-    assert note_of(answer, "no model") == (
+    assert note_of(answer, "no model wrote this") == (
         "no model wrote this (`OPENAI_API_KEY` is not set): themes of the items instead"
     )
 

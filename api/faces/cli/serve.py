@@ -16,7 +16,6 @@ from api import wiring
 from api.errors import UsageError
 from api.faces.cli.running import INTERRUPTED
 from api.services.wire import is_this_machine
-from api.settings import Settings
 from api.wiring.serving import open_house
 
 _GRACE_SECONDS = 5
@@ -30,8 +29,48 @@ def serve_command(host: str, port: int) -> int:
         StoreUnavailable: the database cannot be used.
     """
     settings = wiring.load_settings()
+
+    async def work() -> None:
+        house = await open_house(settings)
+        try:
+            keyed = await house.keys.configured()
+            if not keyed and not is_this_machine(host):
+                raise UsageError(
+                    f"`{host}` is no loopback address: without API keys only this machine is "
+                    "served; set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"
+                )
+            from api.faces.web.app import create_app  # the sandbox does without
+
+            config = uvicorn.Config(
+                create_app(house),
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            try:
+                listener = socket.create_server((host, port), family=family, backlog=512)
+            except (OSError, UnicodeError) as error:
+                why = getattr(error, "strerror", None) or "no such address"
+                raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None
+            with listener:
+                name, number = listener.getsockname()[:2]
+                address = f"http://[{name}]:{number}" if ":" in name else f"http://{name}:{number}"
+                who = "with an API key" if keyed else "without API keys: only this machine may call"
+                sample = "; sample data from the offline sandbox" if house.sample else ""
+                words = f"Listenpost on {address} ({who}{sample})"
+                await _AnnouncedServer(config, words).serve([listener])
+        finally:
+            await house.aclose()
+
     try:
-        asyncio.run(_serve(settings, host, port))
+        asyncio.run(work())
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
@@ -62,46 +101,6 @@ def sandbox_command(
     except OSError as error:
         raise UsageError(f"`{host}:{port}` cannot be listened on: {error.strerror}") from None
     return INTERRUPTED
-
-
-async def _serve(settings: Settings, host: str, port: int) -> None:
-    house = await open_house(settings)
-    try:
-        keyed = await house.keys.configured()
-        if not keyed and not is_this_machine(host):
-            raise UsageError(
-                f"`{host}` is no loopback address: without API keys only this machine is served; "
-                "set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"
-            )
-        from api.faces.web.app import create_app  # the sandbox does without
-
-        config = uvicorn.Config(
-            create_app(house),
-            loop="asyncio",
-            http="h11",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            listener = socket.create_server((host, port), family=family, backlog=512)
-        except (OSError, UnicodeError) as error:
-            why = getattr(error, "strerror", None) or "no such address"
-            raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None
-        with listener:
-            name, number = listener.getsockname()[:2]
-            address = f"http://[{name}]:{number}" if ":" in name else f"http://{name}:{number}"
-            who = "with an API key" if keyed else "without API keys: only this machine may call"
-            sample = "; sample data from the offline sandbox" if house.sample else ""
-            words = f"Listenpost on {address} ({who}{sample})"
-            await _AnnouncedServer(config, words).serve([listener])
-    finally:
-        await house.aclose()
 
 
 class _AnnouncedServer(uvicorn.Server):

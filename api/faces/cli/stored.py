@@ -114,7 +114,7 @@ def list_reports(limit: Limit = 20, form: As = Format.text) -> None:
 
         analyses = (await store.listing(LOCAL.id, Filters(), limit)).analyses
         if form is Format.json:
-            say(as_json([ListedAnalysis.of(one).model_dump(mode="json") for one in analyses]))
+            say(as_json([ListedAnalysis.of(row).model_dump(mode="json") for row in analyses]))
             return
         for listed in analyses:
             say(_line(listed))
@@ -130,7 +130,7 @@ def show(
     dropped: Dropped = False,
 ) -> None:  # fmt: skip
     """One report again, as `analyze` printed it."""
-    _with_report(report, lambda found: deliver(found, Handover(form, dropped)))
+    _with_report(report, lambda kept: deliver(kept, Handover(form, dropped)))
 
 
 @reports.command()
@@ -144,21 +144,21 @@ def export(
 ) -> None:
     """One report in another format, on stdout or in a file."""
     refuse_overwriting(output)
-    _with_report(report, lambda found: deliver(found, Handover(form, dropped, output)))
+    _with_report(report, lambda kept: deliver(kept, Handover(form, dropped, output)))
 
 
 @reports.command(name="open")
 def open_report(report: Id) -> None:
     """One report as a page in the browser; prints the path of the page."""
 
-    def work(found: Report) -> None:
+    def work(kept: Report) -> None:
         from api.faces.web.page import report_html
 
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="replace", prefix="listenpost-", suffix=".html",
             delete=False,
         ) as file:  # fmt: skip
-            file.write(report_html(found))
+            file.write(report_html(kept))
         say(file.name)
         if not _browsable():
             tell("there is no display here; open it where there is one")
@@ -225,7 +225,7 @@ async def _find(store: Store, name: str) -> Kept:
     if kept is None and name:
         candidates = (await store.listing(LOCAL.id, Filters(prefix=name), _NAMED + 1)).analyses
         if len(candidates) > 1:
-            named = [f"`{one.id}` ({shown(one.query)[:40]})" for one in candidates[:_NAMED]]
+            named = [f"`{row.id}` ({shown(row.query)[:40]})" for row in candidates[:_NAMED]]
             more = ", and more" if len(candidates) > _NAMED else ""
             raise UsageError(
                 f"several reports begin with `{name}`: {', '.join(named)}{more}; write more of it"
@@ -247,7 +247,7 @@ def _line(listed: Listed) -> str:
     if summary is not None:
         sources = summary.sources.values()
         ended = str(summary.decision)
-        counts = sum(one.kept for one in sources), sum(one.fetched for one in sources)
+        counts = sum(part.kept for part in sources), sum(part.fetched for part in sources)
         kept = "kept {} of {}".format(*counts) if sources else ""
         query += f" - {shown(summary.about)}" if summary.about else ""
         query = f"(sample) {query}" if summary.sample else query

@@ -40,10 +40,6 @@ _UNNAMED = (ASKING_WORDS - _PLACES) | _OPENERS | {"", "better", "wrong"}
 _NAMING = regex.compile(r"[\p{Lu}\p{N}]")
 # where it is asked, which is no part of the name: `on Reddit`, `in Amazon reviews`
 _PLACE = regex.compile(r"\b(?:on|in|from)\s+(?:reddit|youtube|amazon)\b", regex.I)
-# between two things: `Notion vs Obsidian`, `Notion vs. Obsidian`, `Notion versus Obsidian`
-_VERSUS = regex.compile(r"\s+(?:vs\.?|versus)\s+", regex.I)
-# `compare Notion with Obsidian`, `Compare Notion to Obsidian`
-_COMPARE = regex.compile(r"compare\s+(?P<one>\S.*?)\s+(?:with|and|to)\s+(?P<other>\S.*)", regex.I)
 
 
 def name_of(question: str, topics: Container[str] = frozenset()) -> str:
@@ -72,17 +68,20 @@ def sought(question: str) -> str:
     return " ".join(_telling(question)) or question
 
 
-def named(question: str) -> str:
-    """What to judge by: of `sought`, its first capital to its last capital or figure.
+def named(question: str, kinds: Container[str] = frozenset()) -> str:
+    """What to judge by: of `sought`, its first capital to the last capital, figure or kind.
 
-    `is the battery of the Oura ring any good?` is about `Oura`, of which a post must speak;
+    `is the battery of the Oura ring any good?` is about `Oura ring`, of which a post must speak;
     that of `is the battery of the oura ring any good?` about `battery oura ring`.
     """
     telling = _telling(question)
     capital = [number for number, word in enumerate(telling) if word[0].isupper()]
     if capital:
         ends = [number for number, word in enumerate(telling) if _NAMING.search(word)]
-        telling = telling[capital[0] : ends[-1] + 1]
+        end = ends[-1] + 1
+        while end < len(telling) and telling[end].casefold() in kinds:
+            end += 1
+        telling = telling[capital[0] : end]
     return " ".join(telling) or question
 
 
@@ -113,16 +112,3 @@ def new_queries(queries: Iterable[str], asked: Iterable[str]) -> list[str]:
         if form not in known:
             new.setdefault(form, query)
     return list(new.values())
-
-
-def compared(question: str) -> tuple[str, ...]:
-    """The things that a question compares, as they may be asked about; empty when it does not.
-
-    `Notion vs Obsidian` and `compare Notion with Obsidian` are `Notion` and `Obsidian`.
-    """
-    text = question.strip(f"{_EDGE} ")
-    match = _COMPARE.fullmatch(text)
-    parts = [match["one"], match["other"]] if match else _VERSUS.split(text)
-    names = {canonical(name): name for part in parts if (name := sought(part.strip(f"{_EDGE} ")))}
-    names.pop("", None)
-    return tuple(names.values()) if len(names) > 1 else ()

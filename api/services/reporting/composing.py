@@ -9,7 +9,8 @@ from typing import Any
 from api.services.evidence.figures import Figures
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.sufficiency import Decided
-from api.services.question.naming import compared, new_queries
+from api.services.question.comparing import compared
+from api.services.question.naming import new_queries
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import gate_line
 from api.services.reporting.explaining import Explanation
@@ -63,9 +64,10 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
     )  # fmt: skip
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
-    parts = compared(question.text)
+    parts = new_queries(compared(question.text), ())
     named = " and about ".join(f"“{name}”" for name in parts)
     offered = (f"the question names several things: ask about {named}, one at a time",)
+    several = len(parts) > 1
     return Report(
         id=origin.id,
         version=VERSION,
@@ -79,7 +81,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         explanation_text=explained.text if explained else None,
         total_scored=evidence.counts.total_scored,
         total_survived=evidence.counts.total_survived,
-        quality_notes=(*decided.notes, *conclusion.notes, *(offered if parts else ())),
+        quality_notes=(*decided.notes, *conclusion.notes, *(offered if several else ())),
         grading="on" if evidence.grading else "off",
         topic=drafted.topic if drafted else question.text,
         summary=drafted.summary if drafted else "",
@@ -93,7 +95,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         coverage=coverage(evidence.crawl.sources),
         suggestions=tuple(
             new_queries(
-                (*parts, *(worded.suggestions if worded else ())),
+                (*(parts if several else ()), *(worded.suggestions if worded else ())),
                 (question.text, *evidence.crawl.queries),
             )
         ),

@@ -150,3 +150,15 @@ def test_unspaced_sentences_are_cut_whole() -> None:
 
     assert text.endswith("。")
     assert 200 < words(text) <= 250
+
+
+def test_no_query_that_was_asked_is_called_better() -> None:
+    """In any spelling; when all were asked, none is named."""
+    asked = ("Plaud Note", "plaud-note review", "Plaud Note problems")
+    some = plain_explanation(Shortfall(Question("Plaud Note"), asked, ()))
+    more = (*asked, "plaud note alternatives", "plaud note experience")
+    none = plain_explanation(Shortfall(Question("Plaud Note"), more, ()))
+
+    assert some.suggestions == ("Plaud Note alternatives", "Plaud Note experience")
+    assert none.suggestions == ()
+    assert "Better queries" not in none.text
