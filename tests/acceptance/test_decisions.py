@@ -77,12 +77,16 @@ async def test_a_model_endpoint_that_is_down_leaves_items_unjudged(
     assert all(one["gate"]["reason"] for one in report["sources"].values())
 
 
-async def test_about_tells_a_product_from_its_namesakes(built: Product) -> None:
-    """The name "Notion" alone and "Notion" the notes app keep different items."""
-    plain = await analyzed(built, "Notion")
-    told = await analyzed(built, "Notion", about="the notes and workspace app, not the word")
+async def test_a_description_reaches_whoever_judges(built: Product) -> None:
+    """The same name described otherwise is another question: chances are others."""
+    plain = await analyzed(built, "Bolt")
+    described = await analyzed(built, "Bolt", about="the ride-hailing app")
 
-    assert {item["key"] for item in plain["items"]} != {item["key"] for item in told["items"]}
+    chances = [
+        {item["key"]: item["explanation"] for item in report["items"]}
+        for report in (plain, described)
+    ]
+    assert chances[0] != chances[1]
 
 
 async def test_variants_of_a_name_keep_the_same_items(built: Product) -> None:

@@ -26,7 +26,7 @@ from api.services.text import one_line
 THEMES, PASSAGES, TELLING = 7, 4, 3
 """Themes of a report, passages worth showing, and themes named by a telling word, at most."""
 SHARED, FEW = 3, 3
-"""Items that make a theme, and themes of one or two posts that are told when there is no other."""
+"""Items that make a theme, and themes below which those of one or two posts are shown, too."""
 DOUBTED = 0.55
 """Below this probability a kept item's passages come last."""
 KIND = "app"

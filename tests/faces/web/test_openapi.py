@@ -51,6 +51,11 @@ def schema(server: str) -> BaseSchema:
     return schemathesis.openapi.from_url(f"{server}/openapi.json")
 
 
+# the server runs in a thread of this process and draws random numbers, which hypothesis takes for
+# the strategy's own
+@pytest.mark.filterwarnings(
+    "ignore:Do not use the `random` module:hypothesis.errors.HypothesisDeprecationWarning"
+)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_every_answer_is_as_documented(
