@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import Prompt
+from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
 from api.services.reporting.aspects import aspects_in
+from api.services.reporting.dossier import Exhibit
+from api.services.reporting.subjects import Subject
 from api.services.reporting.themes import find_themes, shown_lines
 from api.services.schemas import Question
 
@@ -28,6 +31,8 @@ _ASIDE = frozenset(
 """Words of talking and of places, which are no part of a name either."""
 _LONGEST = 4
 """Words of a product's name at most."""
+_THEMES = 3
+"""Themes of one product in a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,29 @@ class Asked:
 
 def asked(prompt: Prompt) -> Asked:
     """The last question, with the subject of an earlier one when it names none."""
-    found = Asked("", (), prompt.question)
-    for role, text in prompt.messages:
-        if role == "user":
-            found = _after(found.subject, text.strip())
-    return found
+    return _asked([text.strip() for role, text in prompt.messages if role == "user"], prompt)
+
+
+def _asked(texts: Sequence[str], prompt: Prompt) -> Asked:
+    question = Asked("", (), prompt.question)
+    for text in texts:
+        question = _after(question.subject, text)
+    return question
+
+
+def _sides(prompt: Prompt) -> tuple[str, ...]:
+    """The products that the last question compares; what it points at comes first."""
+    texts = [text.strip() for role, text in prompt.messages if role == "user"]
+    last = texts[-1] if texts else prompt.question
+    names = compared(last)
+    earlier = _asked(texts[:-1], prompt).subject if names and points_back(last) else ""
+    return tuple(dict.fromkeys(filter(None, (earlier, *names))))
+
+
+def _naming(name: str, prompt: Prompt) -> list[Exhibit]:
+    """The exhibits that name a product in any spelling."""
+    subject = Subject.of(Question(name), ())
+    return [e for e in prompt.shown if subject.is_named(f"{e.item.title} {e.item.body}")]
 
 
 def _after(subject: str, text: str) -> Asked:
@@ -78,8 +101,11 @@ def looks(
     A tool whose name stands in the question goes before the rest, and fetching before all else.
     """
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
-    question = asked(prompt)
-    if last == "tool" or choice == "none" or _known(question, prompt):
+    question, sides = asked(prompt), _sides(prompt)
+    queries = [name for name in sides if not _naming(name, prompt)]
+    if not sides and not _known(question, prompt):
+        queries = [question.query]
+    if last == "tool" or choice == "none" or not queries:
         return ()
     named = [
         str(f["name"])
@@ -89,8 +115,11 @@ def looks(
     text = question.text.casefold()
     wanted = [name for name in named if _is_named(name, text)]
     fetching = [name for name in named if name.startswith("fetch")]
-    arguments = json.dumps({"query": question.query}, ensure_ascii=False)
-    return tuple((name, arguments) for name in wanted or fetching or named)
+    return tuple(
+        (name, json.dumps({"query": query}, ensure_ascii=False))
+        for query in queries
+        for name in wanted or fetching or named
+    )
 
 
 def _is_named(tool: str, text: str) -> bool:
@@ -126,6 +155,8 @@ def chat(prompt: Prompt) -> str:
             "I can tell you what people say about a product on Reddit, YouTube and Amazon. "
             "Name the product and I will look."
         )
+    if sides := _sides(prompt):
+        return "\n\n".join(_side(name, prompt) for name in sides)
     if not _about(prompt, question):
         return f"I could not find posts about {question.query}."
     themed = find_themes(
@@ -134,3 +165,11 @@ def chat(prompt: Prompt) -> str:
     if not themed.findings:
         return f"The posts say nothing about {', '.join(question.words)}."
     return shown_lines(themed.findings)
+
+
+def _side(name: str, prompt: Prompt) -> str:
+    """What the posts that name one product of a comparison speak of."""
+    shown = _naming(name, prompt)
+    if not shown:
+        return f"I could not find posts about {name}."
+    return f"{name}:\n\n{shown_lines(find_themes(Question(name), shown, most=_THEMES).findings)}"

@@ -101,3 +101,14 @@ def test_without_fitting_exhibits_it_says_so() -> None:
     assert silent == "The posts say nothing about warranty."
     assert chat(prompt("Glow Lamp", after="none")) == ("I could not find posts about Glow Lamp.")
     assert "Name the product" in chat(prompt("hello"))
+
+
+def test_a_comparison_looks_up_what_nobody_names_and_tells_each_side() -> None:
+    """What `it` points at comes first; a side without posts says so."""
+    said = ("Glow Lamp", "compare it with the Sun Dial")
+    looked = looks(TOOLS, prompt(*said, exhibits=LAMP), None)
+    first, *_, last = chat(prompt(*said, exhibits=LAMP)).split("\n\n")
+
+    assert {json.loads(arguments)["query"] for _, arguments in looked} == {"Sun Dial"}
+    assert first == "Glow Lamp:"
+    assert last == "I could not find posts about Sun Dial."

@@ -216,7 +216,8 @@ class _Screen:
             print(f"[{citation.label}] {one_line(clean(citation.title)) or 'untitled'}")
             if citation.passage and citation.passage != citation.title:
                 print(f"     “{one_line(clean(citation.passage))}”")
-            if url := web_url(citation.url):
+            url = None if turn.sample else web_url(citation.url)  # a sample leads nowhere
+            if url:
                 print(f"     {url}")
         if turn.sample:
             print(f"({SAMPLE})")
