@@ -30,8 +30,8 @@ def report_markdown(report: Report, dropped: bool) -> str:
     for title, findings in outline.findings_by_kind(report):
         lines = []
         for finding in findings:
-            cites = _cites(outline.unshown(finding, numbers), cited)
-            lines.append(f"- {md(finding.text)} {cites}{outline.badge(finding)}".rstrip())
+            also = outline.unshown(finding, numbers, lambda keys: _cites(keys, cited))
+            lines.append(f"- {md(finding.text)}{also}{outline.badge(finding)}")
             lines += [
                 f"    - “{md(passage.passage)}” {_cites([passage.key], cited)}"
                 for passage in outline.evidence(finding, numbers)

@@ -5,7 +5,7 @@ The texts in it are strangers'; each face escapes them in its own way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -101,10 +101,13 @@ def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:
     return [passage for passage in finding.evidence if passage.key in numbers][:SHOWN]
 
 
-def unshown(finding: Finding, numbers: Mapping[str, int]) -> list[str]:
-    """The cited items whose words are not shown."""
+def unshown(
+    finding: Finding, numbers: Mapping[str, int], cites: Callable[[Sequence[str]], str]
+) -> str:
+    """The cited items whose words are not shown, to stand behind the sentence: ` (also [3][5])`."""
     shown = {passage.key for passage in evidence(finding, numbers)}
-    return [key for key in finding.cites if key not in shown]
+    rest = cites([key for key in finding.cites if key not in shown]).strip()
+    return f" (also {rest})" if rest and shown else f" {rest}".rstrip()
 
 
 def badge(finding: Finding) -> str:

@@ -49,8 +49,8 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     for title, findings in outline.findings_by_kind(report):
         page.head(title)
         for finding in findings:
-            cites = _cites(outline.unshown(finding, numbers), numbers)
-            page.wrapped(f"{finding.text} {cites}{outline.badge(finding)}", "- ")
+            also = outline.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
+            page.wrapped(f"{finding.text}{also}{outline.badge(finding)}", "- ")
             for passage in outline.evidence(finding, numbers):
                 page.wrapped(f"“{passage.passage}” {_cites([passage.key], numbers)}", "    ")
     quotes = outline.further_quotes(report)

@@ -106,7 +106,8 @@ def link(label: str, url: object) -> str:
 
 def _finding(finding: Finding, numbers: Mapping[str, int]) -> str:
     """The sentence, and below it the words that carry it."""
-    sentence = f"{text(finding.text)}{_cites(outline.unshown(finding, numbers), numbers)}"
+    also = outline.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
+    sentence = f"{text(finding.text)}{also}"
     passages = "".join(
         f"<li><q>{text(passage.passage)}</q>{_cites([passage.key], numbers)}</li>"
         for passage in outline.evidence(finding, numbers)
