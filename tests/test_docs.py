@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import subprocess
 from importlib import import_module
 from pathlib import Path
 
@@ -166,6 +167,16 @@ def test_a_question_walks_through_every_room_once(root: Path) -> None:
     )
 
     assert sorted(re.findall(r"\*\*`(api/[^`]+)`\*\*", walk)) == rooms
+
+
+def test_the_three_changes_fit_the_code(root: Path) -> None:
+    """Each of the page's diffs applies to what stands there now."""
+    page = (root / "docs" / "architecture.md").read_text("utf-8")
+    diffs = re.findall(r"^```diff\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    command = ["git", "apply", "--check", "-"]
+    fits = [subprocess.run(command, input=diff, cwd=root, text=True).returncode for diff in diffs]
+
+    assert fits == [0, 0, 0]
 
 
 def test_the_readme_starts_with_its_two_commands(root: Path) -> None:

@@ -92,11 +92,13 @@ def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str
 
 
 def test_sample_data_is_marked_where_the_answer_is(environment: dict[str, str]) -> None:
-    """On stdout, so that a file holds it too; live data is not marked."""
-    sample = talk(environment | {"LISTENPOST_MODE": "sandbox"}, "hello")
+    """On stdout, so that a file holds it too, without addresses; live data is not marked."""
+    sample = talk(environment | {"LISTENPOST_MODE": "sandbox"}, ASKED)
     live = talk(environment, "hello")
 
     assert f"({SAMPLE})" in sample.out.splitlines()
+    assert re.search(r"^\[E\d+\] \S", sample.out, re.MULTILINE)
+    assert "://" not in sample.out
     assert SAMPLE not in live.out
 
 

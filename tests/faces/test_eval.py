@@ -264,10 +264,15 @@ def test_a_support_check_is_measured(tmp_path: Path, judge: str, name: str) -> N
     file = tmp_path / "claims.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     shown = figures("--support", file, "--judge", judge)
-    text = evaluate("--support", file, "--judge", judge).stdout
+    printed = evaluate("--support", file, "--judge", judge)
 
     assert (shown["checker"], shown["precision"], shown["let_by"]) == (name, 1.0, 0.0)
-    assert text.startswith(f"{name}: 2 claims, 1 supported, 0 without an answer\nprecision 1.00")
+    assert printed.stdout.startswith(
+        f"{name}: 2 claims, 1 supported, 0 without an answer\nprecision 1.00"
+    )
+    assert ("Sample model" in printed.stderr) is (judge == "openai"), (
+        "no model of that name is asked"
+    )
 
 
 def test_who_checks_no_support_is_told_so(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ _SLICES = (
     ("mention", "mention"),
 )  # fmt: skip
 
+_SAMPLE = "Sample model: the offline sandbox answers, no key is used."
 _FEW = 20
 """Items below which a language stands in the JSON only: languages are guessed."""
 
@@ -79,7 +80,7 @@ def eval_command(evaluation: EvalRequest) -> int:
     async def work() -> int:
         async with candidate(settings, name, evaluation.model) as judge:
             if sampled(settings, name):
-                tell("Sample model: the offline sandbox answers, no key is used.")
+                tell(_SAMPLE)
             paid = name in PAID
             manner = Manner(
                 page=evaluation.page,
@@ -110,6 +111,8 @@ def support_command(file: Path, judge: str, model: str | None, form: Format) -> 
 
     async def work() -> int:
         async with support_checker(settings, judge, model) as checker:
+            if sampled(settings, judge):
+                tell(_SAMPLE)
             result = await evaluate_support(checker, claims)
         if form is Format.json:
             say(as_json(result.as_json()))

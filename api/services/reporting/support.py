@@ -65,11 +65,8 @@ async def supported(
     known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
     worded = [*headlines, *sentences]
-    pairs = [(finding, passage) for finding in draft.findings for passage in finding.evidence]
-    claims = [
-        Claim(finding.text, passage.passage, _context(passage, items[passage.key]))
-        for finding, passage in pairs
-    ]
+    pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
+    claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
     claims += [_leaning(text, _near(text, draft.findings, question)) for text in worded]
     try:
         checking = _checked(checker, question, claims)
