@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import regex
 
+from api.services.question.comparing import compared
 from api.services.question.naming import sought
 from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.dossier import Exhibit
@@ -155,7 +156,7 @@ def find_themes(
         tuple(chosen) or tuple(() if asked else _bare(exhibits, speeches)),
         tuple(
             f"What do people say about the {finding.name.lower()} of {name}?"
-            for finding in chosen[:3]
+            for finding in (() if compared(question.text) else chosen[:3])
         ),
     )
 

@@ -232,3 +232,13 @@ def test_a_theme_that_loses_posts_is_counted_anew(
     Nobody knows whose leans are left, so they go; what no theme says is not counted.
     """
     assert recounted(sentence, count) == anew
+
+
+def test_two_products_have_no_battery_in_common() -> None:
+    """
+    A suggestion would ask about a product of both names; which two to ask is said elsewhere.
+    """
+    shown = exhibits(*[f"The Glow Lamp battery is weak, take {n}." for n in range(4)])
+
+    assert find_themes(Question("Glow Lamp"), shown).suggestions
+    assert not find_themes(Question("Glow Lamp vs Sun Dial"), shown).suggestions
