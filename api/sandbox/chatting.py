@@ -73,10 +73,11 @@ def _sides(prompt: Prompt) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (earlier, *names))))
 
 
-def _naming(name: str, prompt: Prompt) -> list[Exhibit]:
-    """The exhibits that name a product in any spelling."""
+def _naming(name: str, prompt: Prompt, *, titles: bool = False) -> list[Exhibit]:
+    """The exhibits that name a product in any spelling, or those whose titles do."""
     subject = Subject.of(Question(name), ())
-    return [e for e in prompt.shown if subject.is_named(f"{e.item.title} {e.item.body}")]
+    bodies = ((exhibit, "" if titles else exhibit.item.body) for exhibit in prompt.shown)
+    return [exhibit for exhibit, body in bodies if subject.is_named(f"{exhibit.item.title} {body}")]
 
 
 def _after(subject: str, text: str) -> Asked:
@@ -102,7 +103,7 @@ def looks(
     """
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
     question, sides = asked(prompt), _sides(prompt)
-    queries = [name for name in sides if not _naming(name, prompt)]
+    queries = [name for name in sides if not _naming(name, prompt, titles=True)]
     if not sides and not _known(question, prompt):
         queries = [question.query]
     if last == "tool" or choice == "none" or not queries:
