@@ -24,11 +24,10 @@ from api.services.schemas import Question
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
 _OUTER = "?!,;:.\"“”'()"
 _ASIDE = frozenset(
-    "amazon annoy annoys annoying bother bothers buy buying bought dislike dislikes happen "
-    "happens mention mentions more prefer recommend reddit regret something much many else "
-    "tell talk think wrong youtube anyone everybody everyone somebody someone owners".split()
+    "annoy annoying anyone bother bothers bought dislikes else everybody everyone happen many "
+    "mentions more much prefer somebody someone something talk wrong".split()
 )
-"""Words of talking and of places, which are no part of a name either."""
+"""More words of talking, which are no part of a name either."""
 _LONGEST = 4
 """Words of a product's name at most."""
 _THEMES = 3

@@ -260,13 +260,18 @@ async def test_wrong_types_are_an_outcome(upstream: Emulator, source: Source) ->
     """Whatever JSON a server sends, for whichever call, nothing but a `SourceError` comes out."""
     items = await found_by(source, 2)
     replies = [*(Reply(200, body) for body in ODD), *(Reply(403, body) for body in ODD[-5:])]
+    failures = []
     for number, reply in enumerate(replies):
         for part in {upstream.search_path, upstream.comments_path, "/videos"}:
             upstream.fault = on(part, reply)
             query = FetchPlan(f"cup {number} {part}", 5)
             for call in (source.fetch(query), source.comments(items)):
-                with suppress(SourceError):
+                try:
                     await call
+                except SourceError as error:
+                    failures.append(error)
+    assert failures
+    assert all(str(failure) for failure in failures)
 
 
 @pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
@@ -279,6 +284,8 @@ async def test_a_wrong_token_is_an_outcome(body: bytes) -> None:
         with suppress(SourceError):
             await source.fetch(PLAN)
         await source.aclose()
+
+        assert upstream.server.asked
 
 
 async def test_refused_comments_are_the_whole_sources(upstream: Emulator, source: Source) -> None:

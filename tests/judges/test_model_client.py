@@ -312,9 +312,14 @@ async def test_key_is_never_told(
     assert KEY not in told
 
 
-async def test_closing_what_was_never_opened(client: ModelClient) -> None:
-    """A client that asked nothing closes without a word."""
+async def test_closing_what_was_never_opened(
+    client: ModelClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client that asked nothing closes without a word, and twice."""
     await client.aclose()
+    await client.aclose()
+
+    assert not caplog.records
 
 
 def test_httpx_keeps_a_body_that_was_read_for_it() -> None:

@@ -197,9 +197,12 @@ async def test_pace_is_not_slept_for(reddit_server: RedditEmulator, reddit: Sour
         "x-ratelimit-remaining": "2.0", "x-ratelimit-used": "98", "x-ratelimit-reset": "590",
     }  # fmt: skip
     found = await found_by(reddit, 2)
+    before = len(reddit_server.server.asked)
 
     async with asyncio.timeout(5):
         await reddit.comments(found)
+
+    assert len(reddit_server.server.asked) > before
 
 
 @pytest.mark.parametrize("part", ["/search", "access_token"])

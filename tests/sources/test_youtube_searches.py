@@ -34,10 +34,14 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 class Away:
     """A ledger whose database is away."""
 
+    def __init__(self) -> None:
+        self.given_back: list[int] = []
+
     async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
         raise StoreUnavailable("away")
 
     async def give_back(self, scope: str, day: date, units: int) -> None:
+        self.given_back.append(units)
         raise StoreUnavailable("away")
 
     async def spent(self, scope: str, day: date) -> int:
@@ -183,7 +187,11 @@ async def test_lost_database_does_not_waive_the_limit(youtube_server: YouTubeEmu
 
 async def test_giving_back_to_a_lost_database_is_no_error() -> None:
     """The search stays taken; the error that a caller sees is its own."""
-    await Searches(Away(), SECRET, 1).give_back(date(2026, 11, 27))
+    ledger = Away()
+
+    await Searches(ledger, SECRET, 1).give_back(date(2026, 11, 27))
+
+    assert ledger.given_back == [1]
 
 
 @pytest.mark.parametrize(

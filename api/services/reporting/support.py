@@ -65,9 +65,10 @@ async def supported(
     known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
     worded = [*headlines, *sentences]
+    near = [_near(text, draft.findings, question) for text in worded]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
-    claims += [_leaning(text, _near(text, draft.findings, question)) for text in worded]
+    claims += map(_leaning, worded, near)
     try:
         checking = _checked(checker, question, claims)
         answer = await translated(checking, "the support check", partial(ModelError, "defect"))
@@ -83,8 +84,8 @@ async def supported(
     left = {id(f): _left_of(f, carried.get(id(f), ())) for f in draft.findings}
     findings = tuple(filter(None, left.values()))
     stands = [
-        holds and _stands(text, [(f, left[id(f)]) for f in _near(text, draft.findings, question)])
-        for text, holds in zip(worded, flags[len(pairs) :], strict=True)
+        holds and _stands(text, [(finding, left[id(finding)]) for finding in grounds])
+        for text, grounds, holds in zip(worded, near, flags[len(pairs) :], strict=True)
     ]
     headed = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
