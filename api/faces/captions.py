@@ -80,7 +80,7 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
         match = re.search(word, prose)
         return match.start() if match else len(prose)
 
-    caption = f"Aspects by how many of {_items(kept, 'kept')} name them"
+    caption = f"Aspects that the grader noted, by how many of {_items(kept, 'kept')}"
     return caption, sorted(named, key=place)
 
 

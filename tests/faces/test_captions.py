@@ -99,7 +99,7 @@ async def test_aspects_stand_in_the_order_of_the_words() -> None:
 
     caption, rows = captions.aspects(report, 5)
 
-    assert caption == "Aspects by how many of 3 kept items name them"
+    assert caption == "Aspects that the grader noted, by how many of 3 kept items"
     assert [row.aspect for row in rows] == ["heat", "电池", "lid", "price", "app"]
 
 

@@ -152,7 +152,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
 
     assert text.startswith(
         "# The mug\n\n"
-        "> 1 item was dropped: 1 graded below the cutoff.\n\n"
+        "> 1 item was dropped: graded below the cutoff.\n\n"
         "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
         "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
@@ -164,7 +164,8 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\nToo few dated" in text
     assert (
-        "Aspects by how many of 3 kept items name them.\n\n| aspect | named by | of these " in text
+        "Aspects that the grader noted, by how many of 3 kept items.\n\n| aspect | named by | of these "
+        in text
     )
     assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
     assert "| Reddit | ok | 4 | 4 | 100 % | no | ok | 5 |" in text

@@ -64,7 +64,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert lines[:6] == [
         "The mug",
         "=======",
-        "! 1 item was dropped: 1 graded below the cutoff.",
+        "! 1 item was dropped: graded below the cutoff.",
         "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
@@ -110,7 +110,7 @@ async def test_bars_stand_below_each_other() -> None:
     """
     text = report_text(await plain_report(), False, 100)
     lines = text.split("\n")
-    start = lines.index("Aspects by how many of 3 kept items name them") + 1
+    start = lines.index("Aspects that the grader noted, by how many of 3 kept items") + 1
     rows = lines[start : start + 3]
 
     assert rows[0] == "  heat     ████████████████████████ 2 (+1 -1)"

@@ -448,7 +448,7 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
 
     assert answer["decision"] == "short_report"
     assert answer["disclaimer"].startswith("Only 2 of 7 items found were relevant")
-    assert note_of(answer, "dropped") == "5 items were dropped: 5 graded below the cutoff."
+    assert note_of(answer, "dropped") == "5 items were dropped: graded below the cutoff."
 
 
 def looked_up(product: Product, *turns: Any, **fields: Any) -> Product:

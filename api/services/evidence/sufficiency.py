@@ -90,7 +90,7 @@ def _defaults(counts: Counts) -> str:
 
 
 _STAGES = {
-    "gate": "judged off topic by the gate",
+    "gate": "judged not to be about it",
     "cutoff": "graded below the cutoff",
     "floor": "below the relevance threshold",
     "duplicate": "copies of others",
@@ -110,5 +110,6 @@ def _notes(counts: Counts) -> list[str]:
     if stages:
         total = sum(counts.dropped.values())
         items = "item was" if total == 1 else "items were"
-        notes.append(f"{total} {items} dropped: {', '.join(stages)}.")
+        why = ", ".join(stages) if len(stages) > 1 else stages[0].partition(" ")[2]
+        notes.append(f"{total} {items} dropped: {why}.")
     return notes

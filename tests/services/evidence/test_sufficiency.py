@@ -138,7 +138,7 @@ def test_what_was_dropped_is_counted_by_cause() -> None:
     dropped = {"gate": 3, "cutoff": 1, "floor": 0, "duplicate": 2}
 
     assert decide(counts(7, 2, dropped=dropped)).notes == (
-        "6 items were dropped: 3 judged off topic by the gate, 1 graded below the cutoff, "
+        "6 items were dropped: 3 judged not to be about it, 1 graded below the cutoff, "
         "2 copies of others.",
     )
 
