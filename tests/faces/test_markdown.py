@@ -163,10 +163,8 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\nToo few dated" in text
-    assert (
-        "Aspects that the grader noted, by how many of 3 kept items.\n\n| aspect | named by | of these "
-        in text
-    )
+    table = "| aspect | named by | of these "
+    assert f"Aspects that the grader noted, by how many of 3 kept items.\n\n{table}" in text
     assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
     assert "| Reddit | ok | 4 | 4 | 100 % | no | ok | 5 |" in text
     assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
