@@ -1,7 +1,8 @@
 """House rules that no linter knows, checked over a checkout: `python scripts/house.py [ROOT]`.
 
-Each rule is a generator of findings. Sizes, broad excepts, cycles and shared client libraries
-concern `api`; patches concern `tests`; machine paths and registry hosts concern every tracked file.
+Each rule is a generator of findings. Sizes, broad excepts, cycles, shared client libraries
+and names concern `api`; patches concern `tests`; machine paths and registry hosts concern every
+tracked file.
 
 The limit on a function is where reading certainly ends, not what to cut for. The rule is: a private
 helper has two callers or a name worth reading, and a function reads top down on one level; lines
@@ -44,6 +45,17 @@ MACHINE = re.compile(
     r"(?<![\w.])/(?:hom[e]|User[s]|roo[t]|wor[k]|far[m])/[\w.-]+"
     r"|\b(?:pyp[i]\.org|pythonhoste[d]|npmj[s]\.org|deb\.debia[n])"
 )
+RIDDLES = frozenset(
+    "told said one found asked apart absent unaided charged passing listening".split()
+)
+"""Words that are no names: a name is a noun of the field, as `item`, `verdict`, `passage` are."""
+FIXED = frozenset(
+    {
+        ("api/services/listening.py", "listening"),
+        ("api/services/chatting/session.py", "asked"),
+    }
+)
+"""Those that others hold by now: the documented module, and a field of stored sessions."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -81,6 +93,7 @@ def check(root: Path) -> list[Finding]:
         *broad_excepts(package),
         *cycles(package),
         *shared_clients(package),
+        *(finding for module in package for finding in riddles(module)),
         *(f for module in modules if module.path.startswith("tests/") for f in patches(module)),
         *(f for path in files for f in machine_words(root, path)),
     ]
@@ -146,6 +159,13 @@ def shared_clients(modules: list[Module]) -> Iterator[Finding]:
             if owner is not module:
                 message = f"`{library}` belongs to {owner.path}"
                 yield Finding(module.path, line, "client", message)
+
+
+def riddles(module: Module) -> Iterator[Finding]:
+    """Names of files, classes, functions, parameters, fields and variables that say nothing."""
+    for line, name in [(1, Path(module.path).stem), *_bound(module.tree)]:
+        if name.strip("_").lower() in RIDDLES and (module.path, name) not in FIXED:
+            yield Finding(module.path, line, "name", f"`{name}` is a riddle: say what it holds")
 
 
 def patches(module: Module) -> Iterator[Finding]:
@@ -214,6 +234,25 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
         if not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
             yield child
             yield from _running(child)
+
+
+def _bound(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every name that a file gives to something, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=str(name), ctx=ast.Store())
+                | ast.Attribute(attr=str(name), ctx=ast.Store())
+                | ast.arg(arg=str(name))
+                | ast.FunctionDef(name=str(name))
+                | ast.AsyncFunctionDef(name=str(name))
+                | ast.ClassDef(name=str(name))
+                | ast.alias(asname=str(name))
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                yield node.lineno, name
 
 
 def _known(target: str, names: Mapping[str, Module]) -> str:

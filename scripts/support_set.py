@@ -120,7 +120,7 @@ def triples_of(question: Question, items: list[Assessed]) -> Iterator[dict[str, 
     reported = find_themes(question, exhibits).findings
     names = {finding.name.lower() for finding in reported}
     words = [word for word in _ASKED if word not in names]
-    answered = find_themes(question, exhibits, asked=words, most=len(_ASKED))
+    answered = find_themes(question, exhibits, focus=words, most=len(_ASKED))
     for finding in (*reported, *answered.findings):
         for passage in finding.shown:
             item = texts[passage.label]

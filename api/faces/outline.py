@@ -164,11 +164,11 @@ def spent(report: Report) -> str:
     """What was asked and what that cost, in a sentence."""
     cost = report.cost
     requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
-    asked = f"{requests} {'to the offline sandbox' if report.sample else 'to sources'}"
+    requests += " to the offline sandbox" if report.sample else " to sources"
     if cost.usd == 0 or report.sample:
-        return f"{asked}, nothing was spent." if cost.upstream_calls else "Nothing was spent."
+        return f"{requests}, nothing was spent." if cost.upstream_calls else "Nothing was spent."
     usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"
-    return f"{asked}, {cost.tokens} tokens for {usd}."
+    return f"{requests}, {cost.tokens} tokens for {usd}."
 
 
 def title_of(item: KeptItem | DroppedItem) -> str:

@@ -70,5 +70,5 @@ def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> 
     A text is a line of a judge's prompt: title, ` | `, passage.
     """
     items = [item_of(text, source) for text in texts]
-    found = LocalJudge().verdicts(Question(query, about), items, source)
-    return [verdict.probability or 0.0 for verdict in found]
+    verdicts = LocalJudge().verdicts(Question(query, about), items, source)
+    return [verdict.probability or 0.0 for verdict in verdicts]

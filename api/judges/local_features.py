@@ -53,7 +53,7 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
     marked = any(reading.words[at][seen.at].marked and seen.strength > PART for at, seen in strong)
     made_for = any(marks.made_for(reading.lines[at], seen) for at, seen in strong[:1])
     other_title, other_passage = (
-        other_version(topic.name, reading.words[line], reading.found[line]) for line in (0, 1)
+        other_version(topic.name, reading.words[line], reading.mentions[line]) for line in (0, 1)
     )
     row = {
         "named": named,

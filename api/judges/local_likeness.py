@@ -12,7 +12,7 @@ from api.judges.local_vectors import Vectors
 from api.services.gate.names import NEARLY
 from api.services.gate.words import SMALL, stem
 
-_TOLD = 0.7
+_GIVES_WAY = 0.7
 """How much of an everyday name gives way to its description when texts are compared with it."""
 # what says nothing by its letters: links, masked accounts, the marks of handles and hashtags
 _NOISE = regex.compile(r"https?://\S+|\b[\w-]+(?:\.[\w-]+)*\.\p{L}{2,4}/\S*|@user\w*|[#@]")
@@ -28,8 +28,8 @@ def likeness(
     if vectors is None or not readings:
         return [_overlap(reading) for reading in readings]
     numpy = vectors.numpy
-    told, alone = vectors.unit(topic.about), vectors.unit(topic.query)
-    plain = topic.everyday * _TOLD * bool(topic.about)
+    described, alone = vectors.unit(topic.about), vectors.unit(topic.query)
+    plain = topic.everyday * _GIVES_WAY * bool(topic.about)
     units = vectors.units([_NOISE.sub(" ", reading.text.lower()) for reading in readings])
     strengths = numpy.array([reading.strength(0, 1) for reading in readings])
 
@@ -41,12 +41,12 @@ def likeness(
 
     # a description may only help a post that names the thing, never speak against it
     named = (strengths >= NEARLY) & numpy.array([bool(r.lines[0]) for r in readings])
-    like = near(vectors.normal((1 - plain) * alone + told))
+    like = near(vectors.normal((1 - plain) * alone + described))
     like = numpy.where(named, numpy.maximum(like, near(alone)), like)
-    sense = vectors.units([_without(topic, reading) for reading in readings]) @ told
+    sense = vectors.units([_without(topic, reading) for reading in readings]) @ described
     return [
-        (max(one, 0.0), max(other, 0.0))
-        for one, other in zip(like.tolist(), sense.tolist(), strict=True)
+        (max(near_both, 0.0), max(near_description, 0.0))
+        for near_both, near_description in zip(like.tolist(), sense.tolist(), strict=True)
     ]
 
 
@@ -64,5 +64,5 @@ def _without(topic: Topic, reading: Reading) -> str:
 def _overlap(reading: Reading) -> tuple[float, float]:
     there = {stem(word.text) for words in reading.words for word in words}
     known = reading.topic.known
-    told = {stem(word) for word in reading.topic.about.split()} - SMALL
-    return len(known & there) / (len(known) or 1), min(len(told & there), 2) / 2
+    described = {stem(word) for word in reading.topic.about.split()} - SMALL
+    return len(known & there) / (len(known) or 1), min(len(described & there), 2) / 2

@@ -61,9 +61,9 @@ def adverts(title: str, text: str, known: Set[str]) -> list[str]:
 
     A shop's tile has no `title` here: it is there to sell, and its price is no mark.
     """
-    found = [match[0] for match in _ADVERT.finditer(text.casefold())]
-    found += _PRICE.findall(title)[:1]
-    return [words for words in found if not _own(words, known)]
+    marks = [match[0] for match in _ADVERT.finditer(text.casefold())]
+    marks += _PRICE.findall(title)[:1]
+    return [words for words in marks if not _own(words, known)]
 
 
 def job(text: str) -> bool:

@@ -53,9 +53,9 @@ def profiles() -> Mapping[str, Profile]:
     return parse(json.loads(text)["profiles"])
 
 
-def parse(found: Mapping[str, Mapping[str, float]]) -> Mapping[str, Profile]:
+def parse(stored: Mapping[str, Mapping[str, float]]) -> Mapping[str, Profile]:
     """Profiles out of their JSON form, in which the bias stands among the weights."""
     return {
         name: Profile(weights["bias"], {k: v for k, v in weights.items() if k != "bias"})
-        for name, weights in found.items()
+        for name, weights in stored.items()
     }

@@ -43,14 +43,16 @@ class Topic:
 def topic_of(query: str, about: str) -> Topic:
     """Take a question apart."""
     name = name_of(query, about)
-    told = [w.text for w in split(about) if w.text not in name.own and stem(w.text) not in name.own]
+    details = [
+        w.text for w in split(about) if w.text not in name.own and stem(w.text) not in name.own
+    ]
     core = [word for word in name.words if word not in KINDS] or name.words
     plain = not (name.codes or name.boundless) and everyday_words().issuperset(core)
     return Topic(
         name,
         " ".join(name.words),
-        " ".join(told),
-        frozenset({stem(word) for word in told} - SMALL | set(name.words).difference(core)),
+        " ".join(details),
+        frozenset({stem(word) for word in details} - SMALL | set(name.words).difference(core)),
         frozenset(
             stem(word.text)
             for text in (f"{query} {about}", f"{query} {about}".lower())
@@ -97,29 +99,30 @@ class Reading:
         return split(self.lines[0]), split(self.lines[1])
 
     @cached_property
-    def found(self) -> tuple[list[Sighting], list[Sighting]]:
-        """Sightings of the name in title and passage."""
+    def mentions(self) -> tuple[list[Sighting], list[Sighting]]:
+        """Where title and passage name the thing."""
         name, (title, passage) = self.topic.name, self.lines
         return sightings(name, self.words[0], title), sightings(name, self.words[1], passage)
 
     @cached_property
     def strong(self) -> list[tuple[int, Sighting]]:
-        """Those of a part of the name at least, with the line they stand in."""
+        """Mentions of at least a part of the name, each after its line: 0 title, 1 passage."""
         return [
-            (line, seen) for line in (0, 1) for seen in self.found[line] if seen.strength >= PART
+            (line, seen) for line in (0, 1) for seen in self.mentions[line] if seen.strength >= PART
         ]
 
     def strength(self, *lines: int) -> float:
         """How well title (0), passage (1) or both name the thing.
 
-        All its words anywhere are nearly its name; so is a part of it beside what it is.
+        All its words, wherever they stand, count as nearly the whole name; so does a part of the
+        name in a text that also holds a word of the description.
         """
         together = len(self.topic.name.words) > 1 and self.share(*lines) == 1
-        seen = best([sighting for line in lines for sighting in self.found[line]])
-        told = seen.strength == PART and any(
+        seen = best([sighting for line in lines for sighting in self.mentions[line]])
+        described = seen.strength == PART and any(
             stem(word.text) in self.topic.context for line in lines for word in self.words[line]
         )
-        return max(seen.strength, MODEL * (together or told))
+        return max(seen.strength, MODEL * (together or described))
 
     def share(self, *lines: int) -> float:
         """Share of the name's words that are there; of its letters in a script without blanks."""

@@ -60,8 +60,8 @@ def _nameless(name: str, reading: Reading) -> str:
 
 def _around(reading: Reading) -> str:
     """The words around the first mention."""
-    for line, found in zip(reading.lines, reading.found, strict=True):
-        if (sighting := best(found)).strength:
+    for line, mentions in zip(reading.lines, reading.mentions, strict=True):
+        if (sighting := best(mentions)).strength:
             start = max(0, sighting.start - _AROUND)
             return one_line(line[start : sighting.start + _AROUND])
     return ""

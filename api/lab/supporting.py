@@ -68,9 +68,9 @@ async def evaluate_support(
     answers: list[tuple[bool, bool]] = []
     usage = Usage()
     for question, group in groupby(claims, key=lambda labelled: labelled.question):
-        asked = list(group)
-        for start in range(0, len(asked), BATCH):
-            batch = asked[start : start + BATCH]
+        members = list(group)
+        for start in range(0, len(members), BATCH):
+            batch = members[start : start + BATCH]
             try:
                 support = await checker.check(question, [labelled.claim for labelled in batch])
             except ModelError:

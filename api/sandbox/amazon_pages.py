@@ -51,10 +51,10 @@ def short_count(count: int) -> str:
 def shares(stars: float) -> list[int]:
     """Percent of five, four, three, two and one stars, higher for better products."""
     high = max(0.0, min(1.0, (stars - 1) / 4))
-    five, one = round(100 * high**1.5), round(100 * (1 - high) ** 1.5)
-    rest = max(0, 100 - five - one)
+    best, worst = round(100 * high**1.5), round(100 * (1 - high) ** 1.5)
+    rest = max(0, 100 - best - worst)
     four, two = round(rest * high * 0.7), round(rest * (1 - high) * 0.6)
-    return [five, four, rest - four - two, two, 100 - five - rest]
+    return [best, four, rest - four - two, two, 100 - best - rest]
 
 
 def dated(world: World, remark: Remark) -> str:

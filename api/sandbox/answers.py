@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.judges.local_support import carries
-from api.sandbox.passing import in_passing
+from api.sandbox.asides import in_passing
 from api.sandbox.quoted import Prompt, Quoted
 from api.sandbox.world import Probabilities
 from api.services.ports import Claim
@@ -37,7 +37,7 @@ KINDS: Mapping[str, str] = {
 _THRESHOLD = 0.5
 _PARTLY, _SURE, _VERY_SURE = 0.55, 0.58, 0.7
 """Probabilities for the scores 3, 4 and 5: who reads the whole text asks for more than the gate."""
-_PASSING = 0.3
+_MENTIONED = 0.3
 """The most that a name dropped in passing is worth."""
 _SHORT = "starting point"
 """What the instructions of a short report say: one sentence of summary, two findings."""
@@ -104,7 +104,7 @@ def _judged(prompt: Prompt, items: Sequence[Quoted], judge: Probabilities) -> li
     texts, name = [item.text for item in items], name_of(prompt.question)
     chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
     return [
-        min(chance, _PASSING) if name and in_passing(name, item.parts) else chance
+        min(chance, _MENTIONED) if name and in_passing(name, item.parts) else chance
         for item, chance in zip(items, chances, strict=True)
     ]
 

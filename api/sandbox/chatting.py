@@ -35,7 +35,7 @@ _THEMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatQuestion:
     """One question of a conversation, on its own feet."""
 
     subject: str
@@ -51,13 +51,13 @@ class Asked:
         return " ".join(filter(None, (self.subject, *self.words))) or self.text
 
 
-def asked(prompt: Prompt) -> Asked:
+def last_question(prompt: Prompt) -> ChatQuestion:
     """The last question, with the subject of an earlier one when it names none."""
-    return _asked([text.strip() for role, text in prompt.messages if role == "user"], prompt)
+    return _last_of([text.strip() for role, text in prompt.messages if role == "user"], prompt)
 
 
-def _asked(texts: Sequence[str], prompt: Prompt) -> Asked:
-    question = Asked("", (), prompt.question)
+def _last_of(texts: Sequence[str], prompt: Prompt) -> ChatQuestion:
+    question = ChatQuestion("", (), prompt.question)
     for text in texts:
         question = _after(question.subject, text)
     return question
@@ -68,7 +68,7 @@ def _sides(prompt: Prompt) -> tuple[str, ...]:
     texts = [text.strip() for role, text in prompt.messages if role == "user"]
     last = texts[-1] if texts else prompt.question
     names = compared(last)
-    earlier = _asked(texts[:-1], prompt).subject if names and points_back(last) else ""
+    earlier = _last_of(texts[:-1], prompt).subject if names and points_back(last) else ""
     return tuple(dict.fromkeys(filter(None, (earlier, *names))))
 
 
@@ -79,18 +79,20 @@ def _naming(name: str, prompt: Prompt, *, titles: bool = False) -> list[Exhibit]
     return [exhibit for exhibit, body in bodies if subject.is_named(f"{exhibit.item.title} {body}")]
 
 
-def _after(subject: str, text: str) -> Asked:
+def _after(subject: str, text: str) -> ChatQuestion:
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
     idle = ASKING_WORDS | _ASIDE
-    said = [word for word in words if word and word.casefold() not in idle]
-    names = [word for word in said if not aspects_in(word)]
+    content = [word for word in words if word and word.casefold() not in idle]
+    names = [word for word in content if not aspects_in(word)]
     pointing = len(names) < 2 and _POINTING.search(text) is not None
     if subject and (not names or pointing or len(names) > _LONGEST):
         known = subject.casefold().split()
-        return Asked(subject, tuple(word for word in said if word.casefold() not in known), text)
+        return ChatQuestion(
+            subject, tuple(word for word in content if word.casefold() not in known), text
+        )
     if not names or len(names) > _LONGEST:
-        return Asked("", () if names else tuple(said), text)
-    return Asked(" ".join(names), tuple(word for word in said if word not in names), text)
+        return ChatQuestion("", () if names else tuple(content), text)
+    return ChatQuestion(" ".join(names), tuple(word for word in content if word not in names), text)
 
 
 def looks(
@@ -101,7 +103,7 @@ def looks(
     A tool whose name stands in the question goes before the rest, and fetching before all else.
     """
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
-    question, sides = asked(prompt), _sides(prompt)
+    question, sides = last_question(prompt), _sides(prompt)
     queries = [name for name in sides if not _naming(name, prompt, titles=True)]
     if not sides and not _known(question, prompt):
         queries = [question.query]
@@ -126,13 +128,13 @@ def _is_named(tool: str, text: str) -> bool:
     return any(part in text for part in tool.split("_") if len(part) > 5 and part != "product")
 
 
-def _known(question: Asked, prompt: Prompt) -> bool:
+def _known(question: ChatQuestion, prompt: Prompt) -> bool:
     texts = [exhibit.text for exhibit in prompt.exhibits]
     held = all(any(_holds(text, word) for text in texts) for word in question.words)
     return _about(prompt, question) and held
 
 
-def _about(prompt: Prompt, question: Asked) -> bool:
+def _about(prompt: Prompt, question: ChatQuestion) -> bool:
     """Whether some exhibit names the subject."""
     names = question.subject.casefold().split()
     texts = (exhibit.text.casefold() for exhibit in prompt.exhibits)
@@ -147,7 +149,7 @@ def _holds(text: str, word: str) -> bool:
 
 def chat(prompt: Prompt) -> str:
     """A short answer in words: what the exhibits say, or that there are none."""
-    question = asked(prompt)
+    question = last_question(prompt)
     if not prompt.exhibits:
         if any(role == "tool" for role, _ in prompt.messages):
             return f"I could not find posts about {question.query}."
@@ -160,7 +162,7 @@ def chat(prompt: Prompt) -> str:
     if not _about(prompt, question):
         return f"I could not find posts about {question.query}."
     themed = find_themes(
-        Question(question.subject or question.text), prompt.shown, asked=question.words
+        Question(question.subject or question.text), prompt.shown, focus=question.words
     )
     if not themed.findings:
         return f"The posts say nothing about {', '.join(question.words)}."

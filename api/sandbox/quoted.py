@@ -41,13 +41,13 @@ class Quoted:
 
     def as_exhibit(self, source: str) -> Exhibit:
         """The exhibit as far as the prompt shows it; a sentence that was cut off is left out."""
-        told = [piece for piece in self._pieces if _bare(piece) == piece]
+        own = [piece for piece in self._pieces if _bare(piece) == piece]
         comments = [_bare(piece) for piece in self._pieces if _bare(piece) != piece]
-        title, body = (*told, "", "")[:2]
+        title, body = (*own, "", "")[:2]
         place = _PLACE.match(self.text)
         item = Item(
             key=self.label, id=self.label, source=source, title=title,
-            body=_whole(" ".join((body, *told[2:])).strip(), BODY),
+            body=_whole(" ".join((body, *own[2:])).strip(), BODY),
             place=place[0].strip("() ") if place else None,
             comments=tuple(
                 Comment(id=str(number), body=_whole(text, COMMENT))
@@ -67,8 +67,8 @@ class Prompt:
     @classmethod
     def of(cls, messages: Iterable[Any]) -> Prompt:
         """From the request's `messages`; parts that are not text are left out."""
-        found = [m for m in messages if isinstance(m, Mapping)]
-        return cls(tuple((str(m.get("role")), _text(m.get("content"))) for m in found))
+        mappings = [m for m in messages if isinstance(m, Mapping)]
+        return cls(tuple((str(m.get("role")), _text(m.get("content"))) for m in mappings))
 
     @cached_property
     def quoted(self) -> tuple[Quoted, ...]:
@@ -92,13 +92,13 @@ class Prompt:
     def all(self, label: str, *, numbered: bool = False) -> list[str]:
         """Every quoted text with that label, or (`1 passage`) with a number before it."""
         labels = ((q.label.partition(" ")[2] if numbered else q.label, q) for q in self.quoted)
-        return [q.text for found, q in labels if found == label]
+        return [q.text for name, q in labels if name == label]
 
     @property
     def question(self) -> str:
         """The user's question: quoted, else the last thing a user wrote."""
-        asked = [text for role, text in self.messages if role == "user"]
-        return self.first("question") or (asked[-1].strip() if asked else "")
+        texts = [text for role, text in self.messages if role == "user"]
+        return self.first("question") or (texts[-1].strip() if texts else "")
 
     @property
     def about(self) -> str:
@@ -125,8 +125,8 @@ class Prompt:
     @property
     def exhibits(self) -> list[Quoted]:
         """Items labelled E1 and so on, each once."""
-        found = {q.label: q for q in self.quoted if re.fullmatch(r"E\d+", q.label)}
-        return list(found.values())
+        labelled = (q for q in self.quoted if re.fullmatch(r"E\d+", q.label))
+        return list({q.label: q for q in labelled}.values())
 
     @property
     def shown(self) -> list[Exhibit]:

@@ -38,8 +38,8 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
     @property
-    def asked(self) -> bool:
-        """Whether the source answered the question at all."""
+    def answered(self) -> bool:
+        """Whether the source could be asked and answered, were it with nothing."""
         return self in {Outcome.OK, Outcome.EMPTY, Outcome.IRRELEVANT}
 
 

@@ -107,9 +107,9 @@ def same_server(first: str, second: str) -> bool:
     Everything sent to a server (a key, a question, a prompt) would go along to another one.
     """
     try:
-        one, other = urlsplit(first), urlsplit(second)
-        return (one.scheme, one.hostname, one.port or _PORTS.get(one.scheme)) == (
-            other.scheme, other.hostname, other.port or _PORTS.get(other.scheme),
+        left, right = urlsplit(first), urlsplit(second)
+        return (left.scheme, left.hostname, left.port or _PORTS.get(left.scheme)) == (
+            right.scheme, right.hostname, right.port or _PORTS.get(right.scheme),
         )  # fmt: skip
     except ValueError:
         return False

@@ -82,14 +82,14 @@ class Closer(threading.Thread):
         """`late` is called when `close` is not done after `seconds`."""
         super().__init__(name="langfuse-closer", daemon=True)
         self._close, self._seconds, self._late = close, seconds, late
-        self._asked, self._done = threading.Event(), threading.Event()
+        self._requested, self._done = threading.Event(), threading.Event()
         self._until = 0.0
         atexit.register(self._at_exit)
         self.start()
 
     def run(self) -> None:
         """Wait to be asked, then close."""
-        self._asked.wait()
+        self._requested.wait()
         try:
             self._close()
         finally:
@@ -98,9 +98,9 @@ class Closer(threading.Thread):
 
     def ask(self) -> None:
         """Start closing, without waiting."""
-        if not self._asked.is_set():
+        if not self._requested.is_set():
             self._until = time.monotonic() + self._seconds
-            self._asked.set()
+            self._requested.set()
 
     def wait(self) -> None:
         """Wait until closed, at most `seconds` from when it was first asked."""

@@ -106,7 +106,7 @@ class _Gathering:
         if (searches := _searches.get()) is not None:
             searches.append(facts)
         self.span.update(output=_output(facts))
-        if not facts.outcome.asked:
+        if not facts.outcome.answered:
             self.span.update(level="ERROR", status_message=str(facts.outcome))
             return
         if (reason := _open_reason(facts)) is not None:
@@ -127,7 +127,7 @@ class _Gathering:
 
 def _trace_scores(searches: list[Gathered]) -> dict[str, Score]:
     """Scores of a trace, over all sources that could be asked; each item counts once."""
-    answers = [gathered for gathered in searches if gathered.outcome.asked]
+    answers = [gathered for gathered in searches if gathered.outcome.answered]
     if not answers:
         return {}
     scores: dict[str, Score] = {

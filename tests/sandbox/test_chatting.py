@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.sandbox.chatting import asked, chat, looks
+from api.sandbox.chatting import chat, last_question, looks
 from api.sandbox.quoted import Prompt
 from api.services.text import Fence
 
@@ -54,7 +54,7 @@ TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), t
 )
 def test_a_question_stands_on_its_own_feet(said: list[str], query: str) -> None:
     """A follow-up is about what was named before, until something else is named."""
-    assert asked(prompt(*said)).query.casefold() == query.casefold()
+    assert last_question(prompt(*said)).query.casefold() == query.casefold()
 
 
 def test_what_is_known_is_not_looked_up() -> None:

@@ -79,8 +79,8 @@ def analyze_command(
         if report.decision in {Decision.FULL, Decision.SHORT}:
             return ANSWERED
         sources = report.sources.values()
-        asked = not sources or any(source.outcome.asked for source in sources)
-        return INSUFFICIENT if asked else NOT_ASKED
+        answered = not sources or any(source.outcome.answered for source in sources)
+        return INSUFFICIENT if answered else NOT_ASKED
 
     return run(work)
 
@@ -109,7 +109,7 @@ def fetch_command(
         outcome = heard.fetched.outcome
         if outcome is Outcome.OK:
             return ANSWERED
-        return INSUFFICIENT if outcome.asked else NOT_ASKED
+        return INSUFFICIENT if outcome.answered else NOT_ASKED
 
     return run(work)
 

@@ -59,20 +59,20 @@ def _axes() -> Iterator[str]:
 
 
 def _points(bins: Sequence[tuple[int, float, float]]) -> Iterator[str]:
-    path = " ".join(f"{_x(said):.1f},{_y(true):.1f}" for _, said, true in bins)
+    path = " ".join(f"{_x(probability):.1f},{_y(true):.1f}" for _, probability, true in bins)
     yield element("polyline", points=path, fill="none", stroke=_FILL, stroke_width=2)
-    for count, said, true in bins:
-        note = title(f"{count} items: said {said:.2f}, relevant {true:.2f}")
-        yield element("circle", note, cx=_x(said), cy=_y(true), r=4, fill=_FILL)
+    for count, probability, true in bins:
+        note = title(f"{count} items: said {probability:.2f}, relevant {true:.2f}")
+        yield element("circle", note, cx=_x(probability), cy=_y(true), r=4, fill=_FILL)
 
 
 def _histogram(bins: Sequence[tuple[int, float, float]]) -> Iterator[str]:
     most = max(count for count, _, _ in bins)
     base = _FLOOR + 48 + _BARS
     yield words(_LEFT - 8, base, "items", fill=_INK, text_anchor="end")
-    for count, said, _ in bins:
+    for count, probability, _ in bins:
         height = max(1.0, _BARS * 0.8 * part(count, most))
-        left = _x(min(int(said * 10), 9) / 10) + 2
+        left = _x(min(int(probability * 10), 9) / 10) + 2
         box = {"x": left, "y": base - height, "width": _SIDE / 10 - 4, "height": height}
         yield element("rect", **box, fill=_FILL, fill_opacity=0.35)
         middle = left + _SIDE / 20 - 2

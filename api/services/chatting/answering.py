@@ -73,8 +73,8 @@ class AnswerDraft:
         about = next(reversed(self._desk.queries), self._desk.question)
         text = nothing_found(about, self._desk.lines.values())
         self._desk.emit(AnswerPiece(text))
-        asked = [gathered.outcome.asked for gathered in self._desk.gathered]
-        outcome = "insufficient_data" if any(asked) or not asked else "not_asked"
+        answers = [gathered.outcome.answered for gathered in self._desk.gathered]
+        outcome = "insufficient_data" if any(answers) or not answers else "not_asked"
         return replace(self._turn(text, (), notes, partial), outcome=outcome)
 
     def _pass_on(self) -> None:
@@ -112,7 +112,9 @@ class AnswerDraft:
         if desk.refused:
             most = desk.bounds.tool_calls
             yield f"{desk.refused} look-up(s) refused: one turn may ask {most} sources"
-        yield from (gate_line(gathered) for gathered in desk.gathered if not gathered.outcome.asked)
+        yield from (
+            gate_line(gathered) for gathered in desk.gathered if not gathered.outcome.answered
+        )
         if len(desk.subjects) > 1:
             unknown = (subject for subject in desk.subjects if not desk.knows(subject))
             yield from (f"no relevant post was found on “{subject}”" for subject in unknown)
@@ -125,7 +127,7 @@ class AnswerDraft:
         state = (len(desk.replies), frozenset(citable))
         if state not in self._grounds:
             given = [*desk.replies, *(exchange.answer for exchange in session.exchanges)]
-            asked = (session.questions_text, desk.question)
+            questions = (session.questions_text, desk.question)
             elsewhere = session.exhibits.keys() - citable.keys()
-            self._grounds[state] = ground_of(citable, asked, given, elsewhere=elsewhere)
+            self._grounds[state] = ground_of(citable, questions, given, elsewhere=elsewhere)
         return self._grounds[state]

@@ -138,7 +138,7 @@ class Chat:
         failed: str | None = "no_key"
         if self.model is not None:
             try:
-                await self._asked(self.model, desk, depth, answer, usage)
+                await self._run_agent(self.model, desk, depth, answer, usage)
                 failed = None
             except UsageLimitExceeded:
                 raise
@@ -151,7 +151,7 @@ class Chat:
             await look_around(desk)
         return failed
 
-    async def _asked(
+    async def _run_agent(
         self, model: Model, desk: ChatDesk, depth: DepthName, answer: AnswerDraft, usage: RunUsage
     ) -> None:
         async def read(ctx: RunContext[ChatDesk], events: AsyncIterable[AgentStreamEvent]) -> None:

@@ -55,7 +55,7 @@ class ChatDesk:
 
     def __post_init__(self) -> None:
         """Remember where the conversation stands, since look-ups change that."""
-        self.before = tuple(self.session.asked)
+        self.before = tuple(self.session.last_subjects)
         words = set(map(stem, telling_words(self.question)))
         exhibits = self.session.exhibits_for(self.before).values()
         going_on = not names_another(self.question) or any(
@@ -185,7 +185,7 @@ class ChatDesk:
         """Remember a look-up that was answered, with all it brought."""
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
-        if gathered.outcome.asked:
+        if gathered.outcome.answered:
             self.session.remember(gathered.source, query, depth, line, labels)
         return line
 

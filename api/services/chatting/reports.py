@@ -37,7 +37,7 @@ def read_report(session: Session, report: Report) -> None:
     subjects = session.subjects_of(report.query)
     shown = session.show(map(assessed_of, report.items[:EXHIBITS]), subjects)
     for name, source in report.sources.items():
-        if source.outcome.asked:
+        if source.outcome.answered:
             labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
             title = title_of(session.run.places, name)
             line = f"{title}: kept {source.kept} of {source.fetched}"

@@ -99,8 +99,8 @@ class Session:
     looks: list[Lookup] = field(default_factory=list)
     subjects: list[str] = field(default_factory=list)
     """What was asked about so far."""
-    asked: list[str] = field(default_factory=list)
-    """Those of the last turn."""
+    last_subjects: list[str] = field(default_factory=list)
+    """What the last turn was about; stored as `asked`."""
     sample: bool = False
     """What it knows is made up, in part at least."""
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
@@ -149,7 +149,10 @@ class Session:
         def renamed(subjects: Iterable[str]) -> Iterable[str]:
             return dict.fromkeys(names.get(subject, subject) for subject in subjects)
 
-        self.subjects, self.asked = list(renamed(self.subjects)), list(renamed(self.asked))
+        self.subjects, self.last_subjects = (
+            list(renamed(self.subjects)),
+            list(renamed(self.last_subjects)),
+        )
         for label, known in self._known.items():
             self._known[label] = replace(known, subjects=frozenset(renamed(known.subjects)))
 
@@ -209,7 +212,7 @@ class Session:
             self._known[label] = replace(self._known[label], turn=self.number)
         self.number += 1
         self.exchanges = [*self.exchanges, exchange][-TURNS:]
-        self.asked = list(subjects)
+        self.last_subjects = list(subjects)
         recent = [at for at in self._by_use() if self.number - self._known[at].turn <= TURNS]
         self._forget(recent[:EXHIBITS])
 
@@ -220,8 +223,10 @@ class Session:
     def _forget(self, kept: Sequence[str]) -> None:
         self._known = {label: known for label, known in self._known.items() if label in kept}
         self.looks = [lookup for lookup in self.looks if set(kept).issuperset(lookup.labels)]
-        found = {subject for known in self._known.values() for subject in known.subjects}
-        self.subjects = [name for name in self.subjects if name in found or name in self.asked]
+        used = {subject for known in self._known.values() for subject in known.subjects}
+        self.subjects = [
+            name for name in self.subjects if name in used or name in self.last_subjects
+        ]
 
     def save(self) -> str:
         """The session as JSON; when that is too long, what was used longest ago goes first."""
@@ -251,7 +256,7 @@ class Session:
             self.looks,
             self.exchanges,
             self.subjects,
-            self.asked,
+            self.last_subjects,
             self.sample,
         )
         return _SAVED.dump_json(saved).decode()

@@ -32,9 +32,9 @@ class Crawl:
         return tuple(assessed for gathered in self.sources for assessed in gathered.dropped)
 
     @property
-    def asked(self) -> int:
+    def answered(self) -> int:
         """How many sources answered."""
-        return sum(gathered.outcome.asked for gathered in self.sources)
+        return sum(gathered.outcome.answered for gathered in self.sources)
 
     @property
     def upstream_calls(self) -> int:
@@ -88,11 +88,11 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     )
     judged = [part for part in parts if part.status != "skipped"] or [first]
     worst = next((part for part in judged if part.status == "degraded"), judged[0])
-    leading = next((part for part in parts if part.outcome.asked), first)
+    leading = next((part for part in parts if part.outcome.answered), first)
     notes: dict[str, None] = {}
     for part in parts:
         notes |= dict.fromkeys(part.notes)
-        if part is not leading and not part.outcome.asked:
+        if part is not leading and not part.outcome.answered:
             notes[f"one query failed: {part.outcome}"] = None
     return replace(
         leading,

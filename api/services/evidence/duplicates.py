@@ -79,33 +79,33 @@ def canonical_url(url: str) -> str:
         return ""
     host: str = _HOST.sub("", parts.netloc.rpartition("@")[2].lower())
     path: str = regex.sub(r"/ref=.*$", "", parts.path).rstrip("/")
-    asked = sorted(
+    parameters = sorted(
         (name, value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
         if not _TRACKING.fullmatch(name)
     )
-    if not host or not (path or asked):
+    if not host or not (path or parameters):
         return ""
-    return host + path + (f"?{urlencode(asked)}" if asked else "")
+    return host + path + (f"?{urlencode(parameters)}" if parameters else "")
 
 
-def _key(one: Assessed) -> str:
-    return one.item.key
+def _key(entry: Assessed) -> str:
+    return entry.item.key
 
 
 def _by_key(assessed: Sequence[Assessed]) -> list[Assessed]:
     """Each key once (the same item may be found by two queries), in the order of keys."""
-    found: dict[str, Assessed] = {}
-    for one in sorted(assessed, key=lambda one: (_preference(one), repr(one))):
-        found.setdefault(one.item.key, one)
-    return sorted(found.values(), key=_key)
+    entries: dict[str, Assessed] = {}
+    for entry in sorted(assessed, key=lambda entry: (_preference(entry), repr(entry))):
+        entries.setdefault(entry.item.key, entry)
+    return sorted(entries.values(), key=_key)
 
 
-def _preference(one: Assessed) -> tuple[float, bool, float, int, int, str]:
+def _preference(entry: Assessed) -> tuple[float, bool, float, int, int, str]:
     """Smallest first: really graded and high, an original, relevant, long, discussed."""
-    graded = one.grade.score if one.grade is not None and not one.grade.defaulted else 0
-    item = one.item
-    relevance = -1.0 if one.relevance is None else one.relevance
+    graded = entry.grade.score if entry.grade is not None and not entry.grade.defaulted else 0
+    item = entry.item
+    relevance = -1.0 if entry.relevance is None else entry.relevance
     crosspost = item.crosspost_parent is not None
     return (-graded, crosspost, -relevance, -len(item.body), -len(item.comments), item.key)
 
@@ -123,15 +123,15 @@ def _groups(items: Sequence[Assessed], similarity: float) -> list[list[Assessed]
         low, high = sorted((find(first), find(second)))
         leader[high] = low
     groups: dict[int, list[Assessed]] = {}
-    for at, one in enumerate(items):
-        groups.setdefault(find(at), []).append(one)
+    for at, entry in enumerate(items):
+        groups.setdefault(find(at), []).append(entry)
     return list(groups.values())
 
 
 def _same_handles(items: Sequence[Assessed]) -> Iterator[tuple[int, int]]:
     first: dict[tuple[str, ...], int] = {}
-    for at, one in enumerate(items):
-        for handle in _handles(one.item):
+    for at, entry in enumerate(items):
+        for handle in _handles(entry.item):
             if first.setdefault(handle, at) != at:
                 yield first[handle], at
 

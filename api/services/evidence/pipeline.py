@@ -72,7 +72,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
     question, depth = scope.question, scope.depth
     crawled, rewriting = await _first_crawl(run, scope, steps.rewriter)
     evidence = await _weigh(run, scope, steps.assessor, crawled, rewriting)
-    thin = evidence.decided.decision is Decision.INSUFFICIENT and crawled.asked > 0
+    thin = evidence.decided.decision is Decision.INSUFFICIENT and crawled.answered > 0
     if thin and depth.retry_variants > len(crawled.queries):
         gaps = [entry.item.title for entry in evidence.kept]
         gaps += [
@@ -143,7 +143,7 @@ async def _weigh(
             if gathered.status == "degraded"
         ),
         anything_judged=True,
-        asked=crawled.asked,
+        answered=crawled.answered,
         wanted=len(crawled.sources),
         dropped=stages((*ranked.dropped, *crawled.dropped)),
     )

@@ -18,8 +18,8 @@ def by_words(question: str) -> Reranker:
     """
     wanted = frozenset(content_words(question))
 
-    def held(one: Assessed) -> int:
-        item = one.item
+    def held(entry: Assessed) -> int:
+        item = entry.item
         return len(wanted.intersection(words(f"{item.title} {item.body}")))
 
     return lambda window: sorted(window, key=held, reverse=True)

@@ -92,7 +92,7 @@ class Run:
         if not fresh:
             return replace(known[key], usage=Usage(), upstream_calls=0)
         self.searches.append(fresh[0])
-        if not fresh[0].outcome.asked:
+        if not fresh[0].outcome.answered:
             self._gathered.forget(key)
         return fresh[0]
 

@@ -19,7 +19,7 @@ class Counts:
     """Items that are kept after ranking."""
     depth_name: DepthName
     depth: Depth
-    asked: int
+    answered: int
     """Sources that answered."""
     wanted: int
     """Sources that should have."""
@@ -51,7 +51,7 @@ def decide(counts: Counts) -> Decided:
     """Full, short or no report; `unjudged` when no model answered; no source asked is no data."""
     notes, depth, name = tuple(_notes(counts)), counts.depth, counts.depth_name
     survived, scored = counts.total_survived, counts.total_scored
-    if not counts.asked:
+    if not counts.answered:
         nobody = f"None of the {counts.wanted} sources could be asked, so nothing was searched"
         if not counts.wanted:
             nobody = "No source was chosen, so nothing was searched"
@@ -104,8 +104,8 @@ def _notes(counts: Counts) -> list[str]:
     ]
     if counts.grading_on and counts.defaulted:
         notes.append(f"{_defaults(counts)}.")
-    if 0 < counts.asked < counts.wanted:
-        notes.append(f"{counts.asked} of {counts.wanted} sources could be asked.")
+    if 0 < counts.answered < counts.wanted:
+        notes.append(f"{counts.answered} of {counts.wanted} sources could be asked.")
     stages = [f"{many} {_STAGES[stage]}" for stage, many in counts.dropped.items() if many]
     if stages:
         total = sum(counts.dropped.values())

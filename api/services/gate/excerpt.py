@@ -92,9 +92,9 @@ def names_it(name: Name, text: str) -> bool:
 
 
 def _passage(name: Name, title: str, body: str) -> str:
-    found = sightings(name, split(body), body)
-    begun = [sighting for sighting in found if sighting.start < PASSAGE - _BEFORE // 2]
-    mention = best(found)
+    mentions = sightings(name, split(body), body)
+    begun = [sighting for sighting in mentions if sighting.start < PASSAGE - _BEFORE // 2]
+    mention = best(mentions)
     if mention.strength <= best([*sightings(name, split(title), title), *begun]).strength:
         return cut(body, PASSAGE)
     start = max(0, mention.start - _BEFORE)

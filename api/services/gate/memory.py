@@ -26,38 +26,39 @@ class Memory(Generic[K, V]):
         `find` may find less: then that is missing here too. What another caller gave up (its `find`
         failed, found less or was cancelled) is asked for by whoever still waits for it.
         """
-        found: dict[K, V] = {}
-        while missing := {key: thing for key, thing in wanted.items() if key not in found}:
+        values: dict[K, V] = {}
+        while missing := {key: thing for key, thing in wanted.items() if key not in values}:
             others = {key: self._known[key] for key in missing if key in self._known}
             mine = {key: thing for key, thing in missing.items() if key not in others}
             if mine:
-                found.update(await self._found(mine, find))
-            found.update(await _settled(others))
-            if not mine.keys() <= found.keys():
+                values.update(await self._claim(mine, find))
+            values.update(await _settled(others))
+            if not mine.keys() <= values.keys():
                 break
-        return found
+        return values
 
     def forget(self, key: K) -> None:
         """Let the next caller look again; those already waiting keep what was found."""
         self._known.pop(key, None)
 
-    async def _found(
+    async def _claim(
         self, mine: dict[K, T], find: Callable[[dict[K, T]], Awaitable[Mapping[K, V]]]
     ) -> Mapping[K, V]:
+        """Find these; whoever asks meanwhile waits for the same."""
         loop = asyncio.get_running_loop()
         claims: dict[K, asyncio.Future[V]] = {key: loop.create_future() for key in mine}
         self._known.update(claims)
-        found: Mapping[K, V] = {}
+        values: Mapping[K, V] = {}
         try:
-            found = await find(mine)
+            values = await find(mine)
         finally:
             for key, claim in claims.items():
-                if key in found:
-                    claim.set_result(found[key])
+                if key in values:
+                    claim.set_result(values[key])
                 else:
                     del self._known[key]
                     claim.cancel()
-        return found
+        return values
 
 
 async def _settled(others: Mapping[K, asyncio.Future[V]]) -> dict[K, V]:

@@ -122,14 +122,14 @@ def _tokens(words: Sequence[Word]) -> tuple[str, ...]:
 
 def _parts(tokens: Sequence[str]) -> dict[str, float]:
     """What a name of several words is called for short, each with its strength."""
-    found: dict[str, float] = {}
+    forms: dict[str, float] = {}
 
     def add(words: Sequence[str], strength: float) -> None:
         for form in _spellings(words):
-            found[form] = max(strength, found.get(form, 0.0))
+            forms[form] = max(strength, forms.get(form, 0.0))
 
     if len(tokens) < 2:
-        return found
+        return forms
     kindless = [word for word in tokens if word not in KINDS]
     codes = [word for word in tokens if not word.isalpha() and not word.isdecimal()]
     coded = bool(codes) or len(tokens[-1]) == 1
@@ -142,7 +142,7 @@ def _parts(tokens: Sequence[str]) -> dict[str, float]:
         add(tokens[1:], MODEL if coded else PART)
     for code in codes:
         add([_tail(code)], MODEL)
-    return {form: strength for form, strength in found.items() if not form.isdecimal()}
+    return {form: strength for form, strength in forms.items() if not form.isdecimal()}
 
 
 def _tail(code: str) -> str:

@@ -30,31 +30,31 @@ class Sighting(NamedTuple):
 
 def sightings(name: Name, words: Sequence[Word], text: str) -> list[Sighting]:
     """Every sighting of the name in a text split into `words`, in order of their place."""
-    if name.boundless and (found := _in_running_text(name, words)):
-        return found
+    if name.boundless and (mentions := _in_running_text(name, words)):
+        return mentions
     tries, at = _Tries.of(name), 0
-    found = []
+    mentions = []
     while at < len(words):
         sighting = tries.at(words, at, text)
         if sighting is not None:
-            found.append(sighting._replace(start=words[at].start))
+            mentions.append(sighting._replace(start=words[at].start))
         at += sighting.size if sighting else 1
-    return found
+    return mentions
 
 
-def best(found: Sequence[Sighting]) -> Sighting:
+def best(mentions: Sequence[Sighting]) -> Sighting:
     """The strongest, the earliest of equals; strength 0 when there is none."""
-    return max(found, key=lambda sighting: sighting.strength, default=Sighting())
+    return max(mentions, key=lambda sighting: sighting.strength, default=Sighting())
 
 
-def other_version(name: Name, words: Sequence[Word], found: Sequence[Sighting]) -> bool:
+def other_version(name: Name, words: Sequence[Word], mentions: Sequence[Sighting]) -> bool:
     """Whether a text speaks of another version only: `S1` for "S2", `9 Pro` for "Pixel 9"."""
     if name.codes:
         shapes = {shape_of(code) for code in name.codes}
         alike = {run for run in _runs(words) if shape_of(run) in shapes}
         if alike and alike.isdisjoint(name.codes):
             return True
-    named = [sighting for sighting in found if name.version]
+    named = [sighting for sighting in mentions if name.version]
     return bool(named) and all(_followed(name, words, sighting) for sighting in named)
 
 
@@ -68,13 +68,13 @@ def _runs(words: Sequence[Word]) -> set[str]:
 
 
 def _followed(name: Name, words: Sequence[Word], sighting: Sighting) -> bool:
-    """What tells versions apart, and the name has not, stands right behind: `Pro`, `a` of `9a`."""
+    """Whether a mark of a version that the name lacks follows it: `Pro`, or the `a` of `9a`."""
     last = words[sighting.at + sighting.size - 1]
     for word in words[sighting.at + sighting.size :][:1]:
         if last.text[-1].isdecimal() and word.token == last.token:
             return True
-        apart = word.start - last.end <= 1 and (word.text[0].isdecimal() or word.text in TIERS)
-        return apart and word.text not in name.version
+        versioned = word.start - last.end <= 1 and (word.text[0].isdecimal() or word.text in TIERS)
+        return versioned and word.text not in name.version
     return False
 
 
@@ -84,15 +84,15 @@ def _in_running_text(name: Name, words: Sequence[Word]) -> list[Sighting]:
     for at, word in enumerate(words):
         begins += [at] * len(word.text)
         running += word.text
-    found = []
+    mentions = []
     for form, strength in name.forms:
         start = running.find(form)
         while start >= 0:
             at, last = begins[start], begins[start + len(form) - 1]
             offset = start - begins.index(at)
-            found.append(Sighting(strength, at, last - at + 1, words[at].start + offset))
+            mentions.append(Sighting(strength, at, last - at + 1, words[at].start + offset))
             start = running.find(form, start + len(form))
-    return sorted(found, key=lambda sighting: sighting.start)
+    return sorted(mentions, key=lambda sighting: sighting.start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,15 +48,15 @@ def stem(word: str) -> str:
 
 def split(text: str) -> list[Word]:
     """The pieces of a text in order; a change of case or to digits ends one."""
-    found: list[Word] = []
+    pieces: list[Word] = []
     for token, match in enumerate(_TOKEN.finditer(text)):
         for piece in _PIECE.finditer(match[2]):
             start = match.start(2) + piece.start()
             word = fold(piece[0])
-            found.append(
+            pieces.append(
                 Word(_ROMAN.get(word, word), start, start + len(piece[0]), bool(match[1]), token)
             )
-    return found
+    return pieces
 
 
 def run_together(text: str) -> str:

@@ -103,9 +103,9 @@ def _telling(question: str) -> list[str]:
     ]
 
 
-def new_queries(queries: Iterable[str], asked: Iterable[str]) -> list[str]:
+def new_queries(queries: Iterable[str], earlier: Iterable[str]) -> list[str]:
     """Those that are more than another spelling of one that was asked, each once, in order."""
-    known = {canonical(query) for query in asked} | {""}
+    known = {canonical(query) for query in earlier} | {""}
     new: dict[str, str] = {}
     for query in queries:
         form = canonical(query)

@@ -94,8 +94,8 @@ class ReportDesk:
     fence: Fence = field(default_factory=Fence)
     calls: int = 0
     """Follow-up calls the model made, the refused ones too."""
-    asked: set[str] = field(default_factory=set)
-    """Sources that it asked once more."""
+    followed_up: set[str] = field(default_factory=set)
+    """Sources that a follow-up was sent to."""
     follow_ups: list[FollowUp] = field(default_factory=list)
     returned: list[Draft] = field(default_factory=list)
     """Drafts that went back."""
@@ -103,7 +103,7 @@ class ReportDesk:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know."""
-        refused = self.calls - len(self.asked)
+        refused = self.calls - len(self.followed_up)
         if not refused:
             return ()
         rule = "one per source and on the question"
@@ -251,20 +251,20 @@ def _tools(sources: Sequence[Gathered]) -> FunctionToolset[ReportDesk]:
         )
 
     for gathered in sources:
-        if gathered.outcome.asked and gathered.source != "items":
+        if gathered.outcome.answered and gathered.source != "items":
             add(gathered.source)
     return toolset
 
 
 async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
     desk.calls += 1
-    if source in desk.asked:
+    if source in desk.followed_up:
         return f"{source} was already asked once more; write with what you have."
     evidence, run, question = desk.evidence, desk.run, desk.evidence.scope.question
     sent = guarded(f"{question.text}\n{question.about}", query)
     if sent is None:
         return "Name what the question is about in the query, in a few words."
-    desk.asked.add(source)
+    desk.followed_up.add(source)
     before = list(run.searches)
 
     async def looked_up() -> str:

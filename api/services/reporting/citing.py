@@ -52,8 +52,8 @@ def check(
     verbatim are left out without a note: nothing is claimed by them. Nor by a next question: what
     does not stand of it goes quietly.
     """
-    exhibits, asked = dossier.by_label(), (question.text, question.about)
-    everything = ground_of(exhibits, asked)
+    exhibits, wording = dossier.by_label(), (question.text, question.about)
+    everything = ground_of(exhibits, wording)
     flaws, sound, quoted = Flaws(), [], []
     for text, kind, evidence in findings:
         carried: dict[str, list[Passage]] = {}
@@ -67,7 +67,7 @@ def check(
                 else:
                     carried.setdefault(label, []).append(passage)
         counts = (str(len(carried)), str(len(exhibits)))
-        kept, _, faults = _cleared(text, ground_of(exhibits, asked, counts, cited=list(carried)))
+        kept, _, faults = _cleared(text, ground_of(exhibits, wording, counts, cited=list(carried)))
         flaws += faults + Flaws(uncited=not carried)
         passages = dict.fromkeys(chain.from_iterable(carried.values()))
         if kept and passages:
@@ -79,7 +79,7 @@ def check(
         quoted += [quote for quote in verified if quote is not None][:1]
     title, _, in_title = _cleared(topic, everything)
     given = [str(len(finding.cites)) for finding in sound] + [str(len(exhibits))]
-    abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, asked, given))
+    abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, wording, given))
     questions = (_cleared(text, everything)[0] for text in suggestions)
     return Drafted(
         title or plain_topic(question), abstract, tuple(sound),

@@ -214,15 +214,15 @@ class _Sentence:
         label = "" if image else self.ground.addresses.get(url, "")
         return f"{shown} {self._citation([label])}" if label and self._markdown else shown
 
-    def _address(self, found: str) -> str:
-        address = bare(found)
+    def _address(self, written: str) -> str:
+        address = bare(written)
         label = self.ground.addresses.get(address)
         if label is None:
             self.links.append(address)
-            return _GONE + found[len(address) :]
+            return _GONE + written[len(address) :]
         if label and self._markdown:
-            return self._citation([label]) + found[len(address) :]
-        return found
+            return self._citation([label]) + written[len(address) :]
+        return written
 
     def _citation(self, labels: Iterable[str]) -> str:
         """Those of the labels that exist, which plain text does not show."""

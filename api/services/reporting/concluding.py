@@ -115,11 +115,11 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             for entry in evidence.dropped
             if entry.dropped_by != "duplicate"
         ),
-        bool(crawl.asked),
+        bool(crawl.answered),
         len(evidence.kept),
     )
     notes: tuple[str, ...] = ()
-    if crawl.asked:
+    if crawl.answered:
         try:
             explaining = explainer.explain(shortfall)
             defect = partial(ModelError, "defect")

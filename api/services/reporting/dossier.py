@@ -61,10 +61,10 @@ class Dossier:
     """The highest number given so far, by others before it too."""
     _labels: dict[str, Exhibit] = field(default_factory=dict)
 
-    def show(self, found: Iterable[Assessed]) -> tuple[Exhibit, ...]:
+    def show(self, items: Iterable[Assessed]) -> tuple[Exhibit, ...]:
         """The exhibits for these items; new ones get the next numbers."""
         shown = []
-        for assessed in found:
+        for assessed in items:
             known = self._labels.get(assessed.item.key)
             if known is None:
                 self.given += 1
@@ -133,7 +133,7 @@ def _facts(exhibit: Exhibit) -> str:
 def gate_line(gathered: Gathered) -> str:
     """What happened at one source, for people and models alike."""
     name = gathered.title or gathered.source
-    if not gathered.outcome.asked:
+    if not gathered.outcome.answered:
         at = gathered.retry_at
         when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
         return f"{name} could not be asked: {_WHY[gathered.outcome]}{when}"

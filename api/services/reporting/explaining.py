@@ -57,7 +57,7 @@ class Shortfall:
     """One line per source: what it was asked for and how that ended."""
     dropped: tuple[tuple[str, str], ...] = ()
     """Title and reason of what was left out; the reason may be empty; ten are used."""
-    asked: bool = True
+    answered: bool = True
     """Some source answered; else nothing is known, which is not the same as nothing being there."""
     kept: int = 0
     """Items that are about it, too few for a report."""
@@ -86,7 +86,7 @@ class Explainer(Protocol):
 
 def plain_explanation(shortfall: Shortfall) -> Explanation:
     """The same facts in fixed words, without any model."""
-    if not shortfall.asked:
+    if not shortfall.answered:
         return _unasked(shortfall)
     short = _leading(sought(shortfall.question.text), 8)
     ideas = [f"{short} {word}" for word in ("review", "problems", "alternatives", "experience")]
@@ -95,8 +95,8 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     hard, *rest = _ADVICE
     advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])
     searched = _searched(shortfall)
-    found = _found(shortfall, MOST_WORDS - words(searched) - words(advice))
-    return Explanation(f"{searched} {found}\n\n{advice}", suggestions)
+    results = _results(shortfall, MOST_WORDS - words(searched) - words(advice))
+    return Explanation(f"{searched} {results}\n\n{advice}", suggestions)
 
 
 def _unasked(shortfall: Shortfall) -> Explanation:
@@ -137,7 +137,7 @@ def _searched(shortfall: Shortfall) -> str:
     return f"{queries} By source: {'; '.join(lines)}." if lines else queries
 
 
-def _found(shortfall: Shortfall, budget: int) -> str:
+def _results(shortfall: Shortfall, budget: int) -> str:
     """What came back: how many are about it, and titles of those that are not, each once."""
     dropped, kept = shortfall.dropped[:MOST_DROPPED], shortfall.kept
     if kept:

@@ -77,7 +77,7 @@ class Ground:
 
 def ground_of(
     exhibits: Mapping[str, Exhibit],
-    asked: Sequence[str],
+    questions: Sequence[str],
     given: Sequence[str] = (),
     cited: Collection[str] | None = None,
     elsewhere: Collection[str] = (),
@@ -91,7 +91,7 @@ def ground_of(
         cited: labels of the exhibits whose numbers count; without it, of all.
         elsewhere: labels of exhibits on something else.
     """
-    texts, known = [*asked, *given], set[str]()
+    texts, known = [*questions, *given], set[str]()
     for label, exhibit in exhibits.items():
         if cited is None or label in cited:
             item = exhibit.item
@@ -103,7 +103,7 @@ def ground_of(
                 known |= _parts(f"{item.created_at:%Y-%m-%d}")
     text = ADDRESSES.sub(" ", one_line(" ".join(texts)))
     dates = (part for match in _DATE.finditer(text) for part in _parts(match[0]))
-    addresses = {bare(match[0]): "" for words in asked for match in ADDRESSES.finditer(words)}
+    addresses = {bare(match[0]): "" for words in questions for match in ADDRESSES.finditer(words)}
     for label, exhibit in exhibits.items():
         item = exhibit.item
         urls = (item.url, *(comment.url for comment in item.comments))

@@ -153,13 +153,13 @@ def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:
     It has not when all of them went, when it says again what one that went said and none that is
     left says, when it counts the items of one that has fewer now, or when it is endless.
     """
-    told = set(content_words(text))
+    content = set(content_words(text))
     staying = [set(content_words(left.text)) for _, left in near if left is not None]
     for finding, left in near:
         if left is not None and len(left.cites) == len(finding.cites):
             continue
         gone = set(content_words(finding.text)) if left is None else set[str]()
-        if gone and gone <= told and not any(gone <= other for other in staying):
+        if gone and gone <= content and not any(gone <= other for other in staying):
             return False
         if says_count(text, len(finding.cites)):
             return False
@@ -187,6 +187,8 @@ def _leaning(text: str, near: Sequence[Finding]) -> Claim:
 
 def _near(text: str, findings: Sequence[Finding], question: Question) -> Sequence[Finding]:
     """The findings that share words with a text, beside those of the question; else all."""
-    asked = {*content_words(question.text), *content_words(question.about)}
-    told = set(content_words(text)) - asked
-    return [finding for finding in findings if told & set(content_words(finding.text))] or findings
+    idle = {*content_words(question.text), *content_words(question.about)}
+    content = set(content_words(text)) - idle
+    return [
+        finding for finding in findings if content & set(content_words(finding.text))
+    ] or findings

@@ -43,8 +43,8 @@ def telling_words(
 
     A sentence comes with the label of its exhibit. No aspect, no word of the question, no name.
     """
-    asked = _WORD.findall(fold(f"{question.text} {question.about}"))
-    idle = stop_words("en") | _VAGUE | aspect_words() | OTHER_NAMES | frozenset(asked)
+    question_words = _WORD.findall(fold(f"{question.text} {question.about}"))
+    idle = stop_words("en") | _VAGUE | aspect_words() | OTHER_NAMES | frozenset(question_words)
     nouns: Counter[str] = Counter()
     uses: Counter[str] = Counter()
     labels: dict[str, set[str]] = {}

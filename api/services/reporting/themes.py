@@ -118,7 +118,7 @@ def find_themes(
     exhibits: Sequence[Exhibit],
     *,
     most: int = THEMES,
-    asked: Sequence[str] = (),
+    focus: Sequence[str] = (),
 ) -> Themed:
     """The themes of the exhibits, those that the question names first, then by how many speak.
 
@@ -129,8 +129,8 @@ def find_themes(
     speeches = [speech for exhibit in exhibits for speech in _speeches(exhibit, subject)]
     stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
     themes = {aspect.name: aspect.pattern for aspect in aspects() if aspect.fits(stated)}
-    if asked:
-        named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in asked]
+    if focus:
+        named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in focus]
         themes = {name: themes.get(name, _pattern(name)) for names in named for name in names}
     else:
         themes.pop(KIND if KIND in question.text.lower().split() else "", None)
@@ -147,13 +147,13 @@ def find_themes(
         key=lambda finding: (finding.name.lower() not in wanted, -len(finding.passages)),
     )
     whole = [finding for finding in findings if len(finding.passages) >= SHARED]
-    chosen = findings if asked else whole if len(whole) >= FEW else findings[:FEW]
+    chosen = findings if focus else whole if len(whole) >= FEW else findings[:FEW]
     chosen = _shown_once(chosen[:most])
     name = subject.name or "it"
     return Themed(
         f"What people say about {one_line(sought(question.text))}",
         _summary(chosen, len(exhibits)),
-        tuple(chosen) or tuple(() if asked else _bare(exhibits, speeches)),
+        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches)),
         tuple(
             f"What do people say about the {finding.name.lower()} of {name}?"
             for finding in (() if compared(question.text) else chosen[:3])
@@ -271,11 +271,13 @@ def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
     return sorted(order, key=lambda speech: speech.doubted)
 
 
-def _count(number: int, total: int, one: str = "speaks of it", more: str = "speak of it") -> str:
+def _count(
+    number: int, total: int, singular: str = "speaks of it", plural: str = "speak of it"
+) -> str:
     if number < SHARED:
-        return f"one post {one}" if number == 1 else f"two posts {more}"
+        return f"one post {singular}" if number == 1 else f"two posts {plural}"
     least = "at least " if number < total else ""
-    return f"{least}{number} of {total} kept posts {more}"
+    return f"{least}{number} of {total} kept posts {plural}"
 
 
 def _leaning(leans: Counter[int]) -> str:

@@ -384,7 +384,7 @@ async def test_what_a_message_compares_with_may_be_looked_up(name: str) -> None:
 
     assert [plan.query for plan in source.plans] == ["ember mug", name]
     assert turn.text == "Lighter [E3, E1]."
-    assert session.asked == [name.casefold(), "ember mug"]
+    assert session.last_subjects == [name.casefold(), "ember mug"]
 
 
 async def test_without_the_model_a_comparison_looks_up_what_is_not_known() -> None:
@@ -802,7 +802,7 @@ async def test_what_a_stopped_turn_said_is_remembered() -> None:
         await stream.aclose()
 
     assert session.exchanges[0].answer == "It stays warm [E1]."
-    assert session.asked == ["ember mug"]
+    assert session.last_subjects == ["ember mug"]
 
 
 async def test_a_defect_of_ours_is_not_hidden() -> None:

@@ -146,7 +146,7 @@ def test_an_exhibit_knows_what_it_was_found_for() -> None:
 
     back = again(one)
 
-    assert (back.subjects, back.asked) == (["plaud", "ember mug"], ["ember mug"])
+    assert (back.subjects, back.last_subjects) == (["plaud", "ember mug"], ["ember mug"])
     assert list(back.exhibits_for(["plaud"])) == ["E1", "E2", "E4"]
     assert list(back.exhibits_for(["ember mug"])) == ["E2", "E3", "E4"]
     assert list(back.exhibits_for([])) == ["E4"]
@@ -173,7 +173,7 @@ def test_a_query_with_more_words_is_on_the_same_product() -> None:
     ]
 
     assert named == [("ember mug",), ("ember mug",), ("ember mug", "oura")]
-    assert (one.subjects, one.asked) == (["ember mug", "oura"], ["ember mug"])
+    assert (one.subjects, one.last_subjects) == (["ember mug", "oura"], ["ember mug"])
     assert list(one.exhibits_for(["ember mug"])) == ["E1"]
     assert one.subjects_of("ember mug 2") == ("ember mug 2",)
 
@@ -190,7 +190,7 @@ def test_a_product_and_its_part_in_one_query_are_one_subject(query: str) -> None
 
     assert subjects == talk.known_as(["ember mug lid"]) == ("ember mug",)
     for kept in (talk, again(talk)):
-        assert [*kept.best("?", 9, kept.asked)] == ["ember mug"]
+        assert [*kept.best("?", 9, kept.last_subjects)] == ["ember mug"]
 
 
 def test_a_subject_without_exhibits_is_let_go() -> None:
@@ -216,7 +216,7 @@ def test_a_session_of_an_older_release_is_read() -> None:
     back = restored("s1", "ada", PRODUCT.start(), json.dumps(saved))
 
     assert back is not None
-    assert (back.subjects, back.asked, back.sample) == ([], [], False)
+    assert (back.subjects, back.last_subjects, back.sample) == ([], [], False)
     assert list(back.exhibits_for(["ember mug"])) == ["E1"]
 
 

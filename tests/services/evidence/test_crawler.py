@@ -50,7 +50,7 @@ async def test_every_source_is_asked_every_query_at_once() -> None:
         found = await crawl(gather, ("youtube", "reddit", "amazon"), ("a", "b"))
 
     assert [one.source for one in found.sources] == ["youtube", "reddit", "amazon"]
-    assert (found.queries, found.upstream_calls, found.asked) == (("a", "b"), 6, 3)
+    assert (found.queries, found.upstream_calls, found.answered) == (("a", "b"), 6, 3)
 
 
 async def test_a_crawl_adds_up_its_sources() -> None:
@@ -62,7 +62,7 @@ async def test_a_crawl_adds_up_its_sources() -> None:
     )
 
     assert (keys(found.kept), keys(found.dropped)) == (["1", "3"], ["2"])
-    assert (found.asked, found.upstream_calls, found.usage) == (2, 5, Usage(20, 2, 1.0))
+    assert (found.answered, found.upstream_calls, found.usage) == (2, 5, Usage(20, 2, 1.0))
 
 
 def test_the_first_query_leads_and_items_are_distinct() -> None:

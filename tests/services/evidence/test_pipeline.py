@@ -244,7 +244,7 @@ async def test_no_second_pass_when_nobody_could_be_asked() -> None:
 
     found = await case.collect()
 
-    assert (found.decided.decision, found.counts.asked) == (Decision.INSUFFICIENT, 0)
+    assert (found.decided.decision, found.counts.answered) == (Decision.INSUFFICIENT, 0)
     assert case.rewriter.asked == []
     assert (found.judged, found.counts.wanted) == (True, 1)
 

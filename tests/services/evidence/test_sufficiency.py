@@ -19,7 +19,7 @@ FULL, SHORT, NONE = Decision.FULL, Decision.SHORT, Decision.INSUFFICIENT
 
 def counts(scored: int, survived: int, depth: DepthName = "standard", **others: Any) -> Counts:
     """Counts with all sources asked and some judge alive."""
-    known: dict[str, Any] = {"asked": 3, "wanted": 3, "anything_judged": True} | others
+    known: dict[str, Any] = {"answered": 3, "wanted": 3, "anything_judged": True} | others
     return Counts(
         total_scored=scored, total_survived=survived, depth_name=depth, depth=DEPTHS[depth], **known
     )
@@ -52,7 +52,7 @@ def test_the_thresholds_are_the_depths_own() -> None:
     """
     depth = StandardDepth(min_sources_full_report=6, min_sources_short_report=5, relevance_cutoff=4)
     four = Counts(
-        total_scored=9, total_survived=4, depth_name="standard", depth=depth, asked=1, wanted=1,
+        total_scored=9, total_survived=4, depth_name="standard", depth=depth, answered=1, wanted=1,
         anything_judged=True,
     )  # fmt: skip
 
@@ -126,7 +126,7 @@ def test_a_dead_source_is_told() -> None:
     """
     The others decide; the note says how many could be asked.
     """
-    decided = decide(counts(7, 4, asked=2))
+    decided = decide(counts(7, 4, answered=2))
 
     assert (decided.decision, decided.notes) == (FULL, ("2 of 3 sources could be asked.",))
 
@@ -152,7 +152,7 @@ def test_what_was_dropped_is_counted_by_cause() -> None:
 )
 def test_no_source_asked_is_no_data(wanted: int, rationale: str) -> None:
     """It comes before `unjudged` and never reads as if nobody talked about it."""
-    decided = decide(counts(0, 0, asked=0, wanted=wanted, anything_judged=False))
+    decided = decide(counts(0, 0, answered=0, wanted=wanted, anything_judged=False))
 
     assert (decided.decision, decided.rationale, decided.notes) == (NONE, rationale, ())
 

@@ -157,7 +157,7 @@ def test_the_gate_line_tells_the_ends_apart(found: Gathered, line: str) -> None:
     assert gate_line(found) == line
 
 
-@pytest.mark.parametrize("outcome", [one for one in Outcome if not one.asked])
+@pytest.mark.parametrize("outcome", [one for one in Outcome if not one.answered])
 def test_every_failure_has_words(outcome: Outcome) -> None:
     """No outcome is without a line, and none reads as if nobody talked about it."""
     line = gate_line(gathered(outcome, attempts=(Attempt(5, 0, 0, 0, 1, "degraded"),)))

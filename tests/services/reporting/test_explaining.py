@@ -110,7 +110,7 @@ def test_nobody_asked_is_not_nothing_found() -> None:
             Question("Plaud Note"),
             ("Plaud Note",),
             ("Reddit could not be asked: not configured", "Amazon could not be asked: blocked"),
-            asked=False,
+            answered=False,
         )
     )
 

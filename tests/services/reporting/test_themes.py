@@ -112,10 +112,10 @@ def test_what_is_asked_about_goes_first_and_small_themes_only_fill_up() -> None:
 def test_words_that_are_asked_about_are_looked_for_alone() -> None:
     """An aspect by any of its words, else the word itself; nothing when nobody says it."""
     bodies = ("The akku is small. The dimmer hums.", "The price is fair.")
-    asked = find_themes(LAMP, exhibits(*bodies), asked=["batteries", "dimmer"])
+    asked = find_themes(LAMP, exhibits(*bodies), focus=["batteries", "dimmer"])
 
     assert [finding.name for finding in asked.findings] == ["Battery", "Dimmer"]
-    assert find_themes(LAMP, exhibits(*bodies), asked=["warranty"]).findings == ()
+    assert find_themes(LAMP, exhibits(*bodies), focus=["warranty"]).findings == ()
     assert shown_lines(asked.findings, str.upper) == (
         "- BATTERY: “THE AKKU IS SMALL.” [E1]\n- DIMMER: “THE DIMMER HUMS.” [E1]"
     )
