@@ -30,8 +30,9 @@ from pathlib import Path
 from house import tracked
 
 ROOMS = ("api/services", "api/sources", "api/judges", "api/store")
-WIDER = ("tests/contract", "tests/cases")
-"""What sees the whole product, asked about a mutant that its own tests let live."""
+WIDER = ("tests/contract", "tests/cases", "tests/sources", "tests/judges")
+"""What sees the whole product and what speaks to others by its rules, asked about a mutant that
+its own tests let live."""
 LEAST = 0.95
 PYTEST = ("-q", "-rfE", "--no-header", "-p", "no:cacheprovider")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from api.services.gate.names import MODEL, NEARLY, PART, TIERS, Name, shape_of
@@ -110,7 +111,7 @@ class _Tries:
         forms = dict(name.forms)
         near = {form: _cuts(form) for form in name.whole if len(form) > _LONG and form.isalpha()}
         spelled = (*forms, name.initials)
-        begins = frozenset(form[:end] for form in spelled for end in range(1, len(form) + 1))
+        begins = frozenset(chain.from_iterable(accumulate(form) for form in spelled))
         return _Tries(forms, name.initials, begins, near)
 
     def at(self, words: Sequence[Word], at: int, text: str) -> Sighting | None:
