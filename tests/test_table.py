@@ -119,6 +119,7 @@ def test_a_way_passes_all_rooms_of_a_ring() -> None:
         ("report['sources'] = 1", 0),
         ("report[name], report[0], report.get(name), report.figures, report.pop('a')", 0),
         ("request.headers.get('accept'), headers['accept']", 0),
+        ("os.environ.get('DISPLAY'), environ['DISPLAY']", 0),
         ("router.get('/{id}'), router.get('')", 0),
         ("x: Literal['a']", 0),
     ],

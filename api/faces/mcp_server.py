@@ -30,7 +30,7 @@ from api.faces.web.schemas import MOST_ITEMS, Relevance
 from api.services.chatting.streaming import streamed
 from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import MAX_LIMIT, Ask
-from api.services.ports import Event, Listener
+from api.services.progress import Event, Listener
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Question
 from api.services.text import clean

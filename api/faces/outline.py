@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from api.services.ports import Event
+from api.services.progress import (
+    Event,
+    ItemsGraded,
+    Reported,
+    SourceFetched,
+    SourceJudged,
+    SourceKept,
+    SourceRefetching,
+    SourceStarted,
+    Writing,
+)
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import clean, cut, is_visible, one_line
@@ -201,28 +211,26 @@ def why_dropped(item: DroppedItem) -> str:
 
 def progress(event: Event) -> str | None:
     """What happens, in a few words; None for what nobody waits for."""
-    data = event.data
-    match event.kind:
-        case "source.started":
-            return f"asking for {data['limit']} …"
-        case "source.fetched":
-            return f"{data['fetched']} fetched, judging …"
-        case "source.judged":
-            return f"{data['relevant']} of {data['judged']} relevant"
-        case "source.refetching":
-            return f"too little of it is relevant, fetching {data['limit']} …"
-        case "source.kept" if data["outcome"] not in GOOD:
-            return f"{data['outcome']}: {data['reason']}"
-        case "source.kept":
-            share = f", yield {data['yield_ratio'] * 100:.0f} %" if data["fetched"] else ""
-            again = ", refetched" if data["refetched"] else ""
-            degraded = data["status"] == "degraded"
-            gate = f", gate degraded ({data['reason']})" if degraded else ""
-            return f"kept {data['kept']} of {data['fetched']}{share}{again}{gate}"
-        case "graded":
-            return f"{data['survived']} of {data['scored']} survive grading"
-        case "writing":
-            return f"writing over {data['exhibits']} exhibits …"
-        case "report":
-            return str(data["decision"])
+    match event:
+        case SourceStarted():
+            return f"asking for {event.limit} …"
+        case SourceFetched():
+            return f"{event.fetched} fetched, judging …"
+        case SourceJudged():
+            return f"{event.relevant} of {event.judged} relevant"
+        case SourceRefetching():
+            return f"too little of it is relevant, fetching {event.limit} …"
+        case SourceKept() if event.outcome not in GOOD:
+            return f"{event.outcome}: {event.reason}"
+        case SourceKept():
+            share = f", yield {event.yield_ratio * 100:.0f} %" if event.fetched else ""
+            again = ", refetched" if event.refetched else ""
+            gate = f", gate degraded ({event.reason})" if event.status == "degraded" else ""
+            return f"kept {event.kept} of {event.fetched}{share}{again}{gate}"
+        case ItemsGraded():
+            return f"{event.survived} of {event.scored} survive grading"
+        case Writing():
+            return f"writing over {event.exhibits} exhibits …"
+        case Reported():
+            return str(event.decision)
     return None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+GRADED_AT_ONCE = 10
+"""Items in one call that grades."""
+
 
 class Limiter:
     """At most `size` model calls under way at once, in every event loop that uses it."""

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from api.errors import ModelError
+from api.judges import GRADED_AT_ONCE
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object, system
@@ -44,7 +45,7 @@ class OpenAIGrader:
     model: str = "gpt-4o-mini"
     seconds: float = 15.0
     fence: Callable[[], Fence] = Fence
-    chunk: int = 10
+    chunk: int = GRADED_AT_ONCE
     """Items per call at most."""
     body: int = 1500
     """Characters of the body that the model sees."""

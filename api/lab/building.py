@@ -57,9 +57,9 @@ async def candidate(
         yield JudgeCandidate(judge, judge.name)
         return
     async with _server(settings, name) as (client, host):
+        from api.judges.booleans import OpenAIJudge
         from api.judges.grades import OpenAIGrader
         from api.judges.prompting import system
-        from api.judges.relevance import OpenAIJudge
         from api.services.text import Fence
 
         models, bare = settings.models, Fence("")
@@ -86,7 +86,7 @@ async def support_checker(
         yield LocalSupport()
     elif name == "openai":
         async with _server(settings, name) as (client, _):
-            from api.judges.support import OpenAISupport
+            from api.judges.booleans import OpenAISupport
 
             models = settings.models
             yield OpenAISupport(client, model or models.filter_model, models.scoring_timeout)

@@ -16,16 +16,14 @@ from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import (
-    Event,
     Facts,
     Grader,
-    Listener,
     Observer,
     Places,
     Probing,
     SupportChecker,
-    silent,
 )
+from api.services.progress import Listener, Reported, silent
 from api.services.question import Scope
 from api.services.question.naming import sought
 from api.services.question.query import screen
@@ -177,7 +175,7 @@ async def analyze(
         cost, rate, count = report.cost, report.support.rate, len(report.items)
         facts = Facts(str(report.decision), count, cost.upstream_calls, cost.usd, report, rate)
         span.record(facts)
-    listener(Event("report", None, {"decision": str(report.decision), "id": report_id}))
+    listener(Reported(decision=report.decision, id=report_id))
     return report
 
 

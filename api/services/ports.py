@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from api.services.published import Published
 from api.services.schemas import (
     Batch,
     Commented,
@@ -20,6 +19,7 @@ from api.services.schemas import (
     Grade,
     Item,
     Judgement,
+    Published,
     Question,
     Usage,
 )
@@ -231,22 +231,6 @@ class Rewriter(Protocol):
         `gaps` are titles kept and reasons of what was dropped: quoted text, fenced like any other.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something a person may want to see while waiting; `kind` as in the HTTP interface."""
-
-    kind: str
-    source: str | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-
-Listener = Callable[[Event], None]
-
-
-def silent(event: Event) -> None:
-    """The listener that ignores everything."""
 
 
 T_contra = TypeVar("T_contra", contravariant=True)

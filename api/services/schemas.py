@@ -11,14 +11,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from api.services.published import PUBLISHED_VALUE
+from pydantic import BaseModel, ConfigDict, Field
+
 from api.settings import Window
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
 Stage = Literal["gate", "cutoff", "floor", "duplicate"]
+
+PUBLISHED_VALUE = ConfigDict(extra="ignore")
+"""Of a dataclass within a `Published`, which has no room for what it does not know."""
+
+
+class Published(BaseModel):
+    """A piece of what `analyze` and `fetch` answer; its fields are the keys of the JSON.
+
+    Fields that a newer version added are carried along, unread.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+def _undefaulted(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
+WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
+"""Of a `Published` field: where it is None its key is left out."""
 
 
 class Outcome(StrEnum):
@@ -304,16 +325,3 @@ class Gathered:
     def fail_open(self) -> bool:
         """Some items passed without a verdict."""
         return any(attempt.status == "degraded" for attempt in self.attempts)
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """What the event `source.kept` says."""
-        return {
-            "outcome": str(self.outcome),
-            "fetched": self.fetched,
-            "kept": len(self.kept),
-            "yield_ratio": self.yield_ratio,
-            "refetched": self.refetched,
-            "status": self.status,
-            "reason": self.reason or self.gate_reason,
-        }

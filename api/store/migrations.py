@@ -21,8 +21,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
 from api.services.evidence.figures import Timeline, filled
-from api.services.published import Published
 from api.services.reporting.report import VERSION, Report, Summary
+from api.services.schemas import Published
 from api.store.database import VARIABLE, Database
 from api.store.tables import schema_version
 

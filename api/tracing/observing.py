@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
-from api.services.published import Published
-from api.services.schemas import Gathered, Question
+from api.services.schemas import Gathered, Published, Question
 
 if TYPE_CHECKING:
     from api.tracing.client import Client, Kind, Observation

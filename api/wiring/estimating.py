@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from api.judges import GRADED_AT_ONCE
 from api.judges.answers import Tokens
 from api.services.gate.judging import CHUNK
 from api.services.listening import Ask
 from api.services.question.query import screen
+from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.spec import SourceSpec
 from api.wiring import mode_for, mode_of, stand_in
 
-_GRADED = 10
-"""Items in one grade call."""
-WRITER_REQUESTS = 8
-"""Model requests of one report at most."""
 UNKNOWN_USD = 0.1
 """Stands in for an analysis by models whose price nobody knows."""
 
@@ -92,7 +90,7 @@ class _Reach:
 
     def grades(self, queries: int) -> int:
         """Calls that grade all of them in one pass."""
-        return _chunks(self.kept(queries), _GRADED)
+        return _chunks(self.kept(queries), GRADED_AT_ONCE)
 
 
 def bounds(

@@ -54,7 +54,7 @@ def gate(
     if alone and not sandboxed:
         judge = local
     elif client is not None:
-        from api.judges.relevance import OpenAIJudge
+        from api.judges.booleans import OpenAIJudge
 
         judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout)
     primary = judge if tracing is None else tracing.judge(judge)
@@ -71,7 +71,7 @@ def checker(
     models = settings.models
     if client is None or not models.support_check:
         return None
-    from api.judges.support import OpenAISupport
+    from api.judges.booleans import OpenAISupport
 
     model = models.support_model or models.filter_model
     support = OpenAISupport(client, model, models.scoring_timeout)

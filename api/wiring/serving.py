@@ -21,7 +21,7 @@ from api.services.keeping.keys import Keys, Tenant
 from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Product
-from api.services.ports import Listener, silent
+from api.services.progress import Listener, silent
 from api.services.reporting.report import Report
 from api.services.schemas import Gated, Question
 from api.services.text import clean

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from api.judges.booleans import OpenAIJudge
 from api.judges.client import ModelClient
-from api.judges.relevance import OpenAIJudge
 from api.services.tools import Filtered, relevance_filter
 from tests.judges.model_server import ModelServer, Reply, client_of, fails, says, serving, verdicts
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from api.judges.booleans import OpenAIJudge
 from api.judges.local import LocalJudge
-from api.judges.relevance import OpenAIJudge
 from api.services.ports import Judge
 from api.services.schemas import Item, Judgement, Question, Usage
 from tests.judges.model_server import Reply, client_of, says, serving

@@ -10,7 +10,7 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from api.services.listening import Ask
-from api.services.reporting import agent
+from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import load
 from api.wiring import estimating
 from tests.faces.command import Here
@@ -101,7 +101,7 @@ def test_only_what_is_configured_costs(monkeypatch: pytest.MonkeyPatch) -> None:
         "upstream_calls": 12, "youtube_searches": 1, "model_calls": 0, "usd": 0.0,
     }  # fmt: skip
     assert told["minimum"]["upstream_calls"] == 1
-    assert told["maximum"]["model_calls"] > estimating.WRITER_REQUESTS
+    assert told["maximum"]["model_calls"] > WRITER_REQUESTS
     assert nobody["minimum"] == nobody["maximum"]
     assert nobody["maximum"]["upstream_calls"] == nobody["maximum"]["model_calls"] == 0
 
@@ -167,8 +167,3 @@ def test_own_items_ask_no_source(
     assert told["maximum"]["upstream_calls"] == 0
     assert told["minimum"]["model_calls"] >= 2
     within(told, upstream, answer)
-
-
-def test_the_writer_s_limit_is_the_one_that_is_estimated() -> None:
-    """Two numbers that must not part."""
-    assert estimating.WRITER_REQUESTS == agent.REQUESTS

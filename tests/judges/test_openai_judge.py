@@ -7,8 +7,8 @@ import re
 import pytest
 
 from api.errors import ModelError
+from api.judges.booleans import OpenAIJudge
 from api.judges.client import ModelClient
-from api.judges.relevance import OpenAIJudge
 from api.services.schemas import Question
 from tests.judges.items import NONCE, fixed, item
 from tests.judges.model_server import KEY, ModelServer, Reply, fails, says, verdicts

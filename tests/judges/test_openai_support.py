@@ -7,8 +7,8 @@ import json
 import pytest
 
 from api.errors import ModelError
+from api.judges.booleans import OpenAISupport
 from api.judges.client import ModelClient
-from api.judges.support import OpenAISupport
 from api.services.ports import Claim
 from api.services.schemas import Question
 from tests.judges.items import NONCE, fixed

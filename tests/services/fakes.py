@@ -12,7 +12,8 @@ from typing import Any, Literal
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
-from api.services.ports import Event, Facts, Grades, Probe, Recorder, Rewrites
+from api.services.ports import Facts, Grades, Probe, Recorder, Rewrites
+from api.services.progress import Event
 from api.services.schemas import (
     Batch,
     Comment,

@@ -13,7 +13,8 @@ from pydantic_ai.exceptions import ModelAPIError
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.services import listening
 from api.services.listening import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
-from api.services.ports import Grader, Listener, silent
+from api.services.ports import Grader
+from api.services.progress import Listener, silent
 from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws

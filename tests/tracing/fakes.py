@@ -14,7 +14,6 @@ from api.services.gate.adaptive import Policy, gather
 from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
 from api.services.ports import Facts, Judge, Observer, Probe, Source
-from api.services.published import Published
 from api.services.schemas import (
     Batch,
     Comment,
@@ -23,6 +22,7 @@ from api.services.schemas import (
     Gathered,
     Item,
     Judgement,
+    Published,
     Question,
     Usage,
     Verdict,

@@ -19,7 +19,14 @@ from rich.text import Text
 from api.faces.cli.printing import tell
 from api.faces.cli.terminal import shown
 from api.faces.outline import GOOD, progress, source_title
-from api.services.ports import Event
+from api.services.progress import (
+    Event,
+    ItemGraded,
+    Reported,
+    SourceKept,
+    SourceRefetching,
+    SourceStarted,
+)
 
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
 _MARKS = {_DONE: Text("✓", style="green"), _FAILED: Text("✗", style="red")}
@@ -70,30 +77,29 @@ class Live:
 
     def listen(self, event: Event) -> None:
         """Show one event."""
-        if event.kind == "graded.item":
+        if isinstance(event, ItemGraded):
             if self._verbose:
                 # a default grade keeps whatever the cutoff: `reddit 1 (r/a): score 4/5 - KEEP: why`
-                data = event.data
-                kept = data["defaulted"] or data["score"] >= data["cutoff"]
-                place = f" ({data['place']})" if data["place"] else ""
-                head = f"{event.source} {data['number']}{place}: score {data['score']}/5"
-                self._say(f"{head} - {'KEEP' if kept else 'DROP'}: {data['explanation']}")
+                kept = event.defaulted or event.score >= event.cutoff
+                place = f" ({event.place})" if event.place else ""
+                head = f"{event.source} {event.number}{place}: score {event.score}/5"
+                self._say(f"{head} - {'KEEP' if kept else 'DROP'}: {event.explanation}")
             return
         words = progress(event)
         if words is None:
             return
         name = shown(source_title(event.source) if event.source else "Report")
         if self._live is None:
-            if self._verbose or event.kind in {"source.kept", "source.refetching"}:
+            if self._verbose or isinstance(event, SourceKept | SourceRefetching):
                 self._say(f"{name}: {words}")
             return
         # a source is done when as many queries have ended as were begun
-        self._asking[name] += event.kind == "source.started"
-        self._asking[name] -= event.kind == "source.kept"
+        self._asking[name] += isinstance(event, SourceStarted)
+        self._asking[name] -= isinstance(event, SourceKept)
         state = _BUSY
-        if event.kind == "source.kept" and self._asking[name] <= 0:
-            state = _DONE if event.data["outcome"] in GOOD else _FAILED
-        elif event.kind == "report":
+        if isinstance(event, SourceKept) and self._asking[name] <= 0:
+            state = _DONE if event.outcome in GOOD else _FAILED
+        elif isinstance(event, Reported):
             state = _DONE
         row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
         row.words, row.state = shown(words), state

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from api.errors import ListenpostError
 from api.faces.web.errors import described, trace_id_of
 from api.services.keeping.analyses import Flight, Runner
-from api.services.ports import Event
+from api.services.progress import Event
 from api.services.reporting.report import Report
 
 T = TypeVar("T")

@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.services.published import WHERE_THERE, Published
-from api.services.schemas import Assessed, Gathered
+from api.services.schemas import WHERE_THERE, Assessed, Gathered, Published
 from api.services.text import one_line
 
 Z95 = 1.959963984540054

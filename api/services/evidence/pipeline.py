@@ -16,7 +16,8 @@ from api.services.evidence.figures import Figures, figures
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import Counts, Decided, decide
-from api.services.ports import Event, Rewriter, Rewrites
+from api.services.ports import Rewriter, Rewrites
+from api.services.progress import ItemsGraded
 from api.services.question import Scope
 from api.services.question.naming import new_queries, sought
 from api.services.schemas import Assessed, Decision, Question, Usage
@@ -128,8 +129,7 @@ async def _weigh(
     twins = sum(entry.dropped_by == "duplicate" for entry in ranked.dropped)
     graded = len(ranked.kept) + len(ranked.dropped)
     if grading:
-        facts = {"scored": graded, "survived": len(ranked.kept)}
-        run.listener(Event("graded", None, facts))
+        run.listener(ItemsGraded(scored=graded, survived=len(ranked.kept)))
     counts = Counts(
         total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped)) - twins,
         total_survived=len(ranked.kept),

@@ -15,17 +15,15 @@ from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
 from api.services.gate.memory import Memory
 from api.services.ports import (
-    Event,
     Grader,
     Grades,
-    Listener,
     Observer,
     Places,
     Source,
     WrappedSource,
-    silent,
     title_of,
 )
+from api.services.progress import ItemGraded, Listener, SourceKept, silent
 from api.services.question.query import canonical, neutralise
 from api.services.schemas import (
     UNGRADED,
@@ -101,8 +99,7 @@ class Run:
         source = self.sources[name]
         if isinstance(source, SourceError):
             gathered = failed(name, plan.query, source)
-            facts = {"outcome": str(gathered.outcome), "reason": gathered.reason}
-            self.listener(Event("source.kept", name, {**facts, "fetched": 0, "kept": 0}))
+            self.listener(SourceKept.of(gathered))
             return gathered
         adaptive = self.bounds.adaptive
         until = asyncio.get_running_loop().time() + self.bounds.seconds
@@ -149,15 +146,17 @@ class Run:
     def _announce(self, item: Item, grade: Grade, cutoff: int) -> None:
         """The event `graded.item`."""
         self._numbers[item.source] += 1
-        facts = {
-            "number": self._numbers[item.source],
-            "place": item.place,
-            "score": grade.score,
-            "cutoff": cutoff,
-            "defaulted": grade.defaulted,
-            "explanation": grade.explanation,
-        }
-        self.listener(Event("graded.item", item.source, facts))
+        self.listener(
+            ItemGraded(
+                source=item.source,
+                number=self._numbers[item.source],
+                place=item.place,
+                score=grade.score,
+                cutoff=cutoff,
+                defaulted=grade.defaulted,
+                explanation=grade.explanation,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

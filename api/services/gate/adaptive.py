@@ -15,7 +15,16 @@ from api.errors import Broken, SourceError
 from api.services.containment import translated
 from api.services.gate.basket import Basket
 from api.services.metering import metered
-from api.services.ports import Event, Listener, Observer, Source, silent
+from api.services.ports import Observer, Source
+from api.services.progress import (
+    Listener,
+    SourceFetched,
+    SourceJudged,
+    SourceKept,
+    SourceRefetching,
+    SourceStarted,
+    silent,
+)
 from api.services.schemas import FetchPlan, Gated, Gathered, Item
 
 Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
@@ -57,7 +66,7 @@ async def gather(
     """
     basket = Basket(source.name, plan.query)
     with observer.gathering(source.name, plan.query) as span, metered() as calls:
-        listener(Event("source.started", source.name, {"query": plan.query, "limit": plan.limit}))
+        listener(SourceStarted(source=source.name, query=plan.query, limit=plan.limit))
         try:
             await _fill(basket, source, plan, verdicts, policy, listener)
         except (SourceError, TimeoutError) as error:
@@ -67,7 +76,7 @@ async def gather(
             raise
         gathered = basket.gathered(calls.made)
         span.record(gathered)
-    listener(Event("source.kept", source.name, gathered.facts))
+    listener(SourceKept.of(gathered))
     return gathered
 
 
@@ -88,7 +97,7 @@ async def _fill(
             basket.note("not refetched: the deadline passed")
         else:
             wider = plan.widened(policy.factor)
-            listener(Event("source.refetching", source.name, {"limit": wider.limit}))
+            listener(SourceRefetching(source=source.name, limit=wider.limit))
             with metered() as calls:
                 try:
                     await _attempt(basket, source, wider, verdicts, policy.halfway, listener)
@@ -120,7 +129,7 @@ async def _attempt(
             batch = await translated(
                 source.fetch(plan), f"asking {source.name}", partial(Broken, source.name)
             )
-    listener(Event("source.fetched", source.name, {"fetched": len(batch.items)}))
+    listener(SourceFetched(source=source.name, fetched=len(batch.items)))
     new = basket.unseen(batch.items)
     try:
         async with asyncio.timeout_at(until):
@@ -128,6 +137,6 @@ async def _attempt(
     except TimeoutError:
         gated = Gated.opened(new, "timeout")
     basket.add(batch, new, gated, calls.made)
-    facts = {"judged": len(new), "relevant": gated.relevant, "status": gated.status}
-    listener(Event("source.judged", source.name, facts))
+    judged, relevant, status = len(new), gated.relevant, gated.status
+    listener(SourceJudged(source=source.name, judged=judged, relevant=relevant, status=status))
     return batch.full

@@ -21,7 +21,7 @@ from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, Store
 from api.services.listening import Ask
-from api.services.ports import Event, Listener, silent
+from api.services.progress import Event, Listener, SourceFetched, silent
 from api.services.reporting.report import Report
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class Flight:
 
     @property
     def _fetched(self) -> bool:
-        return any(event.kind == "source.fetched" for event in self._events)
+        return any(isinstance(event, SourceFetched) for event in self._events)
 
 
 class Runner:

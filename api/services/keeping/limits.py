@@ -20,7 +20,7 @@ from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Ledger
 from api.services.listening import Ask, Heard, Product
 from api.services.metering import metered
-from api.services.ports import Listener, silent
+from api.services.progress import Listener, silent
 from api.services.schemas import Gated, Item, Question
 
 _log = logging.getLogger(__name__)

@@ -24,12 +24,10 @@ from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
 from api.services.reporting.findings import FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
-from api.services.reporting.writing import FollowUp, NotWritten, Written
+from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
 from api.services.schemas import Decision, Gathered, Usage
 from api.services.text import Fence
 
-REQUESTS = 8
-"""Model requests of one report at most."""
 FEWEST_WORDS = 60
 """Words a full report may always have."""
 SLACK = 1.25
@@ -161,7 +159,7 @@ class AgentWriter:
                 _prompt(desk, exhibits),
                 deps=desk,
                 usage=usage,
-                usage_limits=UsageLimits(request_limit=REQUESTS),
+                usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
             )
         return result.output
 
@@ -298,4 +296,4 @@ def reason_of(error: Exception) -> str:
 
 def _detail(error: Exception) -> str:
     limit = type(error).__name__ == "UsageLimitExceeded"
-    return f"report, more than {REQUESTS} model requests" if limit else "report"
+    return f"report, more than {WRITER_REQUESTS} model requests" if limit else "report"

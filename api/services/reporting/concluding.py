@@ -12,7 +12,8 @@ from api.services.containment import translated
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import decide
-from api.services.ports import Event, Places, SupportChecker
+from api.services.ports import Places, SupportChecker
+from api.services.progress import Writing
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion
@@ -38,7 +39,7 @@ async def conclude(
     """Words for the evidence: written, themes, or an explanation why there are none."""
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(explainer, evidence)
-    run.listener(Event("writing", None, {"exhibits": len(evidence.shown)}))
+    run.listener(Writing(exhibits=len(evidence.shown)))
     dossier = Dossier(places)
     exhibits = dossier.show(evidence.shown)
     try:

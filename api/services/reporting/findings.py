@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic.json_schema import SkipJsonSchema
 
-from api.services.published import PUBLISHED_VALUE, WHERE_THERE
+from api.services.schemas import PUBLISHED_VALUE, WHERE_THERE
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Backing = Literal["checked", "counted", "unverified"]

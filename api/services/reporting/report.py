@@ -14,9 +14,17 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from api.services.evidence.figures import Figures
-from api.services.published import WHERE_THERE, Published
 from api.services.reporting.findings import Finding, Quote
-from api.services.schemas import Attempt, Decision, Measure, Outcome, Stage, Status
+from api.services.schemas import (
+    WHERE_THERE,
+    Attempt,
+    Decision,
+    Measure,
+    Outcome,
+    Published,
+    Stage,
+    Status,
+)
 from api.settings import DepthName
 
 VERSION = 2

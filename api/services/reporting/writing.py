@@ -13,6 +13,9 @@ from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import Dossier
 from api.services.schemas import Gathered, Usage
 
+WRITER_REQUESTS = 8
+"""Model requests of one report at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:

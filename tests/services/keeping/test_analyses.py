@@ -15,7 +15,7 @@ from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.metering import charge
-from api.services.ports import Event, Listener
+from api.services.progress import ItemsGraded, Listener, SourceFetched, SourceStarted
 from api.services.reporting.composing import Origin, clarified
 from api.services.reporting.report import Cost, Report
 from tests.services.fakes import Heard
@@ -46,9 +46,9 @@ class Desk:
     async def analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
         self.asked.append(ask)
         charge(self.requests)
-        listener(Event("source.started", "reddit"))
+        listener(SourceStarted(source="reddit", query=ask.query, limit=5))
         if self.asks:
-            listener(Event("source.fetched", "reddit"))
+            listener(SourceFetched(source="reddit", fetched=5))
         self.entered.set()
         try:
             await self.go.wait()
@@ -57,7 +57,7 @@ class Desk:
             raise
         if self.trouble is not None:
             raise self.trouble
-        listener(Event("graded"))
+        listener(ItemsGraded(scored=5, survived=5))
         report = clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
         cost = Cost(tokens=self.tokens, usd=self.usd, upstream_calls=0)
         return report.model_copy(update={"cost": cost})

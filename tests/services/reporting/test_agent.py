@@ -24,9 +24,9 @@ from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.listening import Product
 from api.services.question.guard import LONGEST_QUERY
-from api.services.reporting.agent import REQUESTS, AgentWriter
+from api.services.reporting.agent import AgentWriter
 from api.services.reporting.dossier import Dossier
-from api.services.reporting.writing import NotWritten, Written
+from api.services.reporting.writing import WRITER_REQUESTS, NotWritten, Written
 from api.services.schemas import Decision, Grade, Outcome, Question
 from api.settings import RankingSettings, RetrievalSettings
 from tests.services.fakes import NEVER, FakeSource
@@ -336,10 +336,10 @@ async def test_a_model_that_never_stops_calling_ends_at_the_limit() -> None:
     """
     script = Script([calling(("fetch_reddit", {"query": "ember mug again"}))])
 
-    with pytest.raises(NotWritten, match=f"more than {REQUESTS} model requests") as caught:
+    with pytest.raises(NotWritten, match=f"more than {WRITER_REQUESTS} model requests") as caught:
         await wrote(script, product())
 
-    assert len(script.seen) == REQUESTS
+    assert len(script.seen) == WRITER_REQUESTS
     assert (len(caught.value.follow_ups), len(caught.value.notes)) == (1, 1)
 
 

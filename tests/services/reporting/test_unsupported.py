@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from api.faces.markdown import report_markdown
+from api.judges.booleans import OpenAISupport
 from api.judges.local_support import LocalSupport
-from api.judges.support import OpenAISupport
 from api.services.listening import Ask, analyze
 from api.services.ports import SupportChecker
 from api.services.reporting.citing import Drafted

@@ -1,0 +1,136 @@
+"""What a person may want to see while waiting: a class per moment, its fields as in HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from api.services.schemas import Decision, Gathered, Outcome, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One moment; `kind` is its name in the HTTP interface."""
+
+    kind: ClassVar[str]
+    source: str | None = None
+    """Whom it concerns; None: the question as a whole."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All it says beside the source, by field."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "source"
+        }
+
+
+Listener = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """The listener that ignores everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStarted(Event):
+    """A source is asked."""
+
+    kind = "source.started"
+    query: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFetched(Event):
+    """A batch came."""
+
+    kind = "source.fetched"
+    fetched: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceJudged(Event):
+    """What is new in it was judged."""
+
+    kind = "source.judged"
+    judged: int
+    relevant: int
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRefetching(Event):
+    """Too little was relevant: the source is asked again, wider."""
+
+    kind = "source.refetching"
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceKept(Event):
+    """A source is done, or could not be asked."""
+
+    kind = "source.kept"
+    outcome: Outcome
+    fetched: int
+    kept: int
+    yield_ratio: float
+    refetched: bool
+    status: Status
+    reason: str | None
+
+    @classmethod
+    def of(cls, gathered: Gathered) -> Self:
+        """From how it ended."""
+        return cls(
+            source=gathered.source,
+            outcome=gathered.outcome,
+            fetched=gathered.fetched,
+            kept=len(gathered.kept),
+            yield_ratio=gathered.yield_ratio,
+            refetched=gathered.refetched,
+            status=gathered.status,
+            reason=gathered.reason or gathered.gate_reason,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemGraded(Event):
+    """One item has its grade; `number` counts those of its source from 1."""
+
+    kind = "graded.item"
+    number: int
+    place: str | None
+    score: int
+    cutoff: int
+    defaulted: bool
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemsGraded(Event):
+    """All items are graded, and ranked."""
+
+    kind = "graded"
+    scored: int
+    survived: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing(Event):
+    """The words are looked for."""
+
+    kind = "writing"
+    exhibits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported(Event):
+    """There is an answer."""
+
+    kind = "report"
+    decision: Decision
+    id: str | None
