@@ -15,7 +15,7 @@ from api.judges import GRADED_AT_ONCE
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object, system
-from api.services.evidence.reranking import best_comments
+from api.services.evidence.ranking import best_comments
 from api.services.ports import Grades
 from api.services.reporting.verbatim import verbatim
 from api.services.schemas import UNGRADED, Grade, Item, Question, Usage

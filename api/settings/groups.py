@@ -138,26 +138,20 @@ class AdaptiveSettings(BaseSettings):
 
 
 class RetrievalSettings(BaseSettings):
-    """Floors, reranking and diversity; each has an off switch."""
+    """Reranking and diversity; each has an off switch."""
 
     model_config = named("LISTENPOST_RETRIEVAL_")
 
     guardrails_enable: bool = True
     """Off: floors, rerank and diversity do nothing."""
-    min_content_tokens: Annotated[int, Field(ge=0, le=20)] = 3
-    """Content words an archive question needs; 0: any."""
     score_floor: Share = 0.45
-    """Combined score an archive hit needs; 0: off."""
-    vector_floor: Share = 0.15
-    """Vector score an archive hit needs; 0: off."""
-    allow_keyword_top1_override: bool = True
-    """The best keyword hit at 0.9 or more passes without the vector floor."""
+    """Rerank only when the best relevance reaches this; 0: whatever it is."""
     rerank_enable: bool = True
     """Opportunistic reranking in deep."""
     rerank_window: Count = 20
     """How many of the best are reranked."""
     rerank_trigger_max: Share = 0.60
-    """Rerank only when the best relevance is below this (and at or above the floor)."""
+    """And only when it is below this: when the order is in doubt."""
 
 
 class RankingSettings(BaseSettings):

@@ -31,7 +31,7 @@ from api.store import open_store
 from api.wiring import build, build_gate, mode_of
 from api.wiring.models import chat, turn_usd
 
-_MODEL_PARTS = ("client", "relevance", "grades", "rewrites", "explain")
+_MODEL_PARTS = ("client", "booleans", "explain", "grades", "rewrites")
 
 
 @dataclass(slots=True)

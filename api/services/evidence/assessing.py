@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from api.services.evidence.ranking import Ranked, rank
-from api.services.evidence.reranking import by_words
+from api.services.evidence.ranking import Ranked, by_words, rank
 from api.services.evidence.run import Run
 from api.services.question import Scope
 from api.services.schemas import Assessed, Usage

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from api.services.evidence.duplicates import distinct
-from api.services.evidence.reranking import Reranker
-from api.services.schemas import Assessed, Item, Usage
+from api.services.question.query import content_words, words
+from api.services.schemas import Assessed, Comment, Item, Usage
 from api.settings import Depth, RankingSettings, RetrievalSettings
 
 LEVELS = {"low": 1.0, "medium": 1.05, "high": 1.1}
@@ -23,6 +23,9 @@ NEUTRAL = 0.5
 """Stands in for an unknown relevance, engagement or date: neither first nor last."""
 HALF_LIFE_DAYS = 180.0
 """Age at which recency has halved, and which an undated item is taken for."""
+
+Reranker = Callable[[Sequence[Assessed]], Sequence[Assessed]]
+"""Returns the same items in another order."""
 
 _EQUAL: Mapping[str, float] = MappingProxyType({})
 
@@ -113,6 +116,34 @@ def rank(
         ranking.rerank_top_k or depth.max_evidence,
         used,
     )
+
+
+def by_words(question: str) -> Reranker:
+    """Orders by the share of the question's content words that an item's text holds.
+
+    Costs no call; items that hold equally many keep their order.
+    """
+    wanted = frozenset(content_words(question))
+
+    def held(entry: Assessed) -> int:
+        item = entry.item
+        return len(wanted.intersection(words(f"{item.title} {item.body}")))
+
+    return lambda window: sorted(window, key=held, reverse=True)
+
+
+def best_comments(item: Item, question: str) -> tuple[Comment, ...]:
+    """All comments of an item, those that share words with question or post first, then by votes.
+
+    So that a joke with thousands of votes does not stand before what was asked about.
+    """
+    about = frozenset(content_words(f"{question} {item.title} {item.body}"))
+
+    def order(comment: Comment) -> tuple[bool, float, str]:
+        votes = next(iter(comment.engagement.values()), None)
+        return (about.isdisjoint(words(comment.body)), -(votes or 0), comment.id)
+
+    return tuple(sorted(item.comments, key=order))
 
 
 def _relevance(entry: Assessed) -> float | None:

@@ -9,7 +9,9 @@ from functools import partial
 
 from api.errors import ModelError
 from api.services.containment import translated
-from api.services.evidence.pipeline import Evidence
+from api.services.evidence.crawler import combine
+from api.services.evidence.figures import figures
+from api.services.evidence.pipeline import Evidence, stages
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import decide
 from api.services.ports import Places, SupportChecker
@@ -20,7 +22,6 @@ from api.services.reporting.composing import Conclusion
 from api.services.reporting.dossier import Dossier, Exhibit, gate_line
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.reporting.findings import Finding, Passage
-from api.services.reporting.follow_ups import joined
 from api.services.reporting.report import SupportCheck
 from api.services.reporting.support import supported
 from api.services.reporting.themes import find_themes
@@ -65,9 +66,40 @@ async def conclude(
 
 
 def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
-    """The evidence with what the writer looked up, and what it used."""
-    whole = joined(evidence, follow_ups, now=datetime.now(UTC))
-    return replace(whole, usage=whole.usage + writing)
+    """The evidence with what the writer looked up, and what it used.
+
+    Ranks go on, figures and sources are counted anew; the decision stays as it was made.
+    """
+    evidence = replace(evidence, usage=evidence.usage + writing)
+    if not follow_ups:
+        return evidence
+    later = {follow_up.gathered.source: follow_up.gathered for follow_up in follow_ups}
+    sources = list(evidence.crawl.sources)
+    for place, first in enumerate(sources):
+        if (again := later.get(first.source)) is not None:
+            both = combine((first, again))
+            note = f"asked once more while the report was written, for “{again.query}”"
+            sources[place] = replace(both, notes=(*both.notes, note))
+    extra = [entry for follow_up in follow_ups for entry in follow_up.ranked.kept]
+    kept = (
+        *evidence.kept,
+        *(replace(entry, rank=rank) for rank, entry in enumerate(extra, len(evidence.kept) + 1)),
+    )
+    dropped = (
+        *evidence.ranked.dropped,
+        *(entry for follow_up in follow_ups for entry in follow_up.ranked.dropped),
+    )
+    crawled = replace(evidence.crawl, sources=tuple(sources))
+    counts = replace(evidence.counts, dropped=stages((*dropped, *crawled.dropped)))
+    used = (follow_up.gathered.usage + follow_up.ranked.usage for follow_up in follow_ups)
+    return replace(
+        evidence,
+        crawl=crawled,
+        ranked=replace(evidence.ranked, kept=kept, dropped=dropped),
+        decided=replace(evidence.decided, notes=decide(counts).notes),
+        figures=figures(sources, kept, now=datetime.now(UTC)),
+        usage=sum(used, evidence.usage),
+    )
 
 
 def _unwritten(

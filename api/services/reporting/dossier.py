@@ -8,7 +8,7 @@ from datetime import UTC
 
 import regex
 
-from api.services.evidence.reranking import best_comments
+from api.services.evidence.ranking import best_comments
 from api.services.ports import Places, title_of
 from api.services.schemas import Assessed, Gathered, Item, Outcome
 from api.services.text import Fence, cut, one_line

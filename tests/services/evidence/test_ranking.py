@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.evidence.ranking import Ranked, rank
-from api.services.evidence.reranking import Reranker, by_words
+from api.services.evidence.ranking import Ranked, Reranker, by_words, rank
 from api.services.schemas import Assessed, Grade, Item, Verdict
 from api.settings import DeepDepth, Depth, QuickDepth, RankingSettings, RetrievalSettings
 
@@ -291,7 +290,7 @@ def test_a_place_does_not_fill_the_top() -> None:
 
 def test_low_relevance_is_marked() -> None:
     """
-    Score 3 and weak archive hits are marked; 0 switches the mark off.
+    Score 3 is marked; 0 switches the mark off.
     """
     items = (one("a:4", 4), one("a:3", 3), one("b:hit", None, relevance=0.4), one("b:raw", None))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.services.evidence.reranking import best_comments, by_words
+from api.services.evidence.ranking import best_comments, by_words
 from api.services.schemas import Assessed, Comment, Item, Verdict
 
 
