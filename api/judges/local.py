@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from api.judges.local_features import Row, page
+from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, Profile, profile_name, profiles
 from api.judges.local_reasons import reason
 from api.judges.local_vectors import Vectors, vectors
-from api.services.gate.excerpt import Shown, item_of, shown
+from api.services.gate.excerpt import item_of, shown
 from api.services.gate.names import KINDS
 from api.services.question.naming import named
 from api.services.question.query import LONGEST
@@ -48,20 +48,14 @@ class LocalJudge:
         )
         texts = [shown(question, item) for item in items]
         rows = page(question, texts, source, known)
-        return [
-            self._verdict(question, text, row, lexical=known is None)
-            for text, row in zip(texts, rows, strict=True)
-        ]
-
-    def _verdict(self, question: Question, text: Shown, row: Row, *, lexical: bool) -> Verdict:
-        profile = self.weights()[profile_name(question, text, lexical=lexical)]
-        chance = profile.probability(row)
-        return Verdict(
-            chance >= THRESHOLD,
-            self.name,
-            round(chance, 4),
-            reason=reason(question, text, row, profile, kept=chance >= THRESHOLD),
-        )
+        verdicts = []
+        for text, row in zip(texts, rows, strict=True):
+            profile = self.weights()[profile_name(question, text, lexical=known is None)]
+            chance = profile.probability(row)
+            kept = chance >= THRESHOLD
+            why = reason(question, text, row, profile, kept=kept)
+            verdicts.append(Verdict(kept, self.name, round(chance, 4), reason=why))
+        return verdicts
 
 
 def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> list[float]:

@@ -121,7 +121,8 @@ def _same_manner(sentence: str, passage: str, subject: Subject) -> bool:
 def _same_extent(sentence: str, passage: str, subject: Subject) -> bool:
     """No more people, certainty, cause or number than the passage has."""
     plain = fold(passage)
-    if any(not _word_in(match[0], plain) for match in _MORE.finditer(sentence)):
+    more = (regex.escape(fold(match[0])) for match in _MORE.finditer(sentence))
+    if not all(regex.search(rf"\b{word}\b", plain) for word in more):
         return False
     if _CAUSES.search(sentence) and not _CAUSES.search(passage):
         return False
@@ -161,7 +162,7 @@ def _weighed(text: str) -> tuple[set[str], set[str]]:
 
 def _same_words(sentence: str, passage: str, subject: Subject) -> bool:
     """Each word that carries meaning is in the passage, or its aspect, or (a feeling) its side."""
-    held = _words(passage)
+    held = {fold(word) for word in _WORD.findall(passage) if content_words(word)}
     spoken = {aspect.name for aspect in aspects_in(passage)}
     for word in content_words(subject.pattern.sub(" ", sentence)):
         bare = "".join(_WORD.findall(fold(word)))
@@ -173,17 +174,9 @@ def _same_words(sentence: str, passage: str, subject: Subject) -> bool:
     return True
 
 
-def _words(text: str) -> set[str]:
-    return {fold(word) for word in _WORD.findall(text) if content_words(word)}
-
-
 def _akin(word: str, other: str) -> bool:
     """Whether two words are of one family: `crash` and `crashes`, `charging` and `charge`."""
     shorter = min(len(word), len(other))
     return word == other or (
         shorter >= _STEM and word[: max(_STEM, shorter - 2)] == other[: max(_STEM, shorter - 2)]
     )
-
-
-def _word_in(word: str, text: str) -> bool:
-    return regex.search(rf"\b{regex.escape(fold(word))}\b", text) is not None

@@ -170,11 +170,6 @@ def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
         yield from ((name.removesuffix(".jsonl"), files[name]) for name in sorted(files))
 
 
-def slugs() -> tuple[str, ...]:
-    """Names of the products in the shipped corpus."""
-    return tuple(slug for slug, _ in _files("posts"))
-
-
 def load(slug: str | None = None) -> tuple[Post, ...]:
     """The shipped posts, of all products or of one."""
     files = [file for name, file in _files("posts") if slug in (None, name)]

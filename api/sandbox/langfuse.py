@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,16 +14,6 @@ _DENIED = "Invalid credentials. Confirm that you've configured the correct host.
 _HEALTH = {"status": "OK", "version": "4.59.0"}
 _OWN = {"id": "sandbox", "name": "sandbox"}
 _PROJECTS = {"data": [{**_OWN, "metadata": {}, "organization": _OWN}]}
-
-
-def unpacked(body: bytes) -> bytes:
-    """A body without its gzip wrapping, if it has one."""
-    if not body.startswith(b"\x1f\x8b"):
-        return body
-    try:
-        return gzip.decompress(body)
-    except (OSError, EOFError, zlib.error):
-        return body
 
 
 class Langfuse:

@@ -12,7 +12,6 @@ from typing import Any
 
 from api.errors import UsageError
 from api.services.evidence.pipeline import Steps, collect
-from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Bounds, Run, Sources
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import (
@@ -218,15 +217,12 @@ async def fetch(
     lines = [gate_line(gathered) + "."]
     if product.sample:
         lines.append("This is made-up sample data from the offline sandbox.")
-    lines += [f"Note: {note}." for note in (*gathered.notes, *_omitted(gathered, ranked))]
+    weak = len(gathered.kept) - len(ranked.kept)
+    more = len(ranked.kept) - len(ranked.exhibits)
+    notes = [*gathered.notes]
+    notes += [f"{weak} of the kept are left out as weak or as copies"] if weak else []
+    notes += [f"{more} more are kept but not shown"] if more else []
+    lines += [f"Note: {note}." for note in notes]
     if exhibits:
         lines += [fence.rule, describe(exhibits, fence, scope.question.text)]
     return Heard(gathered, usage, "\n".join(lines), answer)
-
-
-def _omitted(gathered: Gathered, ranked: Ranked) -> list[str]:
-    """What a reader of the text alone would not know."""
-    weak = len(gathered.kept) - len(ranked.kept)
-    more = len(ranked.kept) - len(ranked.exhibits)
-    notes = [f"{weak} of the kept are left out as weak or as copies"] if weak else []
-    return notes + ([f"{more} more are kept but not shown"] if more else [])

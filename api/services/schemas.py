@@ -127,6 +127,11 @@ class Item:
     """What is missing and why, for example comments that are turned off."""
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything that people wrote in it: title, body, comments."""
+        return (self.title, self.body, *(comment.body for comment in self.comments))
+
+    @property
     def original(self) -> str:
         """The key of what this is a crosspost of, or its own: one per distinct item."""
         return self.crosspost_parent or self.key

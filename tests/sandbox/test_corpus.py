@@ -43,12 +43,13 @@ def test_a_crosspost_knows_its_parent() -> None:
     assert posts[0].crosspost_parent is None
 
 
-def test_every_shipped_post_has_one_label() -> None:
+def test_every_shipped_post_has_one_label(root: Path) -> None:
     """Labels and posts match one to one, and each product has both kinds on each source."""
-    for slug in corpus.slugs():
+    slugs = [file.stem for file in (root / "api/sandbox/data/posts").glob("*.jsonl")]
+    for slug in slugs:
         posts, labels = corpus.load(slug), corpus.labels(slug)
         assert {post.key for post in posts} == set(labels)
-    assert len(corpus.slugs()) >= 10
+    assert len(slugs) >= 10
 
 
 def test_the_servers_never_read_labels(root: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from api.services.chatting.session import Session, texts_of
+from api.services.chatting.session import Session
 from api.services.chatting.subjects import named_in, names_another, weighs
 from api.services.chatting.turns import Moment
 from api.services.containment import Failure, contained
@@ -59,7 +59,7 @@ class ChatDesk:
         words = set(map(stem, telling_words(self.question)))
         exhibits = self.session.exhibits_for(self.before).values()
         going_on = not names_another(self.question) or any(
-            words & spellings(" ".join(texts_of(exhibit.item))) for exhibit in exhibits
+            words & spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
         self.unnamed = self.before if going_on else ()
 

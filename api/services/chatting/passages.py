@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import regex
 
-from api.services.chatting.session import texts_of
 from api.services.chatting.subjects import WEB_ENDING
 from api.services.question.guard import pairs_of, stem, telling_words
 from api.services.reporting.dossier import Exhibit
@@ -39,7 +38,7 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
         words = _telling(passage)
         return max((len(claim & words) for claim in claims), default=0), -len(passage)
 
-    title, *texts = texts_of(exhibit.item)
+    title, *texts = exhibit.item.texts
     for written in (texts, [title]):
         passages = [part for words in written for part in sentences(words) if len(part) <= LONGEST]
         best = max(passages, key=likeness, default="")

@@ -6,8 +6,8 @@ from api.errors import NotFound, UsageError
 from api.services.chatting.session import EXHIBITS, Exchange, Session
 from api.services.keeping.storage import Analyses
 from api.services.ports import title_of
-from api.services.reporting.report import KeptComment, KeptItem, Report
-from api.services.schemas import Assessed, Comment, Grade, Item, Verdict
+from api.services.reporting.composing import assessed_of
+from api.services.reporting.report import Report
 from api.services.text import clean, one_line
 
 
@@ -49,36 +49,3 @@ def read_report(session: Session, report: Report) -> None:
         lines.append(f"- {finding.text} [{', '.join(cited)}]" if cited else f"- {finding.text}")
     answer = "\n".join(lines).strip()
     session.close(Exchange(report.query, answer), by_key.values(), subjects)
-
-
-def assessed_of(kept: KeptItem) -> Assessed:
-    """A kept item as it was judged; what a report does not publish of it is not known."""
-    item = Item(
-        key=kept.key,
-        id=kept.id,
-        source=kept.source,
-        title=kept.title,
-        body=kept.body,
-        url=kept.url,
-        created_at=kept.created_at,
-        engagement=kept.engagement,
-        place=kept.place,
-        comments=tuple(map(_comment_of, kept.comments)),
-        places=kept.places,
-        notes=kept.notes,
-    )
-    verdict = Verdict(bool(kept.verdict), kept.judge or "", kept.probability, kept.disputed)
-    grade = None
-    if kept.score is not None:
-        grade = Grade(kept.score, kept.explanation, kept.defaulted, kept.sentiment, kept.aspects)
-    return Assessed(item, verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
-
-
-def _comment_of(kept: KeptComment) -> Comment:
-    return Comment(
-        id=kept.id,
-        body=kept.body,
-        url=kept.url,
-        created_at=kept.created_at,
-        engagement=kept.engagement,
-    )

@@ -306,11 +306,6 @@ def question_words(question: str) -> frozenset[str]:
     return frozenset(content_words(question))
 
 
-def texts_of(item: Item) -> list[str]:
-    """Everything that people wrote in an item: title, body, comments."""
-    return [item.title, item.body, *(comment.body for comment in item.comments)]
-
-
 def item_words(item: Item) -> frozenset[str]:
     """The words of an item and its comments."""
-    return frozenset(words(" ".join(texts_of(item))))
+    return frozenset(words(" ".join(item.texts)))

@@ -119,21 +119,24 @@ def _groups(items: Sequence[Assessed], similarity: float) -> list[list[Assessed]
             at = leader[at]
         return at
 
-    for first, second in (*_same_handles(items), *_alike(items, similarity)):
+    pairs = []
+    holders: dict[tuple[str, ...], int] = {}
+    for at, entry in enumerate(items):
+        pairs += [(holders.setdefault(handle, at), at) for handle in _handles(entry.item)]
+    if similarity:
+        texts = [_Text.of(entry.item) for entry in items]
+        pairs += [
+            (first, second)
+            for first, second in combinations(range(len(texts)), 2)
+            if texts[first].copies(texts[second], similarity)
+        ]
+    for first, second in pairs:
         low, high = sorted((find(first), find(second)))
         leader[high] = low
     groups: dict[int, list[Assessed]] = {}
     for at, entry in enumerate(items):
         groups.setdefault(find(at), []).append(entry)
     return list(groups.values())
-
-
-def _same_handles(items: Sequence[Assessed]) -> Iterator[tuple[int, int]]:
-    first: dict[tuple[str, ...], int] = {}
-    for at, entry in enumerate(items):
-        for handle in _handles(entry.item):
-            if first.setdefault(handle, at) != at:
-                yield first[handle], at
 
 
 def _handles(item: Item) -> Iterator[tuple[str, ...]]:
@@ -192,14 +195,6 @@ def _same(word: str, other: str) -> bool:
         and other.isalpha()
         and Levenshtein.distance(word, other) == 1
     )
-
-
-def _alike(items: Sequence[Assessed], similarity: float) -> Iterator[tuple[int, int]]:
-    if similarity:
-        texts = [_Text.of(entry.item) for entry in items]
-        for first, second in combinations(range(len(texts)), 2):
-            if texts[first].copies(texts[second], similarity):
-                yield first, second
 
 
 def _merged(best: Assessed, others: Sequence[Assessed]) -> Assessed:

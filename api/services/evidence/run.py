@@ -132,7 +132,19 @@ class Run:
             spent.append(graded.usage)
             grades = dict(zip(mine, graded.grades, strict=True))
             for key, grade in grades.items():
-                self._announce(mine[key], grade, cutoff)
+                item = mine[key]
+                self._numbers[item.source] += 1
+                self.listener(
+                    ItemGraded(
+                        source=item.source,
+                        number=self._numbers[item.source],
+                        place=item.place,
+                        score=grade.score,
+                        cutoff=cutoff,
+                        defaulted=grade.defaulted,
+                        explanation=grade.explanation,
+                    )
+                )
             return grades
 
         keys: dict[str, tuple[str, ...]] = {
@@ -142,21 +154,6 @@ class Run:
         grades = await self._graded.recall(wanted, find)
         graded = (replace(entry, grade=grades[keys[entry.item.key]]) for entry in kept)
         return tuple(graded), sum(spent, Usage())
-
-    def _announce(self, item: Item, grade: Grade, cutoff: int) -> None:
-        """The event `graded.item`."""
-        self._numbers[item.source] += 1
-        self.listener(
-            ItemGraded(
-                source=item.source,
-                number=self._numbers[item.source],
-                place=item.place,
-                score=grade.score,
-                cutoff=cutoff,
-                defaulted=grade.defaulted,
-                explanation=grade.explanation,
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)

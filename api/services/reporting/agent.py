@@ -21,7 +21,7 @@ from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
-from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line
+from api.services.reporting.dossier import Dossier, describe, gate_line
 from api.services.reporting.findings import FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
@@ -136,7 +136,9 @@ class AgentWriter:
             reason = reason_of(error)
             if not desk.returned:
                 bill = (spent(usage), tuple(desk.follow_ups), desk.notes)
-                raise NotWritten(reason, _detail(error), *bill) from error
+                limited = type(error).__name__ == "UsageLimitExceeded"
+                most = f", more than {WRITER_REQUESTS} model requests" if limited else ""
+                raise NotWritten(reason, f"report{most}", *bill) from error
             draft = desk.returned[-1]
             notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
         checked, cut = self._fitted(_checked(draft, desk), evidence)
@@ -153,17 +155,6 @@ class AgentWriter:
         return fitted, (note,) if left_out else ()
 
     async def _draft(self, desk: ReportDesk, usage: RunUsage) -> Draft:
-        exhibits = desk.dossier.show(desk.evidence.shown)
-        async with asyncio.timeout(self.seconds):
-            result = await self._agent(desk).run(
-                _prompt(desk, exhibits),
-                deps=desk,
-                usage=usage,
-                usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
-            )
-        return result.output
-
-    def _agent(self, desk: ReportDesk) -> Agent[ReportDesk, Draft]:
         agent: Agent[ReportDesk, Draft] = Agent(
             self.model,
             output_type=Draft,
@@ -175,7 +166,19 @@ class AgentWriter:
             model_settings=ModelSettings(temperature=0),
         )
         agent.output_validator(_sound)
-        return agent
+        question, fence = desk.evidence.scope.question, desk.fence
+        about = [fence.quote(question.about, "about")] if question.about else []
+        gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
+        shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
+        prompt = [fence.quote(question.text, "question"), *about, *gates, "", shown]
+        async with asyncio.timeout(self.seconds):
+            result = await agent.run(
+                "\n".join(prompt),
+                deps=desk,
+                usage=usage,
+                usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
+            )
+        return result.output
 
 
 def spent(usage: RunUsage) -> Usage:
@@ -196,14 +199,6 @@ def _instructions(desk: ReportDesk, words_per_item: int) -> str:
     tone = "Few items were relevant: say that this is a starting point." if short else ""
     prompt = resources.files("api.services.reporting").joinpath("report.md").read_text("utf-8")
     return prompt.format(rule=desk.fence.rule, words=words, tone=tone)
-
-
-def _prompt(desk: ReportDesk, exhibits: Sequence[Exhibit]) -> str:
-    question, fence = desk.evidence.scope.question, desk.fence
-    about = [fence.quote(question.about, "about")] if question.about else []
-    gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
-    shown = describe(exhibits, fence, question.text)
-    return "\n".join([fence.quote(question.text, "question"), *about, *gates, "", shown])
 
 
 async def _sound(ctx: RunContext[ReportDesk], draft: Draft) -> Draft:
@@ -292,8 +287,3 @@ def reason_of(error: Exception) -> str:
         return "timeout"
     kinds = {kind.__name__ for kind in type(error).__mro__}
     return next((reason for kind, reason in _REASONS.items() if kind in kinds), "malformed")
-
-
-def _detail(error: Exception) -> str:
-    limit = type(error).__name__ == "UsageLimitExceeded"
-    return f"report, more than {WRITER_REQUESTS} model requests" if limit else "report"

@@ -20,6 +20,7 @@ from api.services.reporting.report import (
     DroppedItem,
     Fetched,
     GateState,
+    ItemFacts,
     KeptComment,
     KeptItem,
     Report,
@@ -27,7 +28,7 @@ from api.services.reporting.report import (
     SupportCheck,
     Timings,
 )
-from api.services.schemas import Assessed, Decision, Gathered
+from api.services.schemas import Assessed, Comment, Decision, Gathered, Grade, Item, Verdict
 from api.services.text import clean
 from api.settings import DepthName
 
@@ -184,31 +185,27 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
 
 def kept_item(entry: Assessed) -> KeptItem:
     """A kept item with everything decided about it."""
-    item = entry.item
-    return KeptItem(
-        key=item.key,
-        id=item.id,
-        source=item.source,
-        title=item.title,
-        body=item.body,
-        url=item.url,
-        created_at=item.created_at,
-        engagement=item.engagement,
-        place=item.place,
-        places=item.places,
-        comments=tuple(
-            KeptComment(
-                id=comment.id,
-                body=comment.body,
-                url=comment.url,
-                created_at=comment.created_at,
-                engagement=comment.engagement,
-            )
-            for comment in item.comments
-        ),
-        notes=item.notes,
-        **_assessment(entry),
+    facts = {name: getattr(entry.item, name) for name in ItemFacts.model_fields}
+    comments = tuple(
+        KeptComment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
+        for comment in entry.item.comments
     )
+    return KeptItem(**facts | {"comments": comments}, **_assessment(entry))
+
+
+def assessed_of(kept: KeptItem) -> Assessed:
+    """The way back: the item as it was judged; what a report does not publish is not known."""
+    facts = {name: getattr(kept, name) for name in ItemFacts.model_fields}
+    comments = tuple(
+        Comment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
+        for comment in kept.comments
+    )
+    verdict = Verdict(bool(kept.verdict), kept.judge or "", kept.probability, kept.disputed)
+    grade = None
+    if kept.score is not None:
+        grade = Grade(kept.score, kept.explanation, kept.defaulted, kept.sentiment, kept.aspects)
+    item = Item(**facts | {"comments": comments})
+    return Assessed(item, verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
 
 
 def dropped_item(entry: Assessed) -> DroppedItem:

@@ -101,18 +101,17 @@ def text_of(item: Item, question: str = "") -> str:
 
 def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "") -> str:
     """The exhibits as the model reads them: our facts in the clear, their words fenced."""
-    lines = (f"{_facts(exhibit)}\n{_quoted(exhibit, fence, question)}" for exhibit in exhibits)
+    lines = []
+    for exhibit in exhibits:
+        place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
+        quoted = fence.quote(place + text_of(exhibit.item, question), exhibit.label)
+        lines += [_facts(exhibit), quoted]
     return "\n".join(lines)
 
 
 def measure(value: float) -> str:
     """A number as the item has it, never in powers of ten."""
     return f"{value:.15g}"
-
-
-def _quoted(exhibit: Exhibit, fence: Fence, question: str) -> str:
-    place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
-    return fence.quote(place + text_of(exhibit.item, question), exhibit.label)
 
 
 def _facts(exhibit: Exhibit) -> str:

@@ -168,9 +168,9 @@ def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:
 
 def _context(passage: Passage, item: Item) -> str:
     """The item's title, and the words on either side of the passage."""
-    texts = [item.title, item.body, *(comment.body for comment in item.comments)]
+    texts = item.texts
     if passage.comment_id is not None:
-        texts = [c.body for c in item.comments if c.id == passage.comment_id]
+        texts = tuple(c.body for c in item.comments if c.id == passage.comment_id)
     for text in texts:
         at = text.find(passage.passage) if isinstance(text, str) else -1
         if at >= 0:

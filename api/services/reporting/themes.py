@@ -189,9 +189,7 @@ def shown_lines(findings: Iterable[ThemeFinding], escape: Callable[[str], str] =
 
 
 def _texts(exhibit: Exhibit) -> Iterator[str]:
-    item = exhibit.item
-    texts = (item.title, item.body, *(comment.body for comment in item.comments))
-    yield from map(beginning, texts)
+    yield from map(beginning, exhibit.item.texts)
 
 
 def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:

@@ -17,6 +17,7 @@ from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import (
     Origin,
+    assessed_of,
     clarified,
     coverage,
     dropped_item,
@@ -193,6 +194,22 @@ def test_an_item_is_told_with_everything_decided() -> None:
         "sentiment": -1, "aspects": ["lid"], "relevance": 0.75, "defaulted": False,
         "low_relevance": False, "disputed": True, "rank": 2, "dropped_by": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("grade", [None, Grade(4, "why", False, -1, ("lid",))])
+def test_a_kept_item_leads_back_to_what_was_assessed(grade: Grade | None) -> None:
+    """
+    All but what is not published: authors, links, and what it is a crosspost of.
+    """
+    comment = said("Mine too", "c1", 3, created_at=NOON, url="https://www.example.org/c")
+    item = post(
+        0, body="b", created_at=NOON, engagement={"votes": 3, "views": None}, comments=(comment,),
+        places=("r/a", "r/b"), notes=("comments are off",),
+    )  # fmt: skip
+    verdict = Verdict(True, "local-1", 0.9, disputed=True)
+    entry = replace(assessed(item, grade=grade, relevance=0.75, rank=2), verdict=verdict)
+
+    assert assessed_of(kept_item(entry)) == entry
 
 
 def test_what_nobody_judged_has_no_verdict() -> None:
