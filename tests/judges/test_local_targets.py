@@ -159,11 +159,11 @@ def test_the_sample_corpus_is_no_worse_than_by_keyword() -> None:
 
 
 def test_a_page_takes_milliseconds(real: list[LabelledQuery]) -> None:
-    """4 ms for ten items on an idle core; the floor leaves room for a busy one."""
+    """4 ms for ten items on an idle core; the bound leaves room for one that many share."""
     taken = []
     for query in real[:16]:
         texts = [f"{item.title}\n{item.body}" for item in query.items[:10]]
         started = time.process_time()
         probabilities(query.query, query.about, texts, query.source)
         taken.append(time.process_time() - started)
-    assert float(np.median(taken)) <= 0.02
+    assert float(np.median(taken)) <= 0.05
