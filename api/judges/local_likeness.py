@@ -21,9 +21,9 @@ _NOISE = regex.compile(r"https?://\S+|\b[\w-]+(?:\.[\w-]+)*\.\p{L}{2,4}/\S*|@use
 def likeness(
     topic: Topic, readings: Sequence[Reading], vectors: Vectors | None
 ) -> list[tuple[float, float]]:
-    """How near each text of a page is to question and page, and how near to the description alone.
+    """For each text: how near it is to the question and to its page, and to the description alone.
 
-    The page counts by those other texts that name the thing and are near the question.
+    Of a page those other texts count that name the thing and are near the question.
     """
     if vectors is None or not readings:
         return [_overlap(reading) for reading in readings]

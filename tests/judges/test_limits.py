@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from api.judges.booleans import OpenAIJudge
 from api.judges.client import ModelClient
 from api.judges.explain import OpenAIExplainer
 from api.judges.grades import OpenAIGrader
-from api.judges.relevance import OpenAIJudge
 from api.judges.rewrites import OpenAIRewriter
 from api.services.reporting.explaining import Shortfall
 from api.services.schemas import Question

@@ -94,7 +94,7 @@ def _key(entry: Assessed) -> str:
 
 
 def _by_key(assessed: Sequence[Assessed]) -> list[Assessed]:
-    """Each key once (the same item may be found by two queries), in the order of keys."""
+    """Each item once, though two queries brought it; in the order of keys."""
     entries: dict[str, Assessed] = {}
     for entry in sorted(assessed, key=lambda entry: (_preference(entry), repr(entry))):
         entries.setdefault(entry.item.key, entry)
@@ -102,7 +102,7 @@ def _by_key(assessed: Sequence[Assessed]) -> list[Assessed]:
 
 
 def _preference(entry: Assessed) -> tuple[float, bool, float, int, int, str]:
-    """Smallest first: really graded and high, an original, relevant, long, discussed."""
+    """A sort key, the best copy first: well graded by a model, an original, relevant, long."""
     graded = entry.grade.score if entry.grade is not None and not entry.grade.defaulted else 0
     item = entry.item
     relevance = -1.0 if entry.relevance is None else entry.relevance
@@ -140,7 +140,7 @@ def _groups(items: Sequence[Assessed], similarity: float) -> list[list[Assessed]
 
 
 def _handles(item: Item) -> Iterator[tuple[str, ...]]:
-    """What only one post has; a page's address is one for those who post a link to it, per source.
+    """What tells that two items are one post: a key, an original's key, the page they link to.
 
     An item's own `url` is none: a person's own reviews may all name their product's page.
     """

@@ -121,7 +121,7 @@ def _tokens(words: Sequence[Word]) -> tuple[str, ...]:
 
 
 def _parts(tokens: Sequence[str]) -> dict[str, float]:
-    """What a name of several words is called for short, each with its strength."""
+    """Short forms of a name of several words, each with the strength of a mention by it."""
     forms: dict[str, float] = {}
 
     def add(words: Sequence[str], strength: float) -> None:

@@ -82,11 +82,11 @@ def ground_of(
     cited: Collection[str] | None = None,
     elsewhere: Collection[str] = (),
 ) -> Ground:
-    """What these exhibits and texts allow; their addresses say no number.
+    """What these exhibits and texts allow; digits in an address are no number that was given.
 
     Args:
         exhibits: what may be cited, by label.
-        asked: what the person wrote, addresses included.
+        questions: what the person wrote; addresses in it may be linked.
         given: what else the model was shown.
         cited: labels of the exhibits whose numbers count; without it, of all.
         elsewhere: labels of exhibits on something else.

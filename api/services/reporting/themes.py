@@ -122,7 +122,7 @@ def find_themes(
 ) -> Themed:
     """The themes of the exhibits, those that the question names first, then by how many speak.
 
-    With words that are `asked` about, what is said about those alone.
+    With a `focus`, words that the question is about, only what is said of those.
     """
     texts = [text for exhibit in exhibits for text in _texts(exhibit)]
     subject = Subject.of(question, texts)
