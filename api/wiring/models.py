@@ -97,8 +97,8 @@ def steps_of_model(
     def report_agent() -> Writer:
         from api.services.reporting.agent import AgentWriter
 
-        assessor, model = Assessor(settings.ranking, settings.retrieval), models.agent_model
-        return AgentWriter(agent_model(models, client), model, models.report_timeout, assessor)
+        assessor = Assessor(settings.ranking, settings.retrieval)
+        return AgentWriter(agent_model(models, client), models.report_timeout, assessor)
 
     writer = LateWriter(report_agent)
     if tracing is None:

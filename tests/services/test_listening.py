@@ -455,7 +455,7 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
 def looked_up(product: Product, *turns: Any, **fields: Any) -> Product:
     """The same product with the real agent over a scripted model."""
     script = Script(turns)
-    return replace(product, writer=AgentWriter(script.model, "m", 30, product.steps.assessor))
+    return replace(product, writer=AgentWriter(script.model, 30, product.steps.assessor))
 
 
 def lids(**fields: Any) -> FakeSource:

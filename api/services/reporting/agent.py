@@ -113,7 +113,6 @@ class AgentWriter:
     """Writes reports with one model; `model` is a pydantic-ai chat model."""
 
     model: Model
-    model_name: str
     seconds: float
     assessor: Assessor
     """By which newly found items are graded, dropped and ordered."""

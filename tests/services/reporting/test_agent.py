@@ -63,7 +63,7 @@ def assessor(**ranking: Any) -> Assessor:
 
 def writer(script: Script, seconds: float = 30, **ranking: Any) -> AgentWriter:
     """The agent over a scripted model."""
-    return AgentWriter(script.model, "gpt-4o", seconds, assessor(**ranking))
+    return AgentWriter(script.model, seconds, assessor(**ranking))
 
 
 def product(*, found: int = 6, more: FakeSource | None = None, **fields: Any) -> Product:
@@ -186,9 +186,7 @@ async def test_a_slow_model_times_out() -> None:
 
     run, evidence = await evidence_of(product())
     with pytest.raises(NotWritten) as caught:
-        await AgentWriter(FunctionModel(never), "m", 0.01, assessor()).write(
-            run, evidence, Dossier()
-        )
+        await AgentWriter(FunctionModel(never), 0.01, assessor()).write(run, evidence, Dossier())
 
     assert caught.value.reason == "timeout"
 
@@ -424,7 +422,7 @@ async def test_a_defect_in_the_assessing_is_told_in_words() -> None:
     rules = StumblingAssessor(RankingSettings(), RetrievalSettings())
     run, evidence = await evidence_of(product())
 
-    written = await AgentWriter(script.model, "m", 30, rules).write(run, evidence, Dossier())
+    written = await AgentWriter(script.model, 30, rules).write(run, evidence, Dossier())
 
     (answer,) = script.returns("fetch_reddit")
     assert answer.startswith("reddit could not be asked: an internal error (KeyError)")
@@ -513,7 +511,7 @@ async def test_a_floor_that_is_switched_off_drops_no_follow_up() -> None:
     )
 
     run, evidence = await evidence_of(product(grader=grades))
-    author = AgentWriter(script.model, "gpt-4o", 30, rules)
+    author = AgentWriter(script.model, 30, rules)
     written = await author.write(run, evidence, Dossier())
 
     assert "20" in [entry.item.id for entry in written.follow_ups[0].ranked.kept]
@@ -554,7 +552,7 @@ async def test_any_chat_model_can_write() -> None:
     """
     run, evidence = await evidence_of(product())
 
-    written = await AgentWriter(TestModel(), "test", 30, assessor()).write(run, evidence, Dossier())
+    written = await AgentWriter(TestModel(), 30, assessor()).write(run, evidence, Dossier())
 
     assert written.draft.findings == ()
     assert written.draft.flaws.citations == ("a",)
