@@ -19,7 +19,7 @@ from api.settings import Window
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
-Stage = Literal["gate", "cutoff", "floor", "duplicate"]
+Stage = Literal["unfit", "gate", "cutoff", "floor", "duplicate"]
 
 PUBLISHED_VALUE = ConfigDict(extra="ignore")
 """Of a dataclass within a `Published`, which has no room for what it does not know."""
@@ -125,6 +125,8 @@ class Item:
     """Where a link post points."""
     notes: tuple[str, ...] = ()
     """What is missing and why, for example comments that are turned off."""
+    unfit: str = ""
+    """Why it is nobody's opinion, for example a removed text; such an item is never judged."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -158,7 +160,7 @@ class Batch:
     items: tuple[Item, ...]
     """Clean and distinct by key; may be fewer than were counted."""
     full: bool
-    """The source had at least `plan.limit` entries, counted before cleaning: more may exist."""
+    """The source may hold more than `plan.limit` entries, counted before cleaning."""
     notes: tuple[str, ...] = ()
 
 
@@ -323,8 +325,9 @@ class Gathered:
 
     @property
     def yield_ratio(self) -> float:
-        """Relevant over distinct items; 1.0 when nothing was judged."""
-        return len(self.kept) / self.fetched if self.fetched else 1.0
+        """Relevant over distinct items that are fit to be judged; 1.0 when there are none."""
+        fit = self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
+        return len(self.kept) / fit if fit else 1.0
 
     @property
     def fail_open(self) -> bool:

@@ -17,16 +17,17 @@ from itertools import takewhile
 import regex
 
 _CONTROL = regex.compile(r"[\p{Cc}--[\n\t]]|[\p{Bidi_Control}]", regex.V1)
-_SPACES = regex.compile(r"[^\S\n]+")
 _ESCAPE = regex.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 
 _BITS = 64
+_INDENT = 40
+"""Most blanks before a line."""
 
 
 def clean(value: object) -> str:
     """Any value as text that encodes as UTF-8, without control characters or terminal escapes.
 
-    None and containers are nothing; numbers are themselves, but for whole ones beyond 64 bits, of
+    Blanks inside a line become one; those before it stay, since code may stand there. None and containers are nothing; numbers are themselves, but for whole ones beyond 64 bits, of
     which Python may refuse to write the digits; lone surrogates become U+FFFD.
     """
     if value is None or isinstance(value, (dict, list, tuple, set)):
@@ -36,8 +37,30 @@ def clean(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _ESCAPE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    spaced: str = _SPACES.sub(" ", _CONTROL.sub("", text))
-    return spaced.strip()
+    lines: list[str] = _CONTROL.sub("", text).split("\n")
+    return "\n".join(map(_spaced, lines)).strip()
+
+
+def _spaced(line: str) -> str:
+    """One line with its indentation, a tab as four blanks, and single blanks between its words."""
+    words = line.lstrip()
+    indent = line[: len(line) - len(words)].expandtabs(4)[:_INDENT]
+    return " " * len(indent) + one_line(words) if words else ""
+
+
+# what nobody sees (zero width, BOM, soft hyphen), but for emoji's selector and the joiners
+_UNSEEN = regex.compile(
+    r"[\p{Default_Ignorable_Code_Point}--[\ufe0f\u200c\u200d]]"
+    # a joiner stays after a letter or sign of a script that needs it (Persian, Hindi), or an emoji
+    r"|(?<![[\p{L}\p{M}--[\p{Latin}\p{Greek}\p{Cyrillic}]]\p{Extended_Pictographic}\ufe0f])"
+    r"[\u200c\u200d]",
+    regex.V1,
+)
+
+
+def searchable(text: str) -> str:
+    """A query as it is sent to a search: on one line, without characters that nobody sees."""
+    return one_line(_UNSEEN.sub("", clean(text)))
 
 
 def unescape(value: object) -> str:

@@ -23,6 +23,11 @@ def entries(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
+def is_text(value: object) -> bool:
+    """Whether a field can hold words: text, or a number that stands for it."""
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
 def number(value: object) -> float | None:
     """A number that something can have, also when it comes as text; a boolean is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):

@@ -26,6 +26,9 @@ LOST = "pages are not remembered, since the database cannot be used"
 _DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 _STREAMS = 256
 """Queries that are kept; the one not asked for longest goes."""
+HOLLOW = "two empty pages in a row promised more; no further one was asked"
+_SLACK = 0.1
+"""The share of the wanted entries that short pages may lack before a dear one is asked for."""
 _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 
@@ -49,13 +52,15 @@ class _Stream:
     opened: float
     slots: list[Item | None] = field(default_factory=list)
     cursor: str | None = None
-    started: bool = False
+    pages: int = 0
+    hollow: bool = False
+    """The last page was empty; after a second one in a row nothing more is asked."""
     notes: list[str] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def exhausted(self) -> bool:
-        return self.started and self.cursor is None
+        return self.pages > 0 and self.cursor is None
 
     def add(self, page: Page) -> None:
         seen = {item.key for item in self.slots if item is not None}
@@ -68,7 +73,20 @@ class _Stream:
         if page.read_at is not None:
             age = (datetime.now(UTC) - page.read_at).total_seconds()
             self.opened = min(self.opened, time.monotonic() - age)
-        self.cursor, self.started = page.cursor if page.slots else None, True
+        ends = self.hollow and not page.slots
+        if ends and page.cursor is not None:
+            self.notes.append(HOLLOW)
+        self.cursor = None if ends else page.cursor
+        self.hollow, self.pages = not page.slots, self.pages + 1
+
+    def lacks(self, limit: int, size: int) -> bool:
+        """Whether another page can and should be asked for so many entries; `size` as in `Shelf`.
+
+        When as many pages were read as would do if all were full, few missing entries are let go.
+        """
+        missing = limit - len(self.slots)
+        enough = size and self.pages * size >= limit and missing <= _SLACK * limit
+        return missing > 0 and not enough and not self.exhausted
 
 
 Read = Callable[[FetchPlan, str | None], Awaitable[Page]]
@@ -78,13 +96,19 @@ class Shelf:
     """The pages one source has read; belongs to one event loop."""
 
     def __init__(
-        self, read: Read, ttl: float, kept: PageCache | None = None, upstream: str = ""
+        self,
+        read: Read,
+        ttl: float,
+        kept: PageCache | None = None,
+        upstream: str = "",
+        size: int = 0,
     ) -> None:
         """`read(plan, cursor)` asks for one page, good for `ttl` seconds.
 
-        `kept` holds pages between runs, under the name and root of the `upstream`.
+        `kept` holds pages between runs, under the name and root of the `upstream`. `size` is what a
+        full page holds, where pages are too dear to ask one more for what a short one lacks.
         """
-        self._read, self._ttl = read, ttl
+        self._read, self._ttl, self._size = read, ttl, size
         self._kept, self._upstream = kept, upstream
         self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
 
@@ -98,11 +122,14 @@ class Shelf:
         while len(self._streams) > _STREAMS:
             self._streams.popitem(last=False)
         async with stream.lock:
-            while len(stream.slots) < plan.limit and not stream.exhausted:
+            while stream.lacks(plan.limit, self._size):
                 stream.add(await self._page(plan, stream.cursor))
         slots = stream.slots[: plan.limit]
         items = tuple(item for item in slots if item and within(plan.window, item.created_at))
-        return Batch(plan, items, full=len(slots) >= plan.limit, notes=tuple(stream.notes))
+        more, notes = not stream.exhausted or len(stream.slots) > plan.limit, [*stream.notes]
+        if len(slots) < plan.limit and more:
+            notes.append(f"{len(slots)} of {plan.limit} came; the rest is not worth another page")
+        return Batch(plan, items, full=more, notes=tuple(notes))
 
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
         """The page as it was read in another run, or read now and kept for the next.

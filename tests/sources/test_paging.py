@@ -10,7 +10,7 @@ import pytest
 
 from api.errors import Unreachable
 from api.services.schemas import FetchPlan, Item
-from api.sources.paging import Page, Shelf, exact_first, since, within
+from api.sources.paging import HOLLOW, Page, Shelf, exact_first, since, within
 
 PLAN = FetchPlan("mug", 5)
 
@@ -111,8 +111,8 @@ async def test_waiting_caller_survives_the_first_ones_cancellation() -> None:
     assert leaving.cancelled()
 
 
-async def test_an_empty_page_is_the_last() -> None:
-    """A source that gives nothing but promises more is not asked for ever."""
+async def test_two_empty_pages_are_the_end() -> None:
+    """A source that gives nothing but promises more is asked once more, and not for ever."""
     cursors: list[str | None] = []
 
     async def read(plan: FetchPlan, cursor: str | None) -> Page:
@@ -124,9 +124,55 @@ async def test_an_empty_page_is_the_last() -> None:
     batch = await shelf.take(PLAN)
     again = await shelf.take(PLAN.widened(2))
 
-    assert cursors == [None, "2"]
-    assert [len(batch.items), len(again.items)] == [2, 2]
+    assert cursors == [None, "2", "3"]
+    assert len(batch.items) == len(again.items) == 2
     assert not batch.full
+    assert again.notes == (HOLLOW,)
+
+
+async def test_one_empty_page_is_passed() -> None:
+    """What stands behind an empty page with a token is found, with nothing to note."""
+    pages = {None: Page((), "2"), "2": Page((item(1), item(2)), "3"), "3": Page((item(3),))}
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        return pages[cursor]
+
+    batch = await Shelf(read, ttl=60).take(PLAN)
+
+    assert [found.id for found in batch.items] == ["1", "2", "3"]
+    assert (batch.full, batch.notes) == (False, ())
+
+
+@pytest.mark.parametrize(("total", "more"), [(5, False), (6, True), (10, True), (30, True)])
+async def test_exactly_as_many_as_wanted_is_not_more(total: int, more: bool) -> None:
+    """A last page that holds just what was asked for promises nothing to a refetch."""
+    batch = await Shelf(Reader(total), ttl=60).take(PLAN)
+
+    assert len(batch.items) == 5
+    assert batch.full is more
+
+
+@pytest.mark.parametrize(
+    ("limit", "pages"), [(9, 1), (10, 1), (11, 1), (12, 2), (20, 2), (22, 2), (24, 3), (25, 3)]
+)
+async def test_a_short_page_may_be_enough(limit: int, pages: int) -> None:
+    """Of dear pages no further one is asked for the tenth that short ones lack."""
+    read = Reader(35)
+
+    batch = await Shelf(read, ttl=60, size=12).take(replace(PLAN, limit=limit))
+
+    assert len(read.cursors) == pages
+    assert batch.full
+    assert bool(batch.notes) == (limit in {11, 22})
+
+
+async def test_full_pages_leave_no_rest_undone() -> None:
+    """Where a page holds what it can, one entry more is worth another page."""
+    read = Reader()
+
+    batch = await Shelf(read, ttl=60, size=10).take(replace(PLAN, limit=11))
+
+    assert (len(batch.items), len(read.cursors), batch.notes) == (11, 2, ())
 
 
 async def test_the_queries_asked_last_are_kept() -> None:
@@ -162,7 +208,7 @@ async def test_full_counts_entries_before_cleaning() -> None:
     """Entries without anything usable, and repeated ones, count towards a full batch."""
 
     async def read(plan: FetchPlan, cursor: str | None) -> Page:
-        return Page((item(1), None, item(1), item(2), None), None, ("a note",))
+        return Page((item(1), None, item(1), item(2), None), "2", ("a note",))
 
     batch = await Shelf(read, ttl=60).take(PLAN)
 

@@ -19,7 +19,7 @@ from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
 from api.sources.reddit import REDDIT
 from tests.loopback import Reply
-from tests.sources.emulators import RedditEmulator, comment, found_by, listing, on, post
+from tests.sources.emulators import NOW, RedditEmulator, comment, found_by, listing, on, post
 
 PLAN = FetchPlan("mug", 5)
 PAGE_403 = Reply(403, "<html><h1>whoa there, pardner</h1></html>")
@@ -65,8 +65,27 @@ async def test_third_page_follows_after(reddit_server: RedditEmulator, reddit: S
 
 ODD = [
     pytest.param({"selftext": "[deleted]"}, ("Post 1", ""), id="deleted body"),
-    pytest.param({"selftext": "[removed]", "title": "[deleted by user]"}, None, id="all gone"),
-    pytest.param({"selftext": "", "title": "[ Removed by Reddit ]"}, None, id="removed"),
+    pytest.param({"selftext": "&amp;#x200B;"}, ("Post 1", "&#x200B;"), id="escaped twice"),
+    pytest.param({"selftext": "&#x200B;"}, ("Post 1", ""), id="zero width body"),
+    pytest.param({"title": "\u200b\u2060"}, ("", "Body 1"), id="zero width title"),
+    pytest.param(
+        {"selftext": "Try:\n\n    def f():\n        return 1"},
+        ("Post 1", "Try:\n\n    def f():\n        return 1"),
+        id="code",
+    ),
+    pytest.param(
+        {"selftext": "Which?", "poll_data": {"options": [{"text": "Red mug"}, {"text": "Blue"}]}},
+        ("Post 1", "Which?\n\n- Red mug\n- Blue"),
+        id="poll",
+    ),
+    pytest.param(
+        {
+            "selftext": "",
+            "gallery_data": {"items": [{"caption": "It leaks here"}, {"media_id": "x"}, None]},
+        },
+        ("Post 1", "- It leaks here"),
+        id="gallery",
+    ),
     pytest.param({"promoted": True}, None, id="advertisement"),
     pytest.param({"title": None, "selftext": 123}, ("", "123"), id="odd types"),
     pytest.param({"title": {}, "selftext": []}, None, id="containers"),
@@ -84,13 +103,76 @@ async def test_odd_post_is_cleaned_or_dropped(
     expected: tuple[str, str] | None,
 ) -> None:
     """What is unusable is dropped and still counted; what is odd is made safe."""
-    reddit_server.fault = on("/search", Reply(body=listing([post(1, **fields)])))
+    reddit_server.fault = on("/search", Reply(body=listing([post(1, **fields), post(2)])))
 
     batch = await reddit.fetch(FetchPlan("mug", 1))
 
     found = [(item.title, item.body) for item in batch.items]
     assert found == ([] if expected is None else [expected])
     assert batch.full
+
+
+UNFIT = [
+    ({"selftext": "[removed]", "title": "[deleted by user]"}, "title and text were removed"),
+    ({"selftext": "", "title": "[ Removed by Reddit ]"}, "title and text were removed"),
+    ({"selftext": "&#x200B;", "title": "\u200b\ufeff"}, "no title and no text that can be seen"),
+    ({"author": "AutoModerator", "title": "Weekly mugs"}, "written by a bot"),
+    ({"author": "WikiSummarizerBot"}, "written by a bot"),
+    ({"author": "mugs-ModTeam"}, "written by a bot"),
+    ({"author": "Talbot"}, ""),
+]
+
+
+@pytest.mark.parametrize(("fields", "why"), UNFIT)
+async def test_nobodys_opinion_says_why(
+    reddit_server: RedditEmulator, reddit: Source, fields: dict[str, Any], why: str
+) -> None:
+    """Removed texts and those of bots come along with the reason why nobody judges them."""
+    reddit_server.fault = on("/search", Reply(body=listing([post(1, **fields)])))
+
+    (item,) = await found_by(reddit, 1)
+
+    assert item.unfit == why
+
+
+async def test_a_profile_is_no_place(reddit_server: RedditEmulator, reddit: Source) -> None:
+    """A post on a user's own page has no place, and no address that names the user."""
+    own = {"subreddit": "u_potter", "permalink": "/user/potter/comments/p1/post/"}
+    deep = comment(1, permalink="/user/potter/comments/p1/post/c1/")
+    reddit_server.fault = on("/search", Reply(body=listing([post(1, **own)])))
+
+    (item,) = await found_by(reddit, 1)
+    reddit_server.fault = on("/comments/", Reply(body=[listing([]), listing([deep])]))
+    (full,) = (await reddit.comments([item])).items
+
+    assert item.place is None
+    assert item.url == "https://www.reddit.com/comments/p1/"
+    assert full.comments[0].url == "https://www.reddit.com/comments/p1/_/c1/"
+
+
+@pytest.mark.parametrize(
+    ("created", "year"),
+    [
+        (0, None), (-1, None), (-62_135_596_800, None), (1_000_000_000, None),
+        (4_070_908_800, None), (253_402_300_799, None), ("soon", None), (NOW, 2026),
+    ],
+)  # fmt: skip
+async def test_a_time_that_cannot_be_true_is_none(
+    reddit_server: RedditEmulator, reddit: Source, created: object, year: int | None
+) -> None:
+    """Before Reddit began or in the future there is no time, and the item says so."""
+    odd = Reply(body=listing([post(1, created_utc=created)]))
+    reddit_server.fault = on("/search", odd)
+    thread = [listing([]), listing([comment(1, created_utc=created)])]
+
+    (item,) = await found_by(reddit, 1)
+    reddit_server.fault = on("/comments/", Reply(body=thread))
+    (full,) = (await reddit.comments([item])).items
+
+    assert (item.created_at and item.created_at.year) == year
+    assert item.notes == (() if year else ("its time cannot be true, so it counts as undated",))
+    said = full.comments[0].created_at
+    assert (said and said.year) == year
 
 
 async def test_links_crossposts_and_missing_values(
@@ -105,7 +187,7 @@ async def test_links_crossposts_and_missing_values(
         post(4, score=None, upvote_ratio="?", created_utc=None, author="[deleted]"),
         {"kind": "t5", "data": {"id": "sub"}}, None, 7,
     ]  # fmt: skip
-    reddit_server.fault = on("/search", Reply(body=listing(children)))
+    reddit_server.fault = on("/search", Reply(body=listing(children, "t3_p7")))
 
     batch = await reddit.fetch(FetchPlan("mug", 7))
     link, script, crosspost, bare = batch.items
@@ -115,6 +197,14 @@ async def test_links_crossposts_and_missing_values(
     assert bare.engagement == {"votes": None, "comments": 3, "upvote_ratio": None}
     assert (bare.created_at, bare.author) == (None, None)
     assert batch.full
+
+
+BOTS = ("RemindMeBot", "WikiSummarizerBot", "sneakpeekbot", "mugs-ModTeam")
+WORDLESS = (
+    "![gif](giphy|3o7abc)", "![img](emote|t5_2qh33|5)", "![img](abc123)\n", ":snoo_smile:",
+    "https://preview.redd.it/x.png?width=9", "[https://a.example/](https://a.example/)",
+    "![a](b) [c](https://d.example \"e\")!", "\u200b", "&#x200B;",
+)  # fmt: skip
 
 
 async def test_best_comments_without_bots_and_deletions(
@@ -129,6 +219,8 @@ async def test_best_comments_without_bots_and_deletions(
         comment(4, author="AutoModerator", score=70), comment(5, score_hidden=True), deep,
         comment(6, score=7, body="a &lt;b&gt;", permalink=None), {"kind": "more", "data": {}},
         comment(7, author="[deleted]"), comment(8, score="?"), None,
+        *(comment(20 + n, author=name) for n, name in enumerate(BOTS)),
+        *(comment(40 + n, body=body) for n, body in enumerate(WORDLESS)),
     ]  # fmt: skip
     reddit_server.fault = on("/comments/", Reply(body=[listing([]), listing(children)]))
 

@@ -145,6 +145,23 @@ async def test_stale_page_token_restarts_paging_once(
     assert batch.notes == ("paging was restarted",)
 
 
+async def test_a_page_that_is_a_little_short_is_enough(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource
+) -> None:
+    """48 of 50 on a page: wanting 50 spends no second search, wanting 100 does."""
+    short = answer([result(number) for number in range(48)]) | {"nextPageToken": "50"}
+    youtube_server.fault = on("/search", Reply(body=short), times=1)
+
+    await youtube.fetch(FetchPlan("mug", 25))
+    batch = await youtube.fetch(FetchPlan("mug", 50))
+
+    assert len(youtube_server.searches) == 1
+    assert (len(batch.items), batch.full) == (48, True)
+    assert batch.notes == ("48 of 50 came; the rest is not worth another page",)
+    assert len((await youtube.fetch(FetchPlan("mug", 100))).items) == 98
+    assert len(youtube_server.searches) == 2
+
+
 ODD = [
     pytest.param(result(1, title="Rubik&#39;s &amp; Co"), "Rubik's & Co", id="entities"),
     pytest.param(result(1, title="&amp;lt;b&amp;gt;"), "&lt;b&gt;", id="decoded once"),
@@ -162,7 +179,7 @@ async def test_odd_result_is_cleaned_or_dropped(
     youtube_server: YouTubeEmulator, youtube: YouTubeSource, entry: Any, title: str | None
 ) -> None:
     """Search text is unescaped once; what is no video is dropped and still counted."""
-    youtube_server.fault = on("/search", Reply(body=answer([entry])))
+    youtube_server.fault = on("/search", Reply(body=answer([entry, result(2)])))
 
     batch = await youtube.fetch(FetchPlan("mug", 1))
 
@@ -229,6 +246,67 @@ async def test_lost_details_are_noted(
     assert [(item.title, len(item.comments)) for item in read.items] == [
         ("Video 0", 20), ("Video 1", 20),
     ]  # fmt: skip
+
+
+async def test_what_is_no_opinion_is_left_out(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource
+) -> None:
+    """The owner of the channel, in threads and replies, emotes, links and what nobody sees."""
+    owner = {"authorChannelId": {"value": "UC1"}}
+    reply = {"id": "R1", "snippet": {"textDisplay": "thanks!", **owner}}
+    threads = [
+        thread(1, [reply]), thread(2, **owner), thread(3, textDisplay=":face-red-heart-shape:"),
+        thread(4, textDisplay="https://a.example/mug"), thread(5, textDisplay="\u200b"),
+        thread(6, textDisplay="\u2764", authorChannelId={"value": "UC2"}),
+    ]  # fmt: skip
+    for each in threads:
+        each["snippet"]["channelId"] = "UC1"
+    youtube_server.fault = on("/commentThreads", Reply(body=answer(threads)))
+
+    item = (await youtube.comments(await found_by(youtube, 1))).items[0]
+
+    assert [said.id for said in item.comments] == ["T1", "T6"]
+
+
+async def test_a_video_without_words_is_nobodys_opinion(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource
+) -> None:
+    """Title and text of zero width leave nothing to judge, which the video says."""
+    unseen = result(1, title="\u200b", description="&#8203;", channelTitle="\u2060")
+    youtube_server.fault = on("/search", Reply(body=answer([unseen])))
+
+    (item,) = await found_by(youtube, 1)
+
+    assert (item.title, item.body, item.place) == ("", "", None)
+    assert item.unfit == "no title and no text that can be seen"
+
+
+@pytest.mark.parametrize(
+    "at", ["1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2099-01-01T00:00:00Z", "soon", 1e400]
+)
+async def test_a_time_that_cannot_be_true_is_none(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource, at: object
+) -> None:
+    """Before the first video or in the future there is no time, and the video says so."""
+    youtube_server.fault = on("/search", Reply(body=answer([result(1, publishedAt=at)])))
+    (item,) = await found_by(youtube, 1)
+    youtube_server.fault = on("/commentThreads", Reply(body=answer([thread(1, publishedAt=at)])))
+    (full,) = (await youtube.comments([item])).items
+
+    assert item.created_at is None
+    assert item.notes == ("its time cannot be true, so it counts as undated",)
+    assert [said.created_at for said in full.comments] == [None]
+
+
+async def test_details_without_fields_are_noted_as_lost(
+    youtube_server: YouTubeEmulator, youtube: YouTubeSource
+) -> None:
+    """Details that cannot be understood do not make a video one that is no longer listed."""
+    youtube_server.fault = on("/videos", Reply(body=answer([{"etag": "x"}, {"etag": "y"}])))
+
+    read = await youtube.comments(await found_by(youtube, 2))
+
+    assert read.notes == ("full texts and counts could not be read",)
 
 
 async def test_threads_come_before_their_replies(

@@ -79,6 +79,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
         gaps += [
             f"{entry.item.title}: {entry.grade.explanation}" if entry.grade else entry.item.title
             for entry in evidence.dropped
+            if entry.dropped_by != "unfit"
         ]
         rewrites = await _rewritten(steps.rewriter, question, depth.retry_variants, gaps[:GAPS])
         more = await _search(
@@ -126,12 +127,13 @@ async def _weigh(
     """What was crawled, assessed, counted and decided; `spent` is what was used before."""
     ranked = await assessor.assess(run, scope, crawled.kept)
     grading = run.grader is not None
+    unfit = sum(entry.dropped_by == "unfit" for entry in crawled.dropped)
     twins = sum(entry.dropped_by == "duplicate" for entry in ranked.dropped)
     graded = len(ranked.kept) + len(ranked.dropped)
     if grading:
         run.listener(ItemsGraded(scored=graded, survived=len(ranked.kept)))
     counts = Counts(
-        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped)) - twins,
+        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped) - unfit) - twins,
         total_survived=len(ranked.kept),
         defaulted=ranked.defaulted,
         depth_name=scope.depth_name,

@@ -90,6 +90,7 @@ def _defaults(counts: Counts) -> str:
 
 
 _STAGES = {
+    "unfit": "removed, or written by no person",
     "gate": "judged not to be about it",
     "cutoff": "graded below the cutoff",
     "floor": "below the relevance threshold",

@@ -32,6 +32,7 @@ class Basket:
     query: str
     _items: dict[str, Item] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
+    _unfit: dict[str, Item] = field(default_factory=dict)
     _attempts: list[Attempt] = field(default_factory=list)
     _notes: dict[str, None] = field(default_factory=dict)
     _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
@@ -41,9 +42,13 @@ class Basket:
     _retry_at: datetime | None = None
 
     def unseen(self, items: Sequence[Item]) -> tuple[Item, ...]:
-        """What nobody judged yet; copies of what is here only add their places to it."""
-        known = set(self._items)
-        merged = merge_crossposts([*self._items.values(), *items])
+        """What nobody judged yet; copies of what is here only add their places to it.
+
+        What is unfit to be judged is listed as dropped, and is none of it.
+        """
+        self._unfit |= {item.key: item for item in items if item.unfit}
+        known, fit = set(self._items), [item for item in items if not item.unfit]
+        merged = merge_crossposts([*self._items.values(), *fit])
         self._items = {item.original: item for item in merged if item.original in known}
         return tuple(item for item in merged if item.original not in known)
 
@@ -118,11 +123,16 @@ class Basket:
             return replace(self._failed, upstream_calls=calls)
         assessed = [Assessed(item, self._verdicts[key]) for key, item in self._items.items()]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
-        dropped = tuple(
+        stopped = (
             replace(entry, dropped_by="gate", reason=_why_dropped(entry.verdict))
             for entry in assessed
             if not entry.verdict.relevant
         )
+        unfit = (
+            Assessed(item, Verdict(False), dropped_by="unfit", reason=item.unfit)
+            for item in self._unfit.values()
+        )
+        dropped = (*stopped, *unfit)
         return Gathered(
             self.source,
             self.query,

@@ -8,7 +8,7 @@ from functools import cache
 import regex
 import stopwordsiso
 
-from api.services.text import clean, fold, one_line
+from api.services.text import clean, fold, one_line, searchable
 
 LONGEST = 500
 """Characters a question may have."""
@@ -46,7 +46,7 @@ def screen(
     Refused: nothing, no letter or digit, one character over and over, operators only, small talk in
     any of 58 languages, and more than `longest` characters.
     """
-    query = one_line(clean(text))
+    query = searchable(text)
     fault = _fault(query, longest, stop_words_alone)
     if fault is None:
         return Screened(True, query)
@@ -142,7 +142,7 @@ def neutralise(query: str, source: str) -> str:
     Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `!`, `\`, `:` and `/` at
     a word's edge. Amazon keeps words only: no quotes either. Doing it twice changes nothing.
     """
-    text, before = one_line(clean(query)).translate(_QUOTES), None
+    text, before = searchable(query).translate(_QUOTES), None
     while text != before:
         before = text
         for pattern, by in (*_SHARED, *_EXTRA.get(source, ())):

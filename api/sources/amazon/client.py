@@ -31,7 +31,7 @@ from api.services.keeping.storage import SourceMemory
 from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
-from api.services.text import clean, web_url
+from api.services.text import searchable, web_url
 from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
@@ -154,7 +154,7 @@ class AmazonSource:
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         number = int(cursor or 1)
-        request = self._provider.search_request(clean(plan.query), number)
+        request = self._provider.search_request(searchable(plan.query), number)
         page = await self._parsed(request, self._provider.parse_search)
         return Page(
             tuple(item_of(tile) if tile else None for tile in page.tiles),

@@ -14,10 +14,20 @@ from api.errors import Blocked, Broken, RateLimited, Refused, Unreachable
 from api.services.schemas import Comment, Item
 from api.services.text import clean, unescape, web_url
 from api.services.wire import retry_at
-from api.sources.fields import entries, moment, number, pseudonym, record, whole
+from api.sources.fields import entries, is_text, moment, number, pseudonym, record, whole
+from api.sources.opinions import is_said, seen
 from api.sources.paging import Page
 from api.sources.reddit import NAME
+from api.sources.reddit.bots import is_bot
+from api.sources.times import IMPLAUSIBLE, plausible
 
+BEGAN = datetime(2005, 6, 1, tzinfo=UTC)
+"""The month of the first submissions."""
+REMOVED = "title and text were removed"
+UNSEEN = "no title and no text that can be seen"
+AUTOMATIC = "written by a bot"
+_PROFILE = "u_"
+"""The beginning of the place that every user has for himself: `u_NAME`."""
 SITE = "https://www.reddit.com"
 # what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
 _GONE = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", re.IGNORECASE)
@@ -87,9 +97,9 @@ def listing(value: object) -> Mapping[str, Any] | None:
 
 
 def page(data: Mapping[str, Any]) -> Page | None:
-    """One page of search results, a slot per entry; None when they are all something else."""
+    """One page of search results, a slot per entry; None when none has the fields of a post."""
     after, children = data.get("after"), entries(data.get("children"))
-    if children and all(record(child).get("kind") != "t3" for child in children):
+    if children and all(_submission(child) is None for child in children):
         return None
     return Page(
         tuple(map(post, children)),
@@ -97,55 +107,91 @@ def page(data: Mapping[str, Any]) -> Page | None:
     )
 
 
-def post(child: object) -> Item | None:
-    """A submission; None for advertisements, other things, and where the text is gone."""
+def _submission(child: object) -> Mapping[str, Any] | None:
+    """The fields of a submission; None for what is none, and for one that lacks id or texts."""
     data = record(record(child).get("data"))
+    read = clean(data.get("id")) and (is_text(data.get("title")) or is_text(data.get("selftext")))
+    return data if read and record(child).get("kind") == "t3" else None
+
+
+def post(child: object) -> Item | None:
+    """A submission; None for advertisements and other things.
+
+    One whose texts are gone, or that a program wrote, is `unfit`. A user's own profile is no place,
+    and its address, which names the user, is not used.
+    """
+    data = _submission(child)
+    if data is None or data.get("promoted"):
+        return None
     id_ = clean(data.get("id"))
-    if record(child).get("kind") != "t3" or not id_ or data.get("promoted"):
-        return None
     parent = record(next(iter(entries(data.get("crosspost_parent_list"))), None))
-    title = _kept(clean(data.get("title")))
-    body = _kept(unescape(data.get("selftext"))) or _kept(unescape(parent.get("selftext")))
+    title, body = _kept(clean(data.get("title"))), _body(data) or _body(parent)
+    unfit = AUTOMATIC if is_bot(clean(data.get("author"))) else ""
     if not title and not body:
-        return None
+        texts = (clean(data.get("title")), unescape(data.get("selftext")))
+        unfit = REMOVED if any(map(_GONE.fullmatch, texts)) else UNSEEN
     origin = clean(data.get("crosspost_parent")) or clean(parent.get("name"))
     place = clean(data.get("subreddit"))
+    profile = place.lower().startswith(_PROFILE)
+    created = plausible(moment(data.get("created_utc")), BEGAN)
     return Item(
         key=f"{NAME}:t3_{id_}",
         id=id_,
         source=NAME,
         title=title,
         body=body,
-        url=_address(data.get("permalink"), f"/comments/{id_}/"),
+        url=_address(None if profile else data.get("permalink"), f"/comments/{id_}/"),
         author=_author(data.get("author")),
-        created_at=moment(data.get("created_utc")),
+        created_at=created,
         engagement={
             "votes": whole(data.get("score")),
             "comments": whole(data.get("num_comments")),
             "upvote_ratio": number(data.get("upvote_ratio")),
         },
-        place=f"r/{place}" if place else None,
+        place=f"r/{place}" if place and not profile else None,
         crosspost_parent=f"{NAME}:{origin}" if origin.startswith("t3_") else None,
         link=web_url(data.get("url")) if data.get("is_self") is False else "",
+        notes=(IMPLAUSIBLE,) if created is None and data.get("created_utc") is not None else (),
+        unfit=unfit,
     )
 
 
-def comments(tree: Mapping[str, Any], post_id: str, most: int) -> tuple[Comment, ...]:
-    """The `most` best voted comments of a thread, without bots, pins and what was deleted."""
+def _body(data: Mapping[str, Any]) -> str:
+    """The text, with the options of its poll and the captions of its pictures, a line each."""
+    options = entries(record(data.get("poll_data")).get("options"))
+    pictures = entries(record(data.get("gallery_data")).get("items"))
+    lines = [
+        *(clean(record(option).get("text")) for option in options),
+        *(clean(record(picture).get("caption")) for picture in pictures),
+    ]
+    listed = "\n".join(f"- {line}" for line in lines if seen(line))
+    text = _kept(unescape(data.get("selftext")))
+    return "\n\n".join(part for part in (text, listed) if part)
+
+
+def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, ...] | None:
+    """The `most` best voted comments of a thread, None when none has the fields of a comment.
+
+    Bots, pins, what was deleted and what holds no word are left out.
+    """
+    listed = list(_walk(tree))
+    read = [data for data in listed if clean(data.get("id")) and is_text(data.get("body"))]
+    if listed and not read:
+        return None
     worth = []
-    for data in _walk(tree):
-        id_, author = clean(data.get("id")), data.get("author")
-        if data.get("stickied") or author == "AutoModerator" or not id_:
-            continue
-        if not _kept(clean(data.get("body"))):
+    for data in read:
+        id_, author, body = clean(data.get("id")), data.get("author"), unescape(data.get("body"))
+        if data.get("stickied") or is_bot(clean(author)) or not is_said(_kept(body)):
             continue
         votes = None if data.get("score_hidden") else whole(data.get("score"))
         comment = Comment(
             id=id_,
-            body=unescape(data.get("body")),
-            url=_address(data.get("permalink"), f"/comments/{post_id}/_/{id_}/"),
+            body=body,
+            url=_address(
+                data.get("permalink") if post.place else None, f"/comments/{post.id}/_/{id_}/"
+            ),
             author=_author(author),
-            created_at=moment(data.get("created_utc")),
+            created_at=plausible(moment(data.get("created_utc")), BEGAN),
             engagement={"votes": votes},
         )
         worth.append((float("-inf") if votes is None else votes, comment))
@@ -165,8 +211,8 @@ def _walk(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _kept(text: str) -> str:
-    """The text, or nothing where only the mark of a deletion is left."""
-    return "" if _GONE.fullmatch(text) else text
+    """The text, or nothing where only the mark of a deletion is left, or nothing to see."""
+    return "" if _GONE.fullmatch(text) else seen(text)
 
 
 def _author(name: object) -> str | None:

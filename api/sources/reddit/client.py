@@ -35,7 +35,7 @@ from api.services.keeping.storage import SourceMemory
 from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
-from api.services.text import clean
+from api.services.text import searchable
 from api.services.wire import TOO_LARGE, TooLarge, points_here, read_all
 from api.settings import SourceSettings
 from api.sources.commenting import read_each
@@ -122,7 +122,7 @@ class RedditSource:
 
     async def _search(self, plan: FetchPlan, cursor: str | None, size: int = PAGE) -> Page:
         params: dict[str, str | int] = {
-            "q": clean(plan.query),
+            "q": searchable(plan.query),
             "restrict_sr": "False",
             "sort": "relevance",
             "syntax": "lucene",
@@ -140,7 +140,10 @@ class RedditSource:
         params: dict[str, str | int] = {"limit": max(PAGE, 2 * self._most), "sort": "top"}
         answer = await self._get(f"comments/{item.id}/", params)
         tree = _listing(answer[1] if isinstance(answer, list) and len(answer) > 1 else None)
-        return replace(item, comments=answers.comments(tree, item.id, self._most))
+        comments = answers.comments(tree, item, self._most)
+        if comments is None:
+            raise Broken(NAME, "a thread without comments' texts")
+        return replace(item, comments=comments)
 
     async def _get(self, path: str, params: dict[str, str | int]) -> Any:
         """One GET; after a rejected token once more with a new one."""

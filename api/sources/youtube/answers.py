@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from api.errors import (
@@ -22,11 +23,16 @@ from api.errors import (
 from api.services.schemas import Comment, Item, Measure
 from api.services.text import clean, unescape
 from api.services.wire import retry_at
-from api.sources.fields import entries, moment, pseudonym, record, whole
+from api.sources.fields import entries, is_text, moment, pseudonym, record, whole
+from api.sources.opinions import is_said, seen
 from api.sources.paging import Page
+from api.sources.times import IMPLAUSIBLE, plausible
 from api.sources.youtube import NAME
 from api.sources.youtube.searches import next_reset
 
+BEGAN = datetime(2005, 4, 1, tzinfo=UTC)
+"""The month of the first video."""
+UNSEEN = "no title and no text that can be seen"
 WATCH = "https://www.youtube.com/watch?v="
 _SPENT = {"quotaExceeded", "dailyLimitExceeded"}
 _BURST = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
@@ -91,21 +97,37 @@ def failure_of(status: int, content: bytes, headers: Mapping[str, str]) -> Sourc
 
 
 def page_of(answer: Mapping[str, Any]) -> Page:
-    """One page of search results, a slot per entry; the cursor is Google's token."""
-    token = answer.get("nextPageToken")
+    """One page of search results, a slot per entry; the cursor is Google's token.
+
+    Raises:
+        Broken: there are entries, and none has the fields that are read.
+    """
+    token, listed = answer.get("nextPageToken"), entries(answer.get("items"))
+    if listed and not any(map(_is_result, listed)):
+        raise Broken(NAME, "results without the fields of a video")
     return Page(
-        tuple(video_of(entry) for entry in entries(answer.get("items"))),
+        tuple(video_of(entry) for entry in listed),
         token if isinstance(token, str) and token else None,
+    )
+
+
+def _is_result(entry: object) -> bool:
+    """Whether it names a video, channel or playlist, and holds a text."""
+    named, snippet = record(record(entry).get("id")), record(record(entry).get("snippet"))
+    ids = (named.get(name) for name in ("videoId", "channelId", "playlistId"))
+    return any(map(clean, ids)) and (
+        is_text(snippet.get("title")) or is_text(snippet.get("description"))
     )
 
 
 def video_of(entry: object) -> Item | None:
     """A video of a search, whose texts come escaped and cut; None for channels and playlists."""
     id_ = clean(record(record(entry).get("id")).get("videoId"))
-    snippet = record(record(entry).get("snippet"))
-    title, body = unescape(snippet.get("title")), unescape(snippet.get("description"))
-    if not id_ or not (title or body):
+    if not id_ or not _is_result(entry):
         return None
+    snippet = record(record(entry).get("snippet"))
+    title, body = (seen(unescape(snippet.get(name))) for name in ("title", "description"))
+    created = plausible(moment(snippet.get("publishedAt")), BEGAN)
     return Item(
         key=f"{NAME}:{id_}",
         id=id_,
@@ -114,15 +136,25 @@ def video_of(entry: object) -> Item | None:
         body=body,
         url=WATCH + id_,
         author=pseudonym("channel", snippet.get("channelId")),
-        created_at=moment(snippet.get("publishedAt")),
+        created_at=created,
         engagement=_engagement({}),
-        place=unescape(snippet.get("channelTitle")) or None,
+        place=seen(unescape(snippet.get("channelTitle"))) or None,
+        notes=(IMPLAUSIBLE,) if created is None and snippet.get("publishedAt") else (),
+        unfit="" if title or body else UNSEEN,
     )
 
 
 def details_of(answer: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The videos of a `videos.list` answer by id."""
-    return {clean(record(video).get("id")): record(video) for video in entries(answer.get("items"))}
+    """The videos of a `videos.list` answer by id.
+
+    Raises:
+        Broken: there are entries, and none has the fields that are read.
+    """
+    listed = [record(video) for video in entries(answer.get("items"))]
+    videos = {id_: video for video in listed if (id_ := clean(video.get("id")))}
+    if listed and not any(record(video.get("snippet")) for video in videos.values()):
+        raise Broken(NAME, "details without the fields of a video")
+    return videos
 
 
 def detailed(item: Item, video: Mapping[str, Any]) -> Item:
@@ -130,36 +162,47 @@ def detailed(item: Item, video: Mapping[str, Any]) -> Item:
     snippet = record(video.get("snippet"))
     return replace(
         item,
-        title=clean(snippet.get("title")) or item.title,
-        body=clean(snippet.get("description")) or item.body,
-        place=clean(snippet.get("channelTitle")) or item.place,
-        created_at=moment(snippet.get("publishedAt")) or item.created_at,
+        title=seen(clean(snippet.get("title"))) or item.title,
+        body=seen(clean(snippet.get("description"))) or item.body,
+        place=seen(clean(snippet.get("channelTitle"))) or item.place,
+        created_at=plausible(moment(snippet.get("publishedAt")), BEGAN) or item.created_at,
         engagement=_engagement(record(video.get("statistics"))),
     )
 
 
 def comments_of(answer: Mapping[str, Any], video: str, most: int) -> tuple[Comment, ...]:
-    """Up to `most` comments: threads as Google ranks them, then the replies that came with them."""
+    """Up to `most` comments: threads as Google ranks them, then the replies that came with them.
+
+    What the channel's owner says, and what holds no word, is left out.
+
+    Raises:
+        Broken: there are threads, and none has the fields that are read.
+    """
     threads = [record(thread) for thread in entries(answer.get("items"))]
     values = [record(thread.get("snippet")).get("topLevelComment") for thread in threads]
     for thread in threads:
         values += entries(record(thread.get("replies")).get("comments"))
-    comments = []
+    owners = {clean(record(thread.get("snippet")).get("channelId")) for thread in threads} - {""}
+    comments, read = [], False
     for value in values:
         id_, snippet = clean(record(value).get("id")), record(record(value).get("snippet"))
-        body = clean(snippet.get("textDisplay")) or clean(snippet.get("textOriginal"))
-        if not id_ or not body:
-            continue
+        texts = (snippet.get("textDisplay"), snippet.get("textOriginal"))
+        read = read or bool(id_ and any(map(is_text, texts)))
+        body = next((text for text in map(clean, texts) if text), "")
         channel = record(snippet.get("authorChannelId")).get("value")
+        if not id_ or not is_said(body) or clean(channel) in owners:
+            continue
         comment = Comment(
             id=id_,
             body=body,
             url=f"{WATCH}{video}&lc={id_}",
             author=pseudonym("viewer", channel, snippet.get("authorDisplayName")),
-            created_at=moment(snippet.get("publishedAt")),
+            created_at=plausible(moment(snippet.get("publishedAt")), BEGAN),
             engagement={"likes": whole(snippet.get("likeCount"))},
         )
         comments.append(comment)
+    if threads and not read:
+        raise Broken(NAME, "threads without the fields of a comment")
     return tuple(comments[:most])
 
 

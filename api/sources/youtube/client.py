@@ -25,7 +25,7 @@ from api.services.keeping.storage import SourceMemory
 from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
-from api.services.text import clean
+from api.services.text import searchable
 from api.services.wire import MAX_BYTES, TOO_LARGE, points_here
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, noted, read_each
@@ -86,7 +86,8 @@ class YouTubeSource:
         key = value_of(settings, "YOUTUBE_API_KEY")
         make = partial(_client, key, root, settings.source_timeout)
         self._workers = Workers(NAME, make, _PAIRS, lambda service: service.close())
-        self._shelf = Shelf(self._page, settings.page_ttl, memory.pages, f"{NAME} {root}")
+        upstream = f"{NAME} {root}"
+        self._shelf = Shelf(self._page, settings.page_ttl, memory.pages, upstream, PAGE)
         self._searches = Searches(memory.ledger, key, settings.youtube_searches_per_day)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
@@ -149,7 +150,7 @@ class YouTubeSource:
         answer = await self._ask(
             _SEARCH,
             lambda api: api.search().list(
-                part="snippet", q=clean(query), type="video", maxResults=PAGE, **params
+                part="snippet", q=searchable(query), type="video", maxResults=PAGE, **params
             ),
         )
         return page_of(answer)
@@ -160,9 +161,9 @@ class YouTubeSource:
             answer = await self._ask(
                 _VIDEOS, lambda api: api.videos().list(part="snippet,statistics", id=ids)
             )
+            return details_of(answer)
         except SourceError:
             return None
-        return details_of(answer)
 
     async def _commented(self, item: Item) -> Item:
         if not self._most:

@@ -165,6 +165,19 @@ async def test_copies_do_not_count() -> None:
     assert (plain.grading, plain.decided.decision) == (False, Decision.SHORT)
 
 
+async def test_what_is_unfit_is_not_counted_as_scored() -> None:
+    """
+    A post of a bot is no item that the gate saw, and names no gap to a second rewriting.
+    """
+    sources = {"reddit": FakeSource([item(9, title="Weekly", unfit="written by a bot"), item(1)])}
+
+    found = await Case(sources, FakeJudge(["1"]), grader=None).collect()
+
+    assert (found.counts.total_scored, found.counts.total_survived) == (1, 1)
+    assert found.counts.dropped == {"unfit": 1}
+    assert "1 item was dropped: removed, or written by no person." in found.decided.notes
+
+
 async def test_without_grading_the_judged_items_count() -> None:
     """
     Scored is then every distinct item that the gate saw, and no grading is announced.

@@ -171,6 +171,24 @@ async def test_nothing_found_costs_nothing_more(slots: Sequence[Item | None]) ->
     assert (len(source.plans), judge.asked, source.commented) == (1, [], [])
 
 
+async def test_what_is_unfit_is_listed_and_never_judged() -> None:
+    """
+    A removed post is dropped with its reason; it costs no verdict and does not thin the yield.
+    """
+    removed = item(0, title="", unfit="title and text were removed")
+    judge = FakeJudge(["1"])
+
+    found = await gathered(FakeSource([removed, item(1), *[None] * 8]), judge)
+    only = await gathered(FakeSource([removed]), FakeJudge())
+
+    assert judge.asked == [["1"]]
+    assert (ids(found), found.yield_ratio, found.refetched) == (["1"], 1.0, False)
+    assert [(entry.item.id, entry.dropped_by, entry.reason) for entry in found.dropped] == [
+        ("0", "unfit", "title and text were removed")
+    ]
+    assert (only.outcome, only.status, only.fetched) == (Outcome.IRRELEVANT, "skipped", 1)
+
+
 async def test_comments_are_read_for_kept_items_only() -> None:
     """
     B105: one request per kept item after the gate, and what failed among them is a detail.
