@@ -27,8 +27,9 @@ _INDENT = 40
 def clean(value: object) -> str:
     """Any value as text that encodes as UTF-8, without control characters or terminal escapes.
 
-    Blanks inside a line become one; those before it stay, since code may stand there. None and containers are nothing; numbers are themselves, but for whole ones beyond 64 bits, of
-    which Python may refuse to write the digits; lone surrogates become U+FFFD.
+    Blanks inside a line become one; those before it stay, since code may stand there. None and
+    containers are nothing; numbers are themselves, but for whole ones beyond 64 bits, of which
+    Python may refuse to write the digits; lone surrogates become U+FFFD.
     """
     if value is None or isinstance(value, (dict, list, tuple, set)):
         return ""

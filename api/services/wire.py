@@ -7,7 +7,8 @@ Pure, so that sources and judges share it without knowing each other.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterable, Iterable, Mapping
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv6Address, ip_address
@@ -16,6 +17,9 @@ from urllib.parse import urlsplit
 MAX_BYTES = 8_000_000
 """Most that is read of one answer, as sent and unpacked."""
 TOO_LARGE = f"an answer above {MAX_BYTES // 1_000_000} MB"
+PACKINGS = "gzip, deflate"
+"""How a body may be packed, as the header that asks for it."""
+UNPACKABLE = "an answer that cannot be unpacked"
 REDIRECTS = 3
 """Redirects that are followed for one answer, all on one server."""
 LONGEST_WAIT = 86_400.0
@@ -31,6 +35,8 @@ RapidAPI's."""
 _EPOCH, _EPOCH_MS = 1.5e9, 1e11
 """Numbers from here on are no waits but times since 1970: seconds (from July 2017 on; an absurd
 wait is smaller), and milliseconds."""
+_PIECE = 65_536
+"""Bytes that are unpacked at a time."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -113,6 +119,40 @@ def same_server(first: str, second: str) -> bool:
         )  # fmt: skip
     except ValueError:
         return False
+
+
+class Unpackable(Exception):
+    """A body is not packed as its header says."""
+
+
+async def unpacked(chunks: AsyncIterable[bytes], packing: str) -> AsyncIterator[bytes]:
+    """A body in pieces of at most 64 KB, so that whoever counts them can stop in time.
+
+    `packing` is the header of the answer; without one the body is as it is. What a library unpacks
+    by itself it unpacks whole: 200 KB can be 200 MB.
+
+    Raises:
+        Unpackable: it is packed in another way, wrongly, or not to its end.
+    """
+    names = [name for part in packing.lower().split(",") if (name := part.strip())]
+    if names in ([], ["identity"]):
+        async for chunk in chunks:
+            yield chunk
+        return
+    if names not in (["gzip"], ["x-gzip"], ["deflate"]):
+        raise Unpackable(UNPACKABLE)
+    inflate, empty = zlib.decompressobj(zlib.MAX_WBITS | 32), True  # 32: finds out which of both
+    try:
+        async for chunk in chunks:
+            rest, empty = chunk, empty and not chunk
+            while rest and not inflate.eof:
+                yield inflate.decompress(rest, _PIECE)
+                rest = inflate.unconsumed_tail
+        yield inflate.flush()
+    except zlib.error:
+        raise Unpackable(UNPACKABLE) from None
+    if not inflate.eof and not empty:
+        raise Unpackable(UNPACKABLE)
 
 
 def read_all(chunks: Iterable[bytes]) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -172,6 +173,9 @@ WAITS = [
     ({"x-ratelimit-reset": "42"}, 42),
     ({"x-ratelimit-requests-reset": "42"}, 42),
     ({"retry-after": "soon"}, None),
+    ({"retry-after": "Fri, 31 Dec 2027 23:59:59 +99999999999999999999"}, None),
+    ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359"}, 86_400),
+    ({"retry-after": "Mon, 01 Jan 0001 00:00:00 +2359"}, 0),
     ({"retry-after": "\u00b2"}, None),
     ({}, None),
 ]
@@ -199,10 +203,18 @@ async def test_the_wait_is_read_one_way(
         assert abs((at - now).total_seconds() - seconds) < 10
 
 
+def bomb() -> Reply:
+    """200 MB in 200 KB."""
+    pack = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    body = b"".join(pack.compress(bytes(1_000_000)) for _ in range(200)) + pack.flush()
+    return Reply(200, body, {"content-encoding": "gzip"})
+
+
 WIRE = [
     pytest.param(Reply(408, {}), Unreachable, id="408"),
     pytest.param(Reply(408, "<p>too slow</p>"), Unreachable, id="408 page"),
     pytest.param(Reply(200, b"no gzip", {"content-encoding": "gzip"}), Broken, id="bad gzip"),
+    pytest.param(bomb(), Broken, id="200 MB packed"),
     pytest.param(Reply(200, b" " * 8_000_001), Broken, id="above 8 MB"),
     pytest.param(Reply(200, b"x" * 8_000_001), Broken, id="above 8 MB of text"),
     pytest.param(Reply(500, b"x" * 8_000_001), Broken, id="500 above 8 MB"),
@@ -236,6 +248,33 @@ async def test_nothing_goes_to_another_server(
             await source.fetch(PLAN)
 
     assert other.asked == []
+
+
+async def test_what_nobody_understands_is_broken_and_forgotten(
+    upstream: Emulator, source: Source
+) -> None:
+    """Entries without the fields we read are no empty answer, and the next call asks again."""
+    search, _ = upstream.strange()
+    upstream.fault = on(upstream.search_path, search)
+
+    with pytest.raises(Broken):
+        await source.fetch(PLAN)
+    upstream.fault = on("never", Reply())
+
+    assert len((await source.fetch(PLAN)).items) == 5
+
+
+async def test_comments_nobody_understands_are_noted(upstream: Emulator, source: Source) -> None:
+    """An item whose comments have none of the fields we read says so instead of having none."""
+    items = await found_by(source, 4)
+    _, comments = upstream.strange()
+    upstream.fault = on(upstream.comments_of(2), comments)
+
+    read = await source.comments(items)
+
+    assert [bool(item.comments) for item in read.items] == [True, True, False, True]
+    assert any("could not be read" in note for note in read.items[2].notes)
+    assert "1 of 4 failed (broken)" in read.notes[0]
 
 
 HUGE = b"[" + b"9" * 5_000 + b"]"

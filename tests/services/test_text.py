@@ -7,7 +7,16 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.services.text import clean, cut, fold, is_visible, one_line, unescape, web_url
+from api.services.text import (
+    clean,
+    cut,
+    fold,
+    is_visible,
+    one_line,
+    searchable,
+    unescape,
+    web_url,
+)
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 ANY = st.text(st.characters(exclude_categories=()))
@@ -37,6 +46,8 @@ GRAPHEMES = st.lists(
         ("\x9b31mred", "red"),
         ("\x1b]8;;http://evil\x07link\x1b]8;;\x1b\\", "link"),
         ("\u202eabc\u2066", "abc"),
+        ("Try:\n    def f():\n\treturn  1 \n \nEnd", "Try:\n    def f():\n    return 1\n\nEnd"),
+        ("a\n" + " " * 9_000 + "b", "a\n" + " " * 40 + "b"),
     ],
 )
 def test_anything_becomes_clean_text(value: object, text: str) -> None:
@@ -44,6 +55,28 @@ def test_anything_becomes_clean_text(value: object, text: str) -> None:
     B22, B58: nulls, numbers, containers, NUL, lone surrogates and escapes are no trouble.
     """
     assert clean(value) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("pla\u200bud", "plaud"),
+        ("\ufeffplaud note", "plaud note"),
+        ("pla\u00adud", "plaud"),
+        ("pl\u200caud \u2060x\u200d", "plaud x"),
+        ("\U000e0070\U000e006cmug", "mug"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("क्\u200dष", "क्\u200dष"),
+        (FAMILY, FAMILY),
+        ("☕\ufe0f mug", "☕\ufe0f mug"),
+        ("\u200b", ""),
+    ],
+)
+def test_a_query_is_sent_without_what_nobody_sees(query: str, sent: str) -> None:
+    """
+    Zero width, BOM, soft hyphen go; joiners stay where a script or an emoji needs them.
+    """
+    assert searchable(query) == sent
 
 
 @given(ANY)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
@@ -13,12 +15,14 @@ from api.services.wire import (
     LONGEST_WAIT,
     MAX_BYTES,
     TooLarge,
+    Unpackable,
     is_this_machine,
     points_here,
     read_all,
     read_all_async,
     retry_at,
     same_server,
+    unpacked,
     wait_of,
 )
 
@@ -126,13 +130,73 @@ def test_a_server_is_scheme_host_and_port(second: str, same: bool) -> None:
     assert same_server("https://shop.example/s?k=mug", second) is same
 
 
+async def arriving(*chunks: bytes) -> AsyncIterator[bytes]:
+    """A body as it comes from a socket."""
+    for chunk in chunks:
+        yield chunk
+
+
+def bomb(megabytes: int) -> bytes:
+    """So much of nothing, packed a thousand times smaller."""
+    pack = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    return b"".join(pack.compress(bytes(1_000_000)) for _ in range(megabytes)) + pack.flush()
+
+
+async def test_unpacking_is_counted_while_it_happens() -> None:
+    """Of 200 MB in 200 KB no more is unpacked than what is over the limit, in small pieces."""
+    pieces: list[int] = []
+
+    async def counted() -> AsyncIterator[bytes]:
+        async for piece in unpacked(arriving(bomb(200)), "gzip"):
+            pieces.append(len(piece))
+            yield piece
+
+    with pytest.raises(TooLarge):
+        await read_all_async(counted())
+
+    assert max(pieces) <= 65_536
+    assert sum(pieces) <= MAX_BYTES + 65_536
+
+
+@pytest.mark.parametrize(
+    ("packing", "body"),
+    [
+        ("", b"plain"),
+        ("identity", b"plain"),
+        ("gzip", gzip.compress(b"plain")),
+        (" X-GZIP ", gzip.compress(b"plain") + b"more"),
+        ("deflate", zlib.compress(b"plain")),
+    ],
+)
+async def test_a_packed_body_is_unpacked(packing: str, body: bytes) -> None:
+    """By the header, byte for byte; what follows the end is not looked at."""
+    chunks = [body[at : at + 1] for at in range(len(body))]
+
+    assert await read_all_async(unpacked(arriving(*chunks, b""), packing)) == b"plain"
+
+
+@pytest.mark.parametrize(
+    ("packing", "body"),
+    [
+        ("gzip", b"plain"),
+        ("gzip", gzip.compress(b"plain")[:-9]),
+        ("br", b"plain"),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"plain"))),
+    ],
+)
+async def test_what_cannot_be_unpacked_is_said(packing: str, body: bytes) -> None:
+    """Wrong bytes, a missing end and packings that were not asked for are one error."""
+    with pytest.raises(Unpackable):
+        await read_all_async(unpacked(arriving(body), packing))
+
+
+async def test_an_empty_body_needs_no_packing() -> None:
+    """A server may say that nothing is packed."""
+    assert await read_all_async(unpacked(arriving(b""), "gzip")) == b""
+
+
 async def test_a_body_has_an_end() -> None:
     """A body of the limit is read whole; one byte more is refused."""
-
-    async def arriving(*chunks: bytes) -> AsyncIterator[bytes]:
-        for chunk in chunks:
-            yield chunk
-
     fits = (bytes(MAX_BYTES - 1), b"x")
 
     assert len(read_all(fits)) == len(await read_all_async(arriving(*fits))) == MAX_BYTES

@@ -90,6 +90,10 @@ class Emulator(AbstractContextManager["Emulator"]):
         """How it says that it is asked too often."""
         return Reply(429, {"error": 429}, headers)
 
+    def strange(self) -> tuple[Reply, Reply]:
+        """A search and an item's comments with entries that have none of the fields we read."""
+        raise AssertionError
+
 
 class RedditEmulator(Emulator):
     """Token, search and comments."""
@@ -113,6 +117,11 @@ class RedditEmulator(Emulator):
 
     def comments_of(self, number: int) -> str:
         return f"/comments/p{number}/"
+
+    def strange(self) -> tuple[Reply, Reply]:
+        found = [{"kind": "t3", "data": {"uid": n, "headline": "Mug"}} for n in range(3)]
+        thread = listing([{"kind": "t1", "data": {"uid": n, "words": "yes"}} for n in range(3)])
+        return Reply(body=listing(found)), Reply(body=[listing([]), thread])
 
     def reply(self, asked: Asked) -> Reply:
         if asked.path.endswith("access_token"):
@@ -151,6 +160,10 @@ class YouTubeEmulator(Emulator):
     def comments_of(self, number: int) -> str:
         return f"'videoId': 'v{number}'"
 
+    def strange(self) -> tuple[Reply, Reply]:
+        entry = {"uid": "v1", "snippet": {"headline": "Mug", "words": "yes"}}
+        return Reply(body=answer([entry, entry])), Reply(body=answer([entry, entry]))
+
     def limited(self, headers: Mapping[str, str]) -> Reply:
         return Reply(429, refusal(429, "rateLimitExceeded").body, headers)
 
@@ -186,6 +199,10 @@ class AmazonEmulator(Emulator):
 
     def comments_of(self, number: int) -> str:
         return f"/dp/{_asin(number)}"
+
+    def strange(self) -> tuple[Reply, Reply]:
+        tiles = (tile(_asin(n)).replace("<h2", "<h6").replace("</h2", "</h6") for n in range(3))
+        return Reply(body=result_page(*tiles)), Reply(body='<div id="dp"><p>Mug</p></div>')
 
     def reply(self, asked: Asked) -> Reply:
         if asked.path.startswith("/dp/"):

@@ -9,6 +9,7 @@ import pytest
 from api.sources.amazon.pages import (
     block_path,
     block_reason,
+    is_too_deep,
     parse_product_page,
     parse_search_page,
 )
@@ -42,6 +43,45 @@ def test_a_tile_without_label_gives_the_rounded_count() -> None:
     first = _one_tile(html)
 
     assert getattr(first, "ratings", None) == 84_700
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        '<a class="s-underline-text"><span class="a-price"><span class="a-offscreen">$18.99</span>'
+        "</span></a>",
+        '<a class="s-underline-text">￥15,592</a>',
+        '<a class="s-underline-text">(18+ used &amp; new offers)</a>',
+        '<a class="s-underline-text" aria-label="+18 other colors/patterns">+18</a> 18',
+    ],
+    ids=["us", "jp", "offers", "colors"],
+)
+def test_what_is_no_count_is_not_read_as_one(price: str) -> None:
+    """A tile without ratings does not take its price, offers or colours for their number."""
+    html = f"""<div data-component-type="s-search-result" data-asin="{ASIN}">
+      <h2>New Mug</h2>{price}</div>"""
+
+    first = _one_tile(html)
+
+    assert (getattr(first, "title", ""), getattr(first, "ratings", 0)) == ("New Mug", None)
+
+
+@pytest.mark.parametrize(
+    ("label", "stars", "count"),
+    [
+        ("84.753 valoraciones", "4,5 de 5 estrellas", 84_753),
+        ("84.753 Bewertungen", "4,5 von 5 Sternen", 84_753),
+        ("84,753件の評価", "5つ星のうち4.5", 84_753),
+        ("1,23,456 ratings", "4.5 out of 5 stars", 123_456),
+    ],
+)
+def test_tiles_of_other_marketplaces(label: str, stars: str, count: int) -> None:
+    """Stars and their number are read in the language of the shop."""
+    html = tile(ASIN).replace("1,234 ratings", label).replace("4.5 out of 5 stars", stars)
+
+    first = _one_tile(html)
+
+    assert (getattr(first, "stars", None), getattr(first, "ratings", None)) == (4.5, count)
 
 
 def test_an_unrated_tile_knows_nothing() -> None:
@@ -99,7 +139,16 @@ def test_a_tile_without_title_keeps_its_slot() -> None:
     assert _one_tile(html) is None
 
 
-@pytest.mark.parametrize("words", ["No results for zzz.", "zzz did not match any products."])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "No results for zzz.",
+        "zzz did not match any products.",
+        "Keine Ergebnisse für zzz.",
+        "No hay resultados para zzz.",
+        "zzz に一致する商品はありませんでした。",
+    ],
+)
 def test_an_empty_shelf_says_so(words: str) -> None:
     """Only these words make a page without tiles an empty result."""
     found = parse_search_page(f"<html><body><p>{words}</p></body></html>")
@@ -207,6 +256,8 @@ def test_reviews_are_distinct_and_identified() -> None:
         ('<form action="/errors/validateCaptcha"></form>', "captcha page"),
         ("<p>Enter the characters you see below</p>", "captcha page"),
         ("<title>Robot Check</title>", "captcha page"),
+        ('<img id="auth-captcha-image" src="x">', "captcha page"),
+        ('<form action="/ap/cvf/verify"></form>', "captcha page"),
         ("<script>AwsWafIntegration.getToken()</script>", "bot challenge"),
         ('<a href="/ref=cs_503_logo"></a>', "throttle page"),
         ('<form name="signIn"></form>', "sign-in page"),
@@ -225,8 +276,24 @@ def test_a_challenge_needs_no_words() -> None:
     assert block_reason(200, result_page(tile(ASIN))) is None
 
 
+@pytest.mark.parametrize(
+    "html", ["<div>" * 20_000, "<div><UL>" * 600, "<section></b>" * 1_001, "<div></ul>" * 1_001]
+)
+def test_a_page_may_be_too_deep(html: str) -> None:
+    """What nests so far that parsing it would take seconds is known beforehand."""
+    assert is_too_deep(html)
+
+
+def test_real_pages_are_not_too_deep() -> None:
+    """Many boxes beside each other, or left open by a slip, are no trouble."""
+    assert not is_too_deep("<div><ul></ul></div>" * 5_000)
+    assert not is_too_deep("</div>" * 5_000 + "<div>" * 900)
+
+
 def test_redirects_that_block() -> None:
     """Sign-in and captcha are known by their path."""
     assert block_path("/ap/signin") == "sign-in page"
+    assert block_path("/-/es/ap/signin") == "sign-in page"
     assert block_path("/errors/validateCaptcha") == "captcha page"
+    assert block_path("/ap/cvf/request") == "captcha page"
     assert block_path("/dp/B0TESTAAA1") is None

@@ -116,9 +116,10 @@ async def test_window_and_query_are_part_of_the_plan(upstream: Emulator, store: 
 
 
 async def test_failure_is_never_remembered(upstream: Emulator, store: Store) -> None:
-    """After a blocked or failed page, a new process reaches the source (case B91)."""
+    """After a blocked, failed or strange page, a new process reaches the source (case B91)."""
     memory = SourceMemory(pages=store)
-    for reply in (Reply(503, "busy"), Reply(403, "<title>Robot check</title>")):
+    strange, _ = upstream.strange()
+    for reply in (Reply(503, "busy"), Reply(403, "<title>Robot check</title>"), strange):
         upstream.fault = on(upstream.search_path, reply)
         failing = SOURCES[upstream.name].build(upstream.settings(), memory)
         with pytest.raises(SourceError):

@@ -133,7 +133,8 @@ async def _weigh(
     if grading:
         run.listener(ItemsGraded(scored=graded, survived=len(ranked.kept)))
     counts = Counts(
-        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped) - unfit) - twins,
+        total_scored=(graded if grading else len(crawled.kept) + len(crawled.dropped) - unfit)
+        - twins,
         total_survived=len(ranked.kept),
         defaulted=ranked.defaulted,
         depth_name=scope.depth_name,

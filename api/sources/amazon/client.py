@@ -33,17 +33,22 @@ from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable, web_url
 from api.services.wire import (
+    PACKINGS,
     REDIRECTS,
     TOO_LARGE,
+    UNPACKABLE,
     TooLarge,
+    Unpackable,
     points_here,
     read_all_async,
     retry_at,
     same_server,
+    unpacked,
 )
 from api.settings import SourceSettings
 from api.sources.amazon import NAME
-from api.sources.amazon.pages import block_path, block_reason
+from api.sources.amazon.marketplaces import site_of
+from api.sources.amazon.pages import block_path, block_reason, is_too_deep
 from api.sources.amazon.products import completed, item_of
 from api.sources.amazon.providers import (
     PROVIDERS,
@@ -104,7 +109,7 @@ class AmazonSource:
         memory: SourceMemory | None = None,
     ) -> None:
         """`root` has no slash at its end; `key` is empty for a provider without one."""
-        self._provider, self._root = provider, root
+        self._provider, self._root, self._site = provider, root, site_of(root)
         self._most = settings.comments_per_item
         self._silence = f"no reviews given by `{provider.name}`" if provider.paid else SIGN_IN
         self._seconds = settings.provider_timeout if provider.paid else settings.source_timeout
@@ -112,7 +117,7 @@ class AmazonSource:
         upstream = f"{NAME} {provider.name} {root}"
         self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
         self._client = httpx.AsyncClient(
-            headers=provider.headers(root, key),
+            headers={**provider.headers(root, key), "Accept-Encoding": PACKINGS},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=self._seconds,
             trust_env=not points_here(root),
@@ -156,8 +161,10 @@ class AmazonSource:
         number = int(cursor or 1)
         request = self._provider.search_request(searchable(plan.query), number)
         page = await self._parsed(request, self._provider.parse_search)
+        if page.tiles and not any(page.tiles):
+            raise Broken(NAME, "results without the fields of a product")
         return Page(
-            tuple(item_of(tile) if tile else None for tile in page.tiles),
+            tuple(item_of(tile, self._site) if tile else None for tile in page.tiles),
             cursor=str(number + 1) if page.more else None,
             notes=() if plan.window == "all" else (UNDATED,),
         )
@@ -166,7 +173,7 @@ class AmazonSource:
         """The item with what its page holds, and with a note when that is no review."""
         request = self._provider.reviews_request(item.id)
         product = await self._parsed(request, self._provider.parse_reviews)
-        full = completed(item, product, self._most)
+        full = completed(item, product, self._most, self._site)
         if full.comments:
             return full
         return noted(full, NO_REVIEWS if full.engagement["ratings"] == 0 else self._silence)
@@ -190,8 +197,8 @@ class AmazonSource:
             raise TimedOut(NAME, f"no full answer in {self._seconds:g} s") from error
         except TooLarge as error:
             raise Broken(NAME, TOO_LARGE) from error
-        except httpx.DecodingError as error:
-            raise Broken(NAME, "an answer that cannot be unpacked") from error
+        except Unpackable as error:
+            raise Broken(NAME, UNPACKABLE) from error
         except httpx.InvalidURL as error:
             raise Broken(NAME, type(error).__name__) from error
         except httpx.HTTPError as error:
@@ -204,7 +211,8 @@ class AmazonSource:
             async with self._client.stream("GET", url) as response:
                 location = response.headers.get("location")
                 if response.status_code not in _MOVED or location is None:
-                    body = await read_all_async(response.aiter_bytes())
+                    packing = response.headers.get("content-encoding", "")
+                    body = await read_all_async(unpacked(response.aiter_raw(), packing))
                     text = body.decode("utf-8-sig", "replace")
                     return _Reply(response.status_code, response.headers, text)
             target = url.join(location)
@@ -217,6 +225,8 @@ class AmazonSource:
 
     def _checked(self, reply: _Reply) -> str:
         """The body, when it can be the data."""
+        if reply.html and is_too_deep(reply.body):
+            raise Broken(NAME, "a page nested too deeply")
         if reply.html and (why := block_reason(reply.status, reply.body)):
             raise Blocked(NAME, why, retry_at=reply.wait)
         if reply.status == 200:

@@ -7,21 +7,35 @@ on October 29, 2023", "One person found this helpful") or as numbers, by whoever
 from __future__ import annotations
 
 import math
-import re
 from datetime import UTC, datetime
 
-from api.services.text import clean, one_line
+import regex as re
 
+from api.services.text import clean, one_line
+from api.sources.amazon.marketplaces import MONTHS, OF_FIVE, ONE, RATINGS, UNITS
+from api.sources.times import plausible
+
+BEGAN = datetime(1995, 7, 1, tzinfo=UTC)
+"""The month in which Amazon opened."""
 _ASIN = re.compile(r"[A-Z0-9]{10}")
-# "1,234", "4.5", "1.234.567": digits in groups, whatever stands between them
-_NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,12})*")
-# "1,234,567" and "1.234": groups of three, so that what stands between them is no decimal point
-_GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
+# "1,234", "4.5", "1.234.567", "1 234": digits in groups, whatever stands between them
+_NUMBER = re.compile(r"\d{1,3}(?: \d{3})+(?!\d)|\d{1,12}(?:[.,]\d{1,12})*+")
+# "1,234,567", "1.234", "1 234" and "1,23,456": what stands between the groups is no decimal point
+_GROUPED = re.compile(r"\d{1,3}(?:[., ]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}")
 _MOST = 10**12
 """What is larger counts nothing."""
-_THOUSANDS = {"k": 1_000, "m": 1_000_000}
-# "5.0 out of 5 stars" before a review's title
-_STARS_PREFIX = re.compile(r"^\s*\d(?:[.,]\d)?\s+out of 5 stars\s*", re.I)
+# the unit right behind a number: "K", " Tsd", "万"
+_UNIT = re.compile(r" ?([^\W\d_]++)")
+# a price is no count: "￥15,592", "18,99 €", "EUR 18"
+_MONEY = re.compile(r"\p{Sc}|円|\b(?:EUR|USD|GBP|JPY|AED|SAR|EGP|kr|zł|TL)\b", re.I)
+# a count of ratings and nothing else: "(226)", "84.7K", "(84,7 Tsd.)", "1,23,456 ratings"
+_RATINGS = re.compile(
+    rf"\(?\d[\d., ]*+(?:{'|'.join(UNITS)})?\.?\+?\)?\s*+(?P<words>{RATINGS})?", re.I
+)
+# "5.0 out of 5 stars" or "5つ星のうち5.0" before a review's title
+_STARS_PREFIX = re.compile(
+    rf"^\s*+(?:\d(?:[.,]\d)?\s++(?:{OF_FIVE})|5つ星のうち\d(?:\.\d)?)\s*+", re.I
+)
 # words for screen readers before a review's text
 _HIDDEN = re.compile(
     r"^\s*(?:brief content visible, double tap to read full content\.?"
@@ -29,15 +43,15 @@ _HIDDEN = re.compile(
     r"|the media could not be loaded\.?)\s*",
     re.I,
 )
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-# "October 29, 2023", "29 October 2023" at the end; "2023-10-29" at the start
+# "October 29, 2023", "29 October 2023", "29. Oktober 2023", "29 de octubre de 2023"; "2023-10-29"
+# at the start; "2023年10月29日"
 _DATES = (
-    re.compile(r"(?P<month>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}), (?P<year>\d{4})\s*$"),
-    re.compile(r"(?P<day>\d{1,2}) (?P<month>[A-Za-z]{3,9})\.? (?P<year>\d{4})\s*$"),
+    re.compile(r"\b(?P<month>\p{L}{3,12})\.? (?P<day>\d{1,2}), (?P<year>\d{4})\b"),
+    re.compile(
+        r"\b(?P<day>\d{1,2})\.? (?:de )?(?P<month>\p{L}{3,12})\.? (?:de )?(?P<year>\d{4})\b"
+    ),
     re.compile(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"),
+    re.compile(r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})日"),
 )
 
 
@@ -60,26 +74,37 @@ def stars_of(value: object) -> float | None:
 
 
 def count_of(value: object) -> int | None:
-    """A count from a number or its words: "(226)", "21,200 ratings", "84.7K", "One person"."""
+    """A count from a number or its words: "(226)", "21,200 ratings", "84.7K", "One person".
+
+    A price is none.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
         return int(value) if 0 <= value <= _MOST else None
-    text = clean(value).lower()
+    text = one_line(clean(value)).lower()
+    if _MONEY.search(text):
+        return None
     number = _NUMBER.search(text)
     if number is None:
-        return 1 if re.search(r"\bone\b", text) else None
-    scale = _THOUSANDS.get(text[number.end() : number.end() + 1])
-    if scale and not text[number.end() + 1 : number.end() + 2].isalpha():
+        return 1 if re.search(rf"\b(?:{ONE})\b", text) else None
+    unit = _UNIT.match(text, number.end())
+    if unit and (scale := UNITS.get(unit[1])):
         return round(_decimal(number[0]) * scale)
     if _GROUPED.fullmatch(number[0]):
-        return int(re.sub(r"[.,]", "", number[0]))
+        return int(re.sub(r"[., ]", "", number[0]))
     return int(_decimal(number[0]))
 
 
+def ratings_of(text: str, *, named: bool = False) -> int | None:
+    """How many rated, from words that say nothing else; `named`: they must call it ratings."""
+    match = _RATINGS.fullmatch(one_line(clean(text)))
+    return count_of(match[0]) if match and (match["words"] or not named) else None
+
+
 def _decimal(number: str) -> float:
-    if _GROUPED.fullmatch(number) and number.count(",") + number.count(".") > 1:
-        return float(re.sub(r"[.,]", "", number))
+    if _GROUPED.fullmatch(number) and len(re.findall(r"[., ]", number)) > 1:
+        return float(re.sub(r"[., ]", "", number))
     whole, *rest = re.split(r"[.,]", number)
     return float(f"{whole}.{''.join(rest) or '0'}")
 
@@ -95,16 +120,15 @@ def price_of(value: object, currency: object = "") -> str:
 
 
 def day_of(value: object) -> datetime | None:
-    """The day at the end of an English "Reviewed in ... on ..." (either order) or an ISO date."""
+    """The day in "Reviewed in ... on ..." in the language of a marketplace, or an ISO date."""
     text = one_line(clean(value))
     match = next((match for match in (shape.search(text) for shape in _DATES) if match), None)
     if match is None:
         return None
     name = match["month"].lower()
-    named = [n for n, full in enumerate(_MONTHS, 1) if name in {full, full[:3], full[:4]}]
-    month = int(name) if name.isdigit() else next(iter(named), 0)
+    month = int(name) if name.isdigit() else MONTHS.get(name, 0)
     try:
-        return datetime(int(match["year"]), month, int(match["day"]), tzinfo=UTC)
+        return plausible(datetime(int(match["year"]), month, int(match["day"]), tzinfo=UTC), BEGAN)
     except ValueError:
         return None
 

@@ -7,6 +7,7 @@ on Kindle pages and for foreign reviews, so both are read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -17,35 +18,53 @@ from api.sources.amazon.fields import (
     count_of,
     day_of,
     price_of,
+    ratings_of,
     review_body,
     review_title,
     stars_of,
 )
+from api.sources.amazon.marketplaces import NONE_FOUND
 from api.sources.amazon.products import ProductPage, ResultPage, Review, Tile, shopper
 
 _TILE = 'div[data-component-type="s-search-result"]'
 _REVIEW = "[data-hook=review]"
 _CONTENT = f"{_TILE}, #productTitle, #ebooksTitle, #dp, {_REVIEW}"
 _UNREAD = ["script", "style", "noscript", "template"]
-_NONE_FOUND = ("no results for", "did not match any products")
 _BLOCKS = (
     ("sign-in page", ('name="signIn"', "Amazon Sign-In</title>")),
     (
         "captcha page",
-        ("/errors/validateCaptcha", "Enter the characters you see below", "Robot Check</title>"),
+        (
+            "/errors/validateCaptcha",
+            "Enter the characters you see below",
+            "Robot Check</title>",
+            'id="auth-captcha',
+            "/ap/cvf/",
+            "opfcaptcha",
+        ),
     ),
     ("bot challenge", ("AwsWafIntegration", "awswaf.com", "challenge-container")),
     ("throttle page", ("ref=cs_503_", "Sorry! Something went wrong!</title>")),
     ("block page", ("To discuss automated access to Amazon data", "api-services-support@amazon")),
 )
-_BLOCK_PATHS = {"/ap/signin": "sign-in page", "/errors/validateCaptcha": "captcha page"}
+# the paths of sign-in and captcha, in any language: "/ap/signin", "/-/es/ap/cvf/request"
+_BLOCK_PATH = re.compile(r"(?:/-/\w+)?/(?:ap/(?P<login>signin)|ap/|errors/validateCaptcha)")
+_DEEPEST = 1_000
+"""Open boxes at one place; Amazon's pages have about 40, and the parser's time grows too fast."""
+# the beginning or end of a box that the parser nests: "<div", "</ul"
+_BOX = re.compile(
+    r"<(/?)(div|[uod]l|section|article|aside|main|nav|header|footer|blockquote|details|fieldset"
+    r"|figure|center|address|menu|dialog|summary|hgroup|search|listing|pre|dir|optgroup)\b",
+    re.I,
+)
 # the account in "/gp/profile/amzn1.account.AEXAMPLE/ref=x"
 _ACCOUNT = re.compile(r"amzn1\.account\.(\w+)")
 
 
 def block_path(path: str) -> str | None:
     """What stands in the way when a redirect leads to this path, else None."""
-    return next((why for start, why in _BLOCK_PATHS.items() if path.startswith(start)), None)
+    match = _BLOCK_PATH.match(path)
+    return match and ("sign-in page" if match["login"] else "captcha page")
 
 
 def block_reason(status: int, html: str) -> str | None:
@@ -58,13 +77,27 @@ def block_reason(status: int, html: str) -> str | None:
     return why
 
 
+def is_too_deep(html: str) -> bool:
+    """Whether more boxes stand in each other than a page can need; asked before it is parsed."""
+    opened, depth = Counter[str](), 0
+    for end, name in _BOX.findall(html):
+        box = name.lower()
+        if not end:
+            opened[box], depth = opened[box] + 1, depth + 1
+        elif opened[box]:
+            opened[box], depth = opened[box] - 1, depth - 1
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
 def parse_search_page(html: str) -> ResultPage | None:
     """The organic tiles; None when this is no result page at all (and not "no results" either)."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(_UNREAD)
     nodes = tree.css(_TILE)
     words = tree.body.text().lower() if tree.body and not nodes else ""
-    if not nodes and not any(mark in words for mark in _NONE_FOUND):
+    if not nodes and not any(mark in words for mark in NONE_FOUND):
         return None
     organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
     more = tree.css_first("a.s-pagination-next") is not None
@@ -84,15 +117,16 @@ def _tile(node: LexborNode) -> Tile | None:
     title, brand = _title_and_brand(node)
     if not asin or not title:
         return None
-    exact = node.css_first('a[aria-label$="ratings"], a[aria-label$="rating"]')
-    rounded = '[data-csa-c-content-id*="ratings-count"], .s-underline-text'  # "84.7K"
-    ratings = exact.attributes.get("aria-label") if exact else _text(node, rounded)
+    labels = (link.attributes.get("aria-label") or "" for link in node.css("a[aria-label]"))
+    exact = (ratings_of(label, named=True) for label in labels)
+    shown = node.css('[data-csa-c-content-id*="ratings-count"], .s-underline-text')  # "84.7K"
+    counts = (*exact, *(ratings_of(part.text()) for part in shown))
     prices = (price_of(price.text()) for price in node.css(".a-price .a-offscreen"))
     return Tile(
         asin,
         title,
         stars=stars_of(_text(node, ".a-icon-alt")),
-        ratings=count_of(ratings),
+        ratings=next((count for count in counts if count is not None), None),
         price=next(filter(None, prices), ""),
         brand=brand,
     )
@@ -111,7 +145,7 @@ def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
 
 
 def parse_product_page(html: str) -> ProductPage | None:
-    """Bullets, rating and top reviews; None when this is no product page."""
+    """Bullets, rating and top reviews; None when this is no product page, or nothing is read."""
     tree = LexborHTMLParser(html)
     if tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}") is None:
         return None
@@ -127,7 +161,7 @@ def parse_product_page(html: str) -> ProductPage | None:
     )
     byline = root.css_first("#bylineInfo a") or root.css_first("#bylineInfo")
     reviews = {review.id: review for review in map(_review, root.css(_REVIEW)) if review}
-    return ProductPage(
+    product = ProductPage(
         title=_product_title(root),
         bullets=tuple(bullet for bullet in bullets if bullet),
         description=_block(root, "#productDescription, #bookDescription_feature_div"),
@@ -136,6 +170,7 @@ def parse_product_page(html: str) -> ProductPage | None:
         ratings=count_of(_text(root, "#acrCustomerReviewText")),
         reviews=tuple(reviews.values()),
     )
+    return None if product == ProductPage() else product
 
 
 def _product_title(root: LexborNode) -> str:

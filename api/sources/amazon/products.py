@@ -10,7 +10,6 @@ from api.services.text import clean, one_line
 from api.sources.amazon import NAME
 from api.sources.fields import pseudonym
 
-_SITE = "https://www.amazon.com"
 _EVERYBODY = {"amazon customer", "kindle customer", "a customer", "anonymous"}
 
 
@@ -65,8 +64,8 @@ class ProductPage:
     reviews: tuple[Review, ...] = ()
 
 
-def item_of(tile: Tile) -> Item:
-    """A product as the gate sees it; besides its title: "4.5 stars, 1,234 ratings, $159.00"."""
+def item_of(tile: Tile, site: str) -> Item:
+    """A product of a shop as the gate sees it; its text is "4.5 stars, 1,234 ratings, $159.00"."""
     stars = f"{tile.stars:g} stars" if tile.stars is not None else ""
     unit = "rating" if tile.ratings == 1 else "ratings"
     ratings = f"{tile.ratings:,} {unit}" if tile.ratings is not None else ""
@@ -76,13 +75,13 @@ def item_of(tile: Tile) -> Item:
         source=NAME,
         title=tile.title,
         body=", ".join(part for part in (stars, ratings, tile.price) if part),
-        url=f"{_SITE}/dp/{tile.asin}",
+        url=f"{site}/dp/{tile.asin}",
         engagement={"stars": tile.stars, "ratings": tile.ratings},
         place=tile.brand,
     )
 
 
-def completed(item: Item, product: ProductPage, most: int) -> Item:
+def completed(item: Item, product: ProductPage, most: int, site: str) -> Item:
     """The tile, completed: bullets as body, reviews as comments, what the tile did not know."""
     shown = item.title.rstrip(" .…")
     known = item.engagement
@@ -99,7 +98,7 @@ def completed(item: Item, product: ProductPage, most: int) -> Item:
             Comment(
                 id=review.id,
                 body="\n".join(part for part in (review.title, review.body) if part),
-                url=f"{_SITE}/gp/customer-reviews/{review.id}",
+                url=f"{site}/gp/customer-reviews/{review.id}",
                 author=review.author,
                 created_at=review.written,
                 engagement={"stars": review.stars, "helpful": review.helpful},

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from api.errors import Broken
-from api.services.text import clean, one_line
+from api.services.text import clean, one_line, unescape
 from api.sources.amazon import NAME
 from api.sources.amazon.fields import (
     asin_of,
@@ -29,6 +29,7 @@ from api.sources.amazon.fields import (
 from api.sources.amazon.pages import parse_product_page, parse_search_page
 from api.sources.amazon.products import ProductPage, ResultPage, Review, Tile, shopper
 from api.sources.fields import entries, record
+from api.sources.opinions import seen
 
 _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -161,7 +162,7 @@ class OpenWebNinja:
             _tile(
                 row,
                 asin=row.get("asin"),
-                title=row.get("product_title"),
+                title=unescape(row.get("product_title")),
                 stars=row.get("product_star_rating"),
                 ratings=row.get("product_num_ratings"),
                 price=price_of(row.get("product_price"), row.get("currency")),
@@ -184,7 +185,7 @@ class OpenWebNinja:
                 stars=row.get("review_star_rating"),
                 helpful=row.get("helpful_vote_statement"),
             )
-            for row in _rows(_data(answer), "reviews", required=False)
+            for row in map(_unescaped, _rows(_data(answer), "reviews", required=False))
         )
         return ProductPage(reviews=_distinct(reviews))
 
@@ -301,7 +302,7 @@ def _tile(
     price: str,
 ) -> Tile | None:
     """One result, or None when it names no product."""
-    known, text = asin_of(asin), one_line(clean(title))
+    known, text = asin_of(asin), seen(one_line(clean(title)))
     if not known or not text:
         return None
     brand = brand_of(row.get("brand") or row.get("product_brand"))
@@ -323,7 +324,21 @@ def _review(
     )
 
 
+def _unescaped(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose texts come escaped: `Mug &amp; Lid`."""
+    return {
+        name: unescape(value) if isinstance(value, str) else value for name, value in row.items()
+    }
+
+
 def _distinct(reviews: Iterable[Review]) -> tuple[Review, ...]:
-    """Reviews that can be cited and say something, each once."""
-    whole = (review for review in reviews if review.id and (review.title or review.body))
+    """Reviews that can be cited and say something, each once.
+
+    Raises:
+        Broken: there are entries, and none has the fields that are read.
+    """
+    listed = list(reviews)
+    if listed and not any(review.id for review in listed):
+        raise Broken(NAME, "reviews without the fields of a review")
+    whole = (review for review in listed if review.id and seen(review.title + review.body))
     return tuple({review.id: review for review in whole}.values())

@@ -18,7 +18,7 @@ _NAMES = frozenset(
     wikitextbot youtubefactsbot
     """.split()
 )
-"""Well-known programs, in lower case. A name that merely ends in `bot` may be a person's: Talbot."""
+"""Well-known programs, in lower case; a name that ends in `bot` may be a person's: Talbot."""
 _MOD_TEAM = "-modteam"
 """The end of the accounts under which removals are explained: `gadgets-ModTeam`."""
 

@@ -36,7 +36,7 @@ from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
-from api.services.wire import TOO_LARGE, TooLarge, points_here, read_all
+from api.services.wire import TOO_LARGE, UNPACKABLE, TooLarge, points_here, read_all
 from api.settings import SourceSettings
 from api.sources.commenting import read_each
 from api.sources.paging import Page, Shelf, exact_first
@@ -254,7 +254,7 @@ class _CappedSession(requests.Session):
             response._content = read_all(response.iter_content(65_536))
         except (TooLarge, requests.exceptions.ContentDecodingError) as error:
             response.close()
-            what = TOO_LARGE if isinstance(error, TooLarge) else "an answer that cannot be unpacked"
+            what = TOO_LARGE if isinstance(error, TooLarge) else UNPACKABLE
             raise Broken(NAME, what) from None
         return response
 

@@ -26,7 +26,7 @@ from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
-from api.services.wire import MAX_BYTES, TOO_LARGE, points_here
+from api.services.wire import MAX_BYTES, TOO_LARGE, UNPACKABLE, points_here
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, noted, read_each
 from api.sources.paging import Page, Shelf, exact_first, since
@@ -228,7 +228,7 @@ def _execute(service: Any, *, call: Call) -> Any:
         httplib2.FailedToDecompressContent, httplib2.decode.DecodeRatioError,
         httplib2.decode.DecodeLimitError,
     ):  # fmt: skip
-        raise Broken(NAME, "an answer that cannot be unpacked") from None
+        raise Broken(NAME, UNPACKABLE) from None
     except (httplib2.HttpLib2Error, http.client.HTTPException, OSError) as error:
         raise Unreachable(NAME, type(error).__name__) from None
     except (
