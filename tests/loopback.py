@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import struct
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +25,12 @@ class Asked:
     form: Mapping[str, str]
 
 
+Manner = Literal[
+    "answer", "hang", "drip", "hang up", "answer and hang up", "answer and reset", "half"
+]
+"""How an answer is given; `half`: the connection is reset within the body."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """What to answer; `manner` says how."""
@@ -29,7 +38,7 @@ class Reply:
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    manner: Literal["answer", "hang", "drip", "hang up", "answer and hang up"] = "answer"
+    manner: Manner = "answer"
 
     @property
     def content(self) -> bytes:
@@ -88,7 +97,12 @@ class _Handler(BaseHTTPRequestHandler):
         while reply.manner == "drip" and not over.wait(0.05):
             self.wfile.write(b" ")
             self.wfile.flush()
-        self.wfile.write(reply.content)
+        body = reply.content
+        self.wfile.write(body[: len(body) // 2] if reply.manner == "half" else body)
+        if reply.manner in {"answer and reset", "half"}:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self.connection.detach())
+            self.server.loopback.resets.release()
 
     def log_message(self, *args: object) -> None:
         """Say nothing."""
@@ -106,6 +120,8 @@ class Loopback:
     def __init__(self, answer: Callable[[Asked], Reply]) -> None:
         self.asked: list[Asked] = []
         self.over = threading.Event()
+        self.resets = threading.Semaphore(0)
+        """Released once for each connection that was reset."""
         self.answer = answer
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.loopback = self

@@ -2,7 +2,8 @@
 
 A client and its thread are a pair: a client is never used from two threads. A job that overruns its
 deadline is abandoned together with its pair, and the next job gets a fresh one, so a hung or
-dripping server can neither delay the caller nor the exit of the process.
+dripping server can neither delay the caller nor the exit of the process. The connections of an
+abandoned pair, which its client hands to `watch`, are ended at once, and with them its thread.
 """
 
 from __future__ import annotations
@@ -10,15 +11,54 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import queue
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, Self, TypeVar
+from weakref import WeakSet
 
 from api.errors import TimedOut
 
 C = TypeVar("C")
 R = TypeVar("R")
+
+
+class _Lines:
+    """The connections of one pair, from whichever thread they are ended."""
+
+    def __init__(self) -> None:
+        self._open = WeakSet[socket.socket]()
+        self._over = False
+        self._lock = threading.Lock()
+
+    def add(self, line: socket.socket) -> None:
+        with self._lock:
+            if self._over:
+                line.close()
+                raise ConnectionAbortedError("the job that wanted it was abandoned")
+            self._open.add(line)
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            for line in self._open:
+                with suppress(OSError):  # it may be closed; of TLS only the socket below is ended
+                    socket.socket.shutdown(line, socket.SHUT_RDWR)
+
+
+_HERE = threading.local()
+
+
+def watch(line: socket.socket) -> None:
+    """Let the deadline of the running job end this connection; call it for each that is made.
+
+    Raises:
+        ConnectionAbortedError: the job was abandoned meanwhile.
+    """
+    lines: _Lines | None = getattr(_HERE, "lines", None)
+    if lines is not None:
+        lines.add(line)
 
 
 class _Pair(Generic[C]):
@@ -28,6 +68,7 @@ class _Pair(Generic[C]):
         self.jobs: queue.SimpleQueue[Callable[[_Pair[C]], None] | None] = queue.SimpleQueue()
         self._make, self._close = make, close
         self._client: list[C] = []
+        self._lines = _Lines()
         threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     @property
@@ -36,7 +77,13 @@ class _Pair(Generic[C]):
             self._client.append(self._make())
         return self._client[0]
 
+    def abandon(self) -> None:
+        """End its connections and, after its job, its thread."""
+        self.jobs.put(None)
+        self._lines.end()
+
     def _serve(self) -> None:
+        _HERE.lines = self._lines
         while (job := self.jobs.get()) is not None:
             job(self)
         while self._client:
@@ -78,7 +125,7 @@ class Workers(Generic[C]):
                 if done.done() and not done.cancelled():
                     self._idle.append(pair)
                 else:
-                    pair.jobs.put(None)
+                    pair.abandon()
 
     def prepare(self, pairs: int) -> None:
         """Make the clients of so many idle pairs now, while the caller waits for something else."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -32,7 +33,7 @@ from api.services.ports import Source
 from api.services.schemas import FetchPlan, Outcome
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from tests.loopback import HANG, Loopback, Reply
+from tests.loopback import DRIP, HANG, Loopback, Reply
 from tests.sources.emulators import (
     SECRET,
     AmazonEmulator,
@@ -250,6 +251,16 @@ async def test_nothing_goes_to_another_server(
     assert other.asked == []
 
 
+async def test_a_query_is_sent_without_what_nobody_sees(
+    upstream: Emulator, source: Source
+) -> None:
+    """Zero width, BOM and soft hyphen hide in pasted names; no search finds anything with them."""
+    await source.fetch(FetchPlan("\ufeffpla\u200bud no\u00adte", 5))
+
+    query = upstream.searches[0].query
+    assert (query.get("q") or query["k"]) == "plaud note"
+
+
 async def test_what_nobody_understands_is_broken_and_forgotten(
     upstream: Emulator, source: Source
 ) -> None:
@@ -348,6 +359,55 @@ async def test_hung_server_ends_at_the_deadline(upstream: Emulator) -> None:
         with pytest.raises(TimedOut):
             await source.fetch(PLAN)
         await source.aclose()
+
+
+async def test_dripping_servers_hold_no_thread(upstream: Emulator) -> None:
+    """After the deadline no thread reads on from a server that never ends its answer."""
+    patient = SOURCES[upstream.name].build(upstream.settings())
+    items = await found_by(patient, 12)
+    await patient.aclose()
+    before = set(threading.enumerate())
+    source = SOURCES[upstream.name].build(upstream.settings(source_timeout=0.3))
+    upstream.fault = on(upstream.comments_path, DRIP)
+
+    with suppress(SourceError):
+        await source.comments(items)
+    await source.aclose()
+
+    started = [each for each in threading.enumerate() if each.name == source.name]
+    for thread in {*started} - before:
+        await asyncio.to_thread(thread.join, 60)
+    assert not any(thread.is_alive() for thread in {*started} - before)
+    assert not upstream.server.over.is_set()
+
+
+async def test_a_reset_idle_connection_is_replaced(upstream: Emulator, source: Source) -> None:
+    """The question after it works at once, and its requests are what the server saw."""
+    upstream.fault = upstream.once("answer and reset")
+    await source.fetch(PLAN)
+    await asyncio.to_thread(upstream.server.resets.acquire, True, 60)
+
+    with metered() as calls:
+        batch = await source.fetch(FetchPlan("cup", 5))
+
+    assert len(batch.items) == 5
+    assert len(upstream.searches) == 2
+    assert calls.made <= 2
+
+
+async def test_a_reset_within_an_answer_costs_that_answer(
+    upstream: Emulator, source: Source
+) -> None:
+    """It is unreachable, asked once, and the next question works."""
+    await source.fetch(PLAN)
+    upstream.fault = upstream.once("half")
+
+    with pytest.raises(Unreachable):
+        await source.fetch(FetchPlan("cup", 5))
+
+    assert len(upstream.searches) == 2
+    assert len((await source.fetch(FetchPlan("cup", 5))).items) == 5
+    assert len(upstream.searches) == 3
 
 
 async def test_comments_keep_the_items(upstream: Emulator, source: Source) -> None:

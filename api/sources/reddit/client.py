@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import praw
 import prawcore
 import requests
+import urllib3
 from praw.config import Config
 from praw.exceptions import PRAWException
 
@@ -43,7 +44,7 @@ from api.sources.paging import Page, Shelf, exact_first
 from api.sources.reddit import NAME, answers
 from api.sources.reddit.answers import Allowance, TokenRejected
 from api.sources.spec import value_of
-from api.sources.workers import Workers
+from api.sources.workers import Workers, watch
 
 PAGE = 100
 """Entries Reddit gives at most per request."""
@@ -240,8 +241,56 @@ def _get(reddit: praw.Reddit, *, grant: _Grant, path: str, params: dict[str, str
         raise Broken(NAME, type(error).__name__) from None
 
 
+class _Plain(urllib3.connection.HTTPConnection):
+    """A connection that ends with the job for which it was made."""
+
+    def connect(self) -> None:
+        super().connect()
+        watch(self.sock)
+
+
+class _Secure(urllib3.connection.HTTPSConnection):
+    """The same with TLS."""
+
+    def connect(self) -> None:
+        super().connect()
+        watch(self.sock)
+
+
+class _PlainPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _SecurePool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _Secure
+
+
+class _Adapter(requests.adapters.HTTPAdapter):
+    """Makes such connections, through a proxy, too."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """The manager of direct connections."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        """The manager of a proxy's."""
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+
+_POOLS = {"http": _PlainPool, "https": _SecurePool}
+
+
 class _CappedSession(requests.Session):
     """Reads no more of an answer than we take, and follows no redirect."""
+
+    def __init__(self) -> None:
+        """With connections that end with their job."""
+        super().__init__()
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, _Adapter())
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None, since the library would read a redirect's whole body."""
@@ -256,6 +305,8 @@ class _CappedSession(requests.Session):
             response.close()
             what = TOO_LARGE if isinstance(error, TooLarge) else UNPACKABLE
             raise Broken(NAME, what) from None
+        except requests.exceptions.ChunkedEncodingError:
+            raise Unreachable(NAME, "the connection ended within an answer") from None
         return response
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import logging
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -31,7 +32,7 @@ from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, noted, read_each
 from api.sources.paging import Page, Shelf, exact_first, since
 from api.sources.spec import value_of
-from api.sources.workers import Workers
+from api.sources.workers import Workers, watch
 from api.sources.youtube import NAME
 from api.sources.youtube.answers import (
     NoComments,
@@ -256,25 +257,75 @@ class _CappedResponse(http.client.HTTPResponse):
         return body
 
 
-class _Plain(httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
-    response_class = _CappedResponse
+class _HungUp(ConnectionError):
+    """The server ended the connection before any answer; `kept`: it had given one before."""
+
+    def __init__(self, kept: bool) -> None:
+        super().__init__("no answer")
+        self.kept = kept
 
 
-class _Secure(httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
+class _Line:
+    """What both kinds of connection add to their library's: their deadline, and how they end."""
+
     response_class = _CappedResponse
+    answers = 0
+    sock: socket.socket | None
+
+    def connect(self) -> None:
+        """A connection that has given nothing yet."""
+        self.answers = 0
+        super().connect()  # type: ignore[misc]
+        if self.sock is not None:
+            watch(self.sock)
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        """Send; httplib2 would keep a connection that broke meanwhile."""
+        try:
+            super().request(*args, **kwargs)  # type: ignore[misc]
+        except (BrokenPipeError, ConnectionResetError):
+            raise _HungUp(self.answers > 0) from None
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        """The beginning of the answer; httplib2 would send again, uncounted, when there is none."""
+        try:
+            response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
+        except (ConnectionError, http.client.BadStatusLine):
+            raise _HungUp(self.answers > 0) from None
+        self.answers += 1
+        return response
+
+
+class _Plain(_Line, httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
+    """Without TLS, as on this machine."""
+
+
+class _Secure(_Line, httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
+    """With TLS."""
 
 
 class _JudgingHttp(httplib2.Http):  # type: ignore[misc]
     """Sends every request of one pair, counts it and judges the answer."""
 
     def request(self, uri: str, *args: Any, **kwargs: Any) -> tuple[httplib2.Response, bytes]:
-        """The answer, when it is a good one."""
-        charge()
+        """The answer, when it is a good one; once more when a kept connection had been closed.
+
+        The server ends a kept connection that is idle; what was sent on it was not read.
+        """
         kind = _Secure if uri.startswith("https:") else _Plain
+        send = partial(super().request, uri, *args, connection_type=kind, **kwargs)
         try:
-            response, content = super().request(uri, *args, connection_type=kind, **kwargs)
-        except Broken:
-            self.close()  # its connection holds the rest of an answer
+            try:
+                charge()
+                response, content = send()
+            except _HungUp as error:
+                if not error.kept:
+                    raise
+                self.close()
+                charge()
+                response, content = send()
+        except (Broken, OSError, http.client.HTTPException, httplib2.HttpLib2Error):
+            self.close()  # its connection is broken, or holds the rest of an answer
             raise
         if response.status >= 300:
             raise failure_of(response.status, content, response)
