@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from api.errors import (
     Blocked,
+    Broken,
     QuotaExhausted,
     RateLimited,
     SourceError,
     TimedOut,
     Unreachable,
 )
+from api.services.containment import translated
 from api.services.schemas import Commented, Item
 
 LIMITS = (RateLimited, QuotaExhausted, Blocked)
@@ -33,6 +36,8 @@ async def read_each(
 ) -> Commented:
     """Every item through `read`, `width` at a time, in order; a failed one keeps its place.
 
+    What nobody foresaw about one item is its failure, too.
+
     Nothing more is asked after an error in `stops`, or after `width` of those in `doubts` without
     an answer in between. `what` is what the notes call it.
 
@@ -51,7 +56,10 @@ async def read_each(
                 failures.append(stop)
                 return noted(item, f"{what} not asked for: {stop.code.replace('_', ' ')}")
             try:
-                full = await read(item)
+                reading = translated(
+                    read(item), f"{what} of {item.key}", partial(Broken, item.source)
+                )
+                full = await reading
             except SourceError as error:
                 failures.append(error)
                 in_a_row += isinstance(error, doubts)

@@ -251,9 +251,7 @@ async def test_nothing_goes_to_another_server(
     assert other.asked == []
 
 
-async def test_a_query_is_sent_without_what_nobody_sees(
-    upstream: Emulator, source: Source
-) -> None:
+async def test_a_query_is_sent_without_what_nobody_sees(upstream: Emulator, source: Source) -> None:
     """Zero width, BOM and soft hyphen hide in pasted names; no search finds anything with them."""
     await source.fetch(FetchPlan("\ufeffpla\u200bud no\u00adte", 5))
 

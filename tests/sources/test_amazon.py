@@ -29,7 +29,9 @@ from tests.sources.amazon_site import (
     Site,
     open_site,
     open_source,
+    product_page,
     result_page,
+    review,
     tile,
 )
 
@@ -57,6 +59,39 @@ async def test_an_item_is_its_tile() -> None:
     assert item.url == f"https://www.amazon.com/dp/{ASINS[0]}"
     assert dict(item.engagement) == {"stars": 4.5, "ratings": 1234}
     assert (item.created_at, item.place, item.comments, batch.full) == (None, None, (), False)
+
+
+async def test_the_configured_shop_is_linked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With amazon.es as its root, products and reviews lead there; a proxy plays the shop."""
+    async with open_site() as site:
+        monkeypatch.setenv("http_proxy", site.url)
+        site.answers["/s"] = Answer(result_page(tile(ASINS[0])))
+        site.answers[f"/dp/{ASINS[0]}"] = Answer(product_page(review("R1TESTAAAA")))
+        async with open_source(site, amazon_url="http://www.amazon.es/") as source:
+            batch = await source.fetch(FetchPlan("taza", 1))
+            read = await source.comments(batch.items)
+
+    (full,) = read.items
+    assert full.url == f"https://www.amazon.es/dp/{ASINS[0]}"
+    assert full.comments[0].url == "https://www.amazon.es/gp/customer-reviews/R1TESTAAAA"
+
+
+@pytest.mark.parametrize(
+    ("provider", "path", "answer"),
+    [
+        ("omkar", "/amazon/search", {"results": [{"uid": 1}, {"uid": 2}]}),
+        ("openwebninja", "/search", {"status": "OK", "data": {"products": [{"uid": 1}, "x"]}}),
+    ],
+)
+async def test_products_nobody_understands_are_broken(
+    provider: str, path: str, answer: object
+) -> None:
+    """Of a provider, too: entries without the fields that are read are no empty shelf."""
+    async with open_site() as site, open_source(site, provider) as source:
+        site.answers[path] = Answer(json.dumps(answer), kind=JSON)
+
+        with pytest.raises(Broken, match="without the fields"):
+            await source.fetch(PLAN)
 
 
 async def test_a_wider_plan_asks_only_for_what_is_missing() -> None:
@@ -137,6 +172,8 @@ FAILURES = [
     ("html", Answer(CAPTCHA), Blocked),
     ("html", Answer("<script src='x.awswaf.com/challenge.js'></script>", 202), Blocked),
     ("html", Answer("", 202), Blocked),
+    ("html", Answer("<div>" * 20_000), Broken),
+    ("html", Answer(status=302, headers={"location": "/ap/cvf/request?arb=1"}), Blocked),
     ("html", Answer("<p>no</p>", 403), Blocked),
     ("html", Answer("<p>slow down</p>", 429), Blocked),
     ("html", Answer(status=302, headers={"location": "/ap/signin?x=1"}), Blocked),

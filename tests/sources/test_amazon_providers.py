@@ -39,7 +39,7 @@ def test_ninja_search() -> None:
     """Numbers that arrive as strings, a product without title, something that is no product."""
     product = {
         "asin": ASIN,
-        "product_title": "Mug",
+        "product_title": "Mug &amp; Lid &amp;lt;",
         "product_star_rating": "4.5",
         "product_num_ratings": 1234,
         "product_price": "$9.99",
@@ -50,6 +50,7 @@ def test_ninja_search() -> None:
 
     first = found.tiles[0]
     assert first is not None
+    assert first.title == "Mug & Lid &lt;"
     assert (first.asin, first.stars, first.ratings, first.price) == (ASIN, 4.5, 1234, "$9.99")
     assert found.tiles[1:] == (None, None)
     assert found.more
@@ -59,8 +60,8 @@ def test_ninja_reviews() -> None:
     """Published field names, votes in words."""
     row = {
         "review_id": "R1TESTAAAA",
-        "review_title": "Good",
-        "review_comment": "Keeps warm.",
+        "review_title": "Good &amp; cheap",
+        "review_comment": "Keeps &#39;warm&#39;.",
         "review_star_rating": "5",
         "review_author": "Jo",
         "review_date": "Reviewed in the United States on November 12, 2025",
@@ -70,7 +71,9 @@ def test_ninja_reviews() -> None:
     product = NINJA.parse_reviews(json.dumps({"status": "OK", "data": {"reviews": [row, {}]}}))
 
     (first,) = product.reviews
-    assert (first.id, first.title, first.body) == ("R1TESTAAAA", "Good", "Keeps warm.")
+    assert (first.id, first.title, first.body) == (
+        "R1TESTAAAA", "Good & cheap", "Keeps 'warm'."
+    )  # fmt: skip
     assert (first.stars, first.helpful) == (5.0, 3)
     assert first.written == datetime(2025, 11, 12, tzinfo=UTC)
 
@@ -130,6 +133,16 @@ def test_omkar_product() -> None:
     assert (product.stars, product.ratings) == (4.7, 1167)
     assert product.reviews == listed.reviews
     assert (product.reviews[0].helpful, product.reviews[0].stars) == (32, 5.0)
+
+
+@pytest.mark.parametrize("provider", [NINJA, OMKAR], ids=["openwebninja", "omkar"])
+def test_reviews_nobody_understands_are_broken(provider: object) -> None:
+    """Entries without the fields that are read are no missing reviews."""
+    assert isinstance(provider, type(NINJA) | type(OMKAR))
+    strange = [{"uid": 1, "words": "yes"}, {"uid": 2}]
+
+    with pytest.raises(Broken):
+        provider.parse_reviews(json.dumps({"data": {"reviews": strange, "top_reviews": strange}}))
 
 
 @pytest.mark.parametrize("provider", [NINJA, OMKAR], ids=["openwebninja", "omkar"])

@@ -14,7 +14,7 @@ from api.sources.commenting import read_each
 
 GOOD = None
 SAID = (Comment(id="c", body="warm", url="https://example.org/c"),)
-Outcomes = Sequence[type[SourceError] | None]
+Outcomes = Sequence[type[Exception] | None]
 
 
 def items(count: int) -> list[Item]:
@@ -55,6 +55,17 @@ async def test_items_keep_their_places_and_wait_their_turn() -> None:
     assert read.items[2].notes == ("reviews could not be read: why",)
     assert read.notes == ("reviews: 2 of 6 failed (broken)",)
     assert reader.busiest == 2
+
+
+async def test_a_defect_costs_its_item_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """What nobody foresaw is one item's failure, with its traceback in the log."""
+    read = await read_each(items(3), Reader([GOOD, OverflowError, GOOD]))
+
+    assert [len(item.comments) for item in read.items] == [1, 0, 1]
+    assert read.notes == ("comments: 1 of 3 failed (broken)",)
+    assert "internal error (OverflowError)" in read.items[1].notes[0]
+    (record,) = caplog.records
+    assert record.exc_info is not None
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What our clients touch of their libraries without a promise: a new version that changes it fails.
 
-Each is touched in one file: of praw, prawcore and requests in `api/sources/reddit/client.py`, of
-httplib2 and `http.client` in `api/sources/youtube/client.py`. Amazon's httpx needs none.
+Each is touched in one folder: of praw, prawcore and requests in `api/sources/reddit`, of httplib2
+and `http.client` in `api/sources/youtube`. Amazon's httpx needs none.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ PRIVATE = {
 @pytest.mark.parametrize("name", PRIVATE)
 def test_no_other_private_member_is_touched(root: Path, name: str) -> None:
     """Of objects that are not its own, a client touches what is tested here."""
-    tree = ast.parse((root / "api" / "sources" / name / "client.py").read_text("utf-8"))
+    files = (root / "api" / "sources" / name).glob("*.py")
     foreign = {
         node.attr
-        for node in ast.walk(tree)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Attribute)
         and node.attr.startswith("_")
         and not (isinstance(node.value, ast.Name) and node.value.id == "self")

@@ -252,7 +252,7 @@ async def test_what_is_no_opinion_is_left_out(
     youtube_server: YouTubeEmulator, youtube: YouTubeSource
 ) -> None:
     """The owner of the channel, in threads and replies, emotes, links and what nobody sees."""
-    owner = {"authorChannelId": {"value": "UC1"}}
+    owner: dict[str, Any] = {"authorChannelId": {"value": "UC1"}}
     reply = {"id": "R1", "snippet": {"textDisplay": "thanks!", **owner}}
     threads = [
         thread(1, [reply]), thread(2, **owner), thread(3, textDisplay=":face-red-heart-shape:"),

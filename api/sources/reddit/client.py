@@ -1,4 +1,4 @@
-"""Reddit through PRAW; the only importer of praw, prawcore and the requests below them.
+"""Reddit through PRAW; the only importer of praw and prawcore.
 
 Every answer is judged in the requestor, before prawcore sees it, because prawcore sleeps on rate
 limits, retries with sleeps, and trips over some errors. JSON is read as it came, so no attribute of
@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 import praw
 import prawcore
 import requests
-import urllib3
 from praw.config import Config
 from praw.exceptions import PRAWException
 
@@ -37,14 +36,15 @@ from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
-from api.services.wire import TOO_LARGE, UNPACKABLE, TooLarge, points_here, read_all
+from api.services.wire import points_here
 from api.settings import SourceSettings
 from api.sources.commenting import read_each
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.reddit import NAME, answers
 from api.sources.reddit.answers import Allowance, TokenRejected
+from api.sources.reddit.session import CappedSession
 from api.sources.spec import value_of
-from api.sources.workers import Workers, watch
+from api.sources.workers import Workers
 
 PAGE = 100
 """Entries Reddit gives at most per request."""
@@ -183,7 +183,7 @@ def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
     `Config` has none yet; ours sees the bundled defaults instead and puts back what was there.
     """
     root = (settings.reddit_url or "").rstrip("/")
-    session = _CappedSession()
+    session = CappedSession()
     session.trust_env = not points_here(root)
     defaults = configparser.ConfigParser(interpolation=None)
     defaults.read_string(files("praw").joinpath("praw.ini").read_text("utf-8"))
@@ -239,75 +239,6 @@ def _get(reddit: praw.Reddit, *, grant: _Grant, path: str, params: dict[str, str
         return reddit.request(method="GET", path=path, params=params)
     except _TRIPPED as error:
         raise Broken(NAME, type(error).__name__) from None
-
-
-class _Plain(urllib3.connection.HTTPConnection):
-    """A connection that ends with the job for which it was made."""
-
-    def connect(self) -> None:
-        super().connect()
-        watch(self.sock)
-
-
-class _Secure(urllib3.connection.HTTPSConnection):
-    """The same with TLS."""
-
-    def connect(self) -> None:
-        super().connect()
-        watch(self.sock)
-
-
-class _PlainPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Plain
-
-
-class _SecurePool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _Secure
-
-
-class _Adapter(requests.adapters.HTTPAdapter):
-    """Makes such connections, through a proxy, too."""
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """The manager of direct connections."""
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        """The manager of a proxy's."""
-        manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = _POOLS
-        return manager
-
-
-_POOLS = {"http": _PlainPool, "https": _SecurePool}
-
-
-class _CappedSession(requests.Session):
-    """Reads no more of an answer than we take, and follows no redirect."""
-
-    def __init__(self) -> None:
-        """With connections that end with their job."""
-        super().__init__()
-        for scheme in ("http://", "https://"):
-            self.mount(scheme, _Adapter())
-
-    def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """None, since the library would read a redirect's whole body."""
-        return None
-
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """The answer with its body, unless that is too large or cannot be unpacked."""
-        response = super().send(request, **{**options, "stream": True})
-        try:
-            response._content = read_all(response.iter_content(65_536))
-        except (TooLarge, requests.exceptions.ContentDecodingError) as error:
-            response.close()
-            what = TOO_LARGE if isinstance(error, TooLarge) else UNPACKABLE
-            raise Broken(NAME, what) from None
-        except requests.exceptions.ChunkedEncodingError:
-            raise Unreachable(NAME, "the connection ended within an answer") from None
-        return response
 
 
 class _Requestor(prawcore.Requestor):

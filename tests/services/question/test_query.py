@@ -48,7 +48,7 @@ def test_names_pass(query: str) -> None:
         (" \n\t\x00", "Nothing was asked"),
         ("???", "no word"),
         ("☕", "no word"),
-        ("\u200b", "no word"),
+        ("\u200b", "Nothing was asked"),
         ("aaaaaaa", "no word"),
         ("site:evil.com author:me", "search operators only"),
         ('title:"foo bar"', "search operators only"),
@@ -85,6 +85,16 @@ def test_what_cannot_be_searched_gets_guidance(query: str, hint: str) -> None:
 
     assert not screened.ok
     assert hint in screened.guidance
+
+
+def test_what_nobody_sees_is_no_part_of_a_question() -> None:
+    """
+    A pasted name with zero width, BOM or soft hyphen inside is the name.
+    """
+    pasted = "\ufeffpla\u200bud no\u00adte"
+
+    assert screen(pasted).query == neutralise(pasted, "reddit") == "plaud note"
+    assert not screen("\u200b\u2060").ok
 
 
 def test_the_sizes_are_the_callers() -> None:
