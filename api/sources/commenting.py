@@ -56,10 +56,8 @@ async def read_each(
                 failures.append(stop)
                 return noted(item, f"{what} not asked for: {stop.code.replace('_', ' ')}")
             try:
-                reading = translated(
-                    read(item), f"{what} of {item.key}", partial(Broken, item.source)
-                )
-                full = await reading
+                defect = partial(Broken, item.source)
+                full = await translated(read(item), f"{what} of {item.key}", defect)
             except SourceError as error:
                 failures.append(error)
                 in_a_row += isinstance(error, doubts)

@@ -287,6 +287,7 @@ async def test_comments_nobody_understands_are_noted(upstream: Emulator, source:
 
 
 HUGE = b"[" + b"9" * 5_000 + b"]"
+DEEP = b'{"items": ' + b"[" * 100_000
 ODD = [
     b'{"kind": ["x"], "items": []}', b'{"kind": {"x": 1}, "items": [{}]}',
     b'{"items": [{"id": {"videoId": ["v"]}, "snippet": 7}], "nextPageToken": 1e400}',
@@ -300,7 +301,7 @@ ODD = [
     b'{"access_token": ["t"], "expires_in": 1e400, "scope": 7}',
     b'{"access_token": "t", "expires_in": [1], "scope": "*"}',
     b'{"access_token": "t", "expires_in": NaN, "scope": "*"}',
-    b'{"error": {"errors": {"reason": 7}, "message": ["x"]}}', b"1e400", b"NaN", b'"x"', HUGE,
+    b'{"error": {"errors": {"reason": 7}, "message": ["x"]}}', b"1e400", b"NaN", b'"x"', HUGE, DEEP,
 ]  # fmt: skip
 
 
