@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import regex as re
 
 from api.services.text import clean, one_line
-from api.sources.amazon.marketplaces import MONTHS, OF_FIVE, ONE, RATINGS, UNITS
+from api.sources.amazon.marketplaces import MONTHS, OF_FIVE, RATINGS, SINGLE, UNITS
 from api.sources.times import plausible
 
 BEGAN = datetime(1995, 7, 1, tzinfo=UTC)
@@ -87,7 +87,7 @@ def count_of(value: object) -> int | None:
         return None
     number = _NUMBER.search(text)
     if number is None:
-        return 1 if re.search(rf"\b(?:{ONE})\b", text) else None
+        return 1 if re.search(rf"\b(?:{SINGLE})\b", text) else None
     unit = _UNIT.match(text, number.end())
     if unit and (scale := UNITS.get(unit[1])):
         return round(_decimal(number[0]) * scale)

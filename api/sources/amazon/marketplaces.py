@@ -17,7 +17,7 @@ UNITS = {
     "lakh": 100_000,
 }
 """What stands behind a shortened count: `84.7K`, `84,7 Tsd.`, `84,7 mil`, `8.4万`."""
-ONE = "one|eine|una|une|uma|één"
+SINGLE = "one|eine|una|une|uma|één"
 """The first number where it is written as a word: "One person found this helpful"."""
 RATINGS = (
     r"(?:global )?ratings?|(?:globale )?(?:sterne)?bewertung(?:en)?|valoraci(?:ón|ones)"
