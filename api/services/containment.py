@@ -10,6 +10,7 @@ from typing import TypeVar
 from api.errors import ListenpostError
 
 T = TypeVar("T")
+_INTERNAL = "an internal error"
 _log = logging.getLogger(__name__)
 
 
@@ -58,7 +59,12 @@ async def translated(work: Awaitable[T], name: str, to: Callable[[str], Listenpo
             raise leaves[0] from None
         _log.error("%s failed", name, exc_info=error)
         kind = next(type(leaf) for leaf in leaves if not isinstance(leaf, ListenpostError))
-        raise to(f"an internal error ({kind.__name__}); the log has the details") from None
+        raise to(f"{_INTERNAL} ({kind.__name__}); the log has the details") from None
+
+
+def is_defect(reason: str | None) -> bool:
+    """Whether a failure's words are those of a defect."""
+    return _INTERNAL in (reason or "")
 
 
 def _leaves(error: Exception) -> Iterator[Exception]:

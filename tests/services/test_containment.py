@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from api.errors import Blocked, RateLimited, UsageError
-from api.services.containment import Failure, contained, translated
+from api.services.containment import Failure, contained, is_defect, translated
 
 
 async def failing(error: BaseException) -> NoReturn:
@@ -62,6 +62,13 @@ async def test_a_defect_is_logged_and_named_by_its_kind(
     assert record.getMessage() == "the tool for reddit failed"
     assert record.exc_info is not None
     assert record.exc_info[1] is error
+    assert is_defect(message)
+
+
+@pytest.mark.parametrize("reason", [None, "", "reddit: HTTP 503; try again later"])
+def test_other_reasons_are_no_defect(reason: str | None) -> None:
+    """What a source did is not what this program did."""
+    assert not is_defect(reason)
 
 
 async def test_a_passed_deadline_is_no_defect(caplog: pytest.LogCaptureFixture) -> None:

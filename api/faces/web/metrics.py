@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
 
+from api.services.containment import is_defect
 from api.services.reporting.report import Report, SourceReport
 
 _BUCKETS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
@@ -25,6 +26,10 @@ class Metrics:
         self._open = Counter(
             "listenpost_gate_fail_open", "Batches that passed unjudged, by source and reason.",
             ["source", "reason"], registry=self._registry,
+        )  # fmt: skip
+        self._asked = Counter(
+            "listenpost_sources", "Sources asked, by outcome; `defect`: this program stumbled.",
+            ["source", "outcome"], registry=self._registry,
         )  # fmt: skip
         self._calls = Counter(
             "listenpost_upstream_calls", "Requests sent to sources.",
@@ -48,6 +53,8 @@ class Metrics:
 
     def fetched(self, source: SourceReport) -> None:
         """Count one source's answer."""
+        outcome = "defect" if is_defect(source.reason) else str(source.outcome)
+        self._asked.labels(source.source, outcome).inc()
         self._calls.labels(source.source).inc(source.upstream_calls)
         for attempt in source.attempts:
             if attempt.status == "degraded":

@@ -256,5 +256,6 @@ async def test_what_is_counted(opening: Opening) -> None:
     calls = report["sources"]["reddit"]["upstream_calls"]
     assert 'listenpost_analyses_total{decision="full_report"} 1.0' in text
     assert 'listenpost_analyses_total{decision="clarify"} 1.0' in text
+    assert 'listenpost_sources_total{outcome="ok",source="reddit"} 1.0' in text
     assert f'listenpost_upstream_calls_total{{source="reddit"}} {calls:.1f}' in text
     assert 'listenpost_analysis_seconds_count{depth="quick"} 1.0' in text
