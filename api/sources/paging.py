@@ -24,8 +24,10 @@ from api.settings import Window
 
 LOST = "pages are not remembered, since the database cannot be used"
 _DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
-_STREAMS = 256
-"""Queries that are kept; the one not asked for longest goes."""
+_MOST = 32_000_000
+"""Characters that a shelf holds; the query that was not asked for longest goes first."""
+_ENTRY, _QUERY = 1_000, 10_000
+"""What an entry, and a query, count besides their texts."""
 HOLLOW = "two empty pages in a row promised more; no further one was asked"
 _SLACK = 0.1
 """The share of the wanted entries that short pages may lack before a dear one is asked for."""
@@ -53,6 +55,8 @@ class _Stream:
     slots: list[Item | None] = field(default_factory=list)
     cursor: str | None = None
     pages: int = 0
+    size: int = _QUERY
+    """In characters, as `_MOST` counts them."""
     hollow: bool = False
     """The last page was empty; after a second one in a row nothing more is asked."""
     notes: list[str] = field(default_factory=list)
@@ -67,8 +71,10 @@ class _Stream:
         for item in page.slots:
             fresh = item is not None and item.key not in seen
             self.slots.append(item if fresh else None)
+            self.size += _ENTRY
             if item is not None:
                 seen.add(item.key)
+                self.size += len(item.title) + len(item.body)
         self.notes += [note for note in page.notes if note not in self.notes]
         if page.read_at is not None:
             age = (datetime.now(UTC) - page.read_at).total_seconds()
@@ -119,8 +125,10 @@ class Shelf:
         if stream is None or now - stream.opened > self._ttl:
             stream = self._streams[key] = _Stream(now)
         self._streams.move_to_end(key)
-        while len(self._streams) > _STREAMS:
-            self._streams.popitem(last=False)
+        held = sum(stream.size for stream in self._streams.values())
+        while held > _MOST and len(self._streams) > 1:
+            _, oldest = self._streams.popitem(last=False)
+            held -= oldest.size
         async with stream.lock:
             while stream.lacks(plan.limit, self._size):
                 stream.add(await self._page(plan, stream.cursor))

@@ -175,22 +175,24 @@ async def test_full_pages_leave_no_rest_undone() -> None:
     assert (len(batch.items), len(read.cursors), batch.notes) == (11, 2, ())
 
 
-async def test_the_queries_asked_last_are_kept() -> None:
-    """256 of them; the one that was not asked for longest is asked for again."""
-    read = Reader()
-    shelf = Shelf(read, ttl=60)
-    plans = [FetchPlan(f"mug {number}", 5) for number in range(257)]
+@pytest.mark.parametrize(("body", "kept"), [(4_000_000, 8), (400_000, 76)])
+async def test_a_shelf_is_bounded_by_its_texts(body: int, kept: int) -> None:
+    """Of long texts fewer queries are kept; the one not asked for longest is asked for again."""
+    asked: list[str] = []
 
-    for plan in plans[:256]:
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        asked.append(plan.query)
+        return Page((replace(item(1), body="x" * body),))
+
+    shelf, plans = Shelf(read, ttl=60), [FetchPlan(f"mug {n}", 5) for n in range(kept + 2)]
+    for plan in (*plans[:kept], plans[0], plans[kept], plans[kept + 1]):
         await shelf.take(plan)
+    assert asked == [plan.query for plan in plans], "all of them are kept until then"
+
     await shelf.take(plans[0])
-    assert len(read.cursors) == 256, "all of them are kept"
-    await shelf.take(plans[256])
-    await shelf.take(plans[0])
-    assert len(read.cursors) == 257, "the first was asked for after the second"
     await shelf.take(plans[1])
 
-    assert len(read.cursors) == 258
+    assert asked[kept + 2 :] == [plans[1].query]
 
 
 async def test_page_expires_after_its_time() -> None:

@@ -27,7 +27,7 @@ class Metrics:
             "listenpost_gate_fail_open", "Batches that passed unjudged, by source and reason.",
             ["source", "reason"], registry=self._registry,
         )  # fmt: skip
-        self._asked = Counter(
+        self._outcomes = Counter(
             "listenpost_sources", "Sources asked, by outcome; `defect`: this program stumbled.",
             ["source", "outcome"], registry=self._registry,
         )  # fmt: skip
@@ -54,7 +54,7 @@ class Metrics:
     def fetched(self, source: SourceReport) -> None:
         """Count one source's answer."""
         outcome = "defect" if is_defect(source.reason) else str(source.outcome)
-        self._asked.labels(source.source, outcome).inc()
+        self._outcomes.labels(source.source, outcome).inc()
         self._calls.labels(source.source).inc(source.upstream_calls)
         for attempt in source.attempts:
             if attempt.status == "degraded":

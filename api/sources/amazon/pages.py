@@ -25,6 +25,7 @@ from api.sources.amazon.fields import (
 )
 from api.sources.amazon.marketplaces import NONE_FOUND
 from api.sources.amazon.products import ProductPage, ResultPage, Review, Tile, shopper
+from api.sources.opinions import seen
 
 _TILE = 'div[data-component-type="s-search-result"]'
 _REVIEW = "[data-hook=review]"
@@ -139,7 +140,7 @@ def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
     head = linked or (heads[-1] if heads else None)
     if head is None:
         return "", None
-    title = one_line(clean(head.text()))
+    title = seen(one_line(clean(head.text())))
     first = one_line(clean(heads[0].text()))
     return title, first if len(heads) > 1 and first != title else None
 
@@ -188,7 +189,7 @@ def _review(node: LexborNode) -> Review | None:
         or _original(node, "[data-hook=review-collapsed]")
         or _original(node, "[data-hook=review-body], [data-hook=reviewText]")
     )
-    title = review_title(title)
+    title, body = seen(review_title(title)), seen(body)
     if not re.fullmatch(r"[A-Z0-9]{8,20}", review_id) or not (title or body):
         return None
     profile = node.css_first("a.a-profile[href]")

@@ -13,13 +13,18 @@ from api.sources.reddit import NAME
 from api.sources.workers import watch
 
 
+def _socket_of(line: Any) -> Any:
+    """The socket itself; TLS to a server behind a proxy with TLS is an object around it."""
+    return getattr(line, "socket", line)
+
+
 class _Plain(urllib3.connection.HTTPConnection):
     """A connection that ends with the job for which it was made."""
 
     def connect(self) -> None:
         """Connect, and be watched."""
         super().connect()
-        watch(self.sock)
+        watch(_socket_of(self.sock))
 
 
 class _Secure(urllib3.connection.HTTPSConnection):
@@ -28,7 +33,7 @@ class _Secure(urllib3.connection.HTTPSConnection):
     def connect(self) -> None:
         """Connect, and be watched."""
         super().connect()
-        watch(self.sock)
+        watch(_socket_of(self.sock))
 
 
 class _PlainPool(urllib3.HTTPConnectionPool):
