@@ -380,33 +380,43 @@ async def test_dripping_servers_hold_no_thread(upstream: Emulator) -> None:
     assert not upstream.server.over.is_set()
 
 
-async def test_a_reset_idle_connection_is_replaced(upstream: Emulator, source: Source) -> None:
-    """The question after it works at once, and its requests are what the server saw."""
-    upstream.fault = upstream.once("answer and reset")
-    await source.fetch(PLAN)
-    await asyncio.to_thread(upstream.server.resets.acquire, True, 60)
+async def test_reset_idle_connections_are_replaced(upstream: Emulator, source: Source) -> None:
+    """Every kept connection ended while it was idle: what is asked next works, and is counted."""
+    items = await found_by(source, 4)
+    upstream.fault = lambda asked: replace(upstream.reply(asked), manner="answer and reset")
+    before = len(upstream.server.asked)
+    await source.comments(items)
+    for _ in range(before, len(upstream.server.asked)):
+        await asyncio.to_thread(upstream.server.resets.acquire, True, 60)
+    upstream.fault = on("never", Reply())
+    before = len(upstream.server.asked)
 
-    with metered() as calls:
-        batch = await source.fetch(FetchPlan("cup", 5))
+    read = await source.comments(items)
 
-    assert len(batch.items) == 5
-    assert len(upstream.searches) == 2
-    assert calls.made <= 2
+    assert read.notes == ()
+    assert all(item.comments for item in read.items)
+    assert len(upstream.server.asked) - before in {4, 5}
 
 
-async def test_a_reset_within_an_answer_costs_that_answer(
-    upstream: Emulator, source: Source
-) -> None:
-    """It is unreachable, asked once, and the next question works."""
-    await source.fetch(PLAN)
-    upstream.fault = upstream.once("half")
+async def test_resets_within_answers_cost_those_answers(upstream: Emulator, source: Source) -> None:
+    """Each is asked once, they are unreachable, and what is asked next works."""
+    items = await found_by(source, 4)
+    with metered() as usual:
+        await source.comments(items)
+    upstream.fault = lambda asked: replace(upstream.reply(asked), manner="half")
 
-    with pytest.raises(Unreachable):
-        await source.fetch(FetchPlan("cup", 5))
+    with metered() as failing, pytest.raises(Unreachable):
+        await source.comments(items)
+    for _ in range(usual.made):
+        await asyncio.to_thread(upstream.server.resets.acquire, True, 60)
+    upstream.fault = on("never", Reply())
+    before = len(upstream.server.asked)
+    with metered() as fresh:
+        read = await source.comments(items)
 
-    assert len(upstream.searches) == 2
-    assert len((await source.fetch(FetchPlan("cup", 5))).items) == 5
-    assert len(upstream.searches) == 3
+    assert read.notes == ()
+    assert all(item.comments for item in read.items)
+    assert usual.made == failing.made == fresh.made == len(upstream.server.asked) - before
 
 
 async def test_comments_keep_the_items(upstream: Emulator, source: Source) -> None:

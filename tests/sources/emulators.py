@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any, Self
 
 from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
-from tests.loopback import Asked, Loopback, Manner, Reply
+from tests.loopback import Asked, Loopback, Reply
 from tests.sources.amazon_site import product_page, result_page, review, tile
 
 Fault = Callable[[Asked], Reply | None]
@@ -82,17 +81,6 @@ class Emulator(AbstractContextManager["Emulator"]):
     def reply(self, asked: Asked) -> Reply:
         """The answer when nothing goes wrong; `q=nothing` finds nothing."""
         raise AssertionError
-
-    def once(self, manner: Manner) -> Fault:
-        """The right answer to the next search, given in such a manner."""
-        left = [manner]
-
-        def fault(asked: Asked) -> Reply | None:
-            if self.search_path not in asked.path or not left:
-                return None
-            return replace(self.reply(asked), manner=left.pop())
-
-        return fault
 
     def comments_of(self, number: int) -> str:
         """What the request for the comments of item `number` holds."""
