@@ -167,7 +167,7 @@ async def test_copies_do_not_count() -> None:
 
 async def test_what_is_unfit_is_not_counted_as_scored() -> None:
     """
-    A post of a bot is no item that the gate saw, and names no gap to a second rewriting.
+    A post of a bot is no item that the gate saw, and the note on the dropped says so.
     """
     sources = {"reddit": FakeSource([item(9, title="Weekly", unfit="written by a bot"), item(1)])}
 
