@@ -1,18 +1,22 @@
-"""Judges of items and texts, and how many of their calls to models may be under way at once."""
+"""Judges of items and texts, and what all that ask models share."""
 
 from __future__ import annotations
 
 import asyncio
 
+from api.judges.dialects import Dialects
+
 GRADED_AT_ONCE = 10
 """Items in one call that grades."""
 
 
-class Limiter:
-    """At most `size` model calls under way at once, in every event loop that uses it."""
 
-    def __init__(self, size: int = 8) -> None:
-        """Give one limiter to everything that calls models."""
+class Switchboard:
+    """What every model client of a process shares: its lines, and what servers speak."""
+
+    def __init__(self, size: int = 8, dialects: Dialects | None = None) -> None:
+        """At most `size` model calls are under way at once, in every event loop that uses it."""
+        self.dialects = dialects or Dialects()
         self._size = size
         self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from api.errors import ModelError
+from api.services.bills import paying
 from api.services.schemas import Usage
 
 STAND_IN = "sample stand-in"
@@ -32,8 +34,17 @@ class Completion:
 
 
 class _Message(BaseModel):
-    content: str | None = None
+    content: str | list[Any] | None = None
     refusal: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says; of a list of parts those that are text, not thoughts or pictures."""
+        if not isinstance(self.content, list):
+            return (self.content or "").strip()
+        parts = (part for part in self.content if isinstance(part, dict))
+        texts = (part.get("text") for part in parts if part.get("type", "text") == "text")
+        return "".join(text for text in texts if isinstance(text, str)).strip()
 
 
 class _Choice(BaseModel):
@@ -44,7 +55,10 @@ class _Choice(BaseModel):
 class _Body(BaseModel):
     choices: list[_Choice]
     model: str | None = None
-    usage: Any = None
+
+
+_MOST_TOKENS = 10**12
+"""What nobody can count in one answer; a larger number is no count."""
 
 
 class _Details(BaseModel):
@@ -54,8 +68,8 @@ class _Details(BaseModel):
 class Tokens(BaseModel):
     """What the server counted."""
 
-    prompt_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
+    prompt_tokens: int = Field(ge=0, le=_MOST_TOKENS)
+    completion_tokens: int = Field(ge=0, le=_MOST_TOKENS)
     prompt_tokens_details: _Details | None = None
 
     @property
@@ -65,40 +79,58 @@ class Tokens(BaseModel):
         return min(cached, self.prompt_tokens)
 
 
+class _Counted(BaseModel):
+    model: str | None = None
+    usage: Tokens
+
+
 Price = Callable[[Tokens, str], float | None]
 """USD for tokens of a model; None when its price is unknown."""
 
 
-def read_completion(body: bytes, requested: str, price: Price) -> Completion:
+def read_completion(
+    body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()
+) -> Completion:
     """The answer in a response to model `requested`; how it ended comes before what it says.
 
-    Without a sound count of tokens the cost is unknown.
+    Answers before it that said nothing (`earlier`) count as well. Without a sound count of tokens
+    the cost is unknown.
 
     Raises:
-        ModelError: `truncated`, `filtered`, `refused` or `malformed`.
+        ModelError: `truncated`, `filtered`, `refused` or `malformed`, with what that cost.
     """
+    usage = sum((_usage(wasted, requested, price) for wasted in earlier), Usage())
+    with paying(usage):
+        try:
+            completion = _Body.model_validate_json(body)
+        except ValidationError:
+            detail = "not a chat completion; check `OPENAI_BASE_URL`"
+            raise ModelError("malformed", detail) from None
+    usage += _usage(body, requested, price)
+    with paying(usage):
+        if not completion.choices:
+            raise ModelError("filtered", "the server answered with no choice")
+        choice = completion.choices[0]
+        if choice.finish_reason in {"length", "max_tokens"}:
+            raise ModelError("truncated", "the answer was cut at its token limit")
+        if choice.finish_reason == "content_filter":
+            raise ModelError("filtered", "the server's content filter stopped the answer")
+        if choice.message.refusal:
+            raise ModelError("refused", "the model declined to answer")
+        if not (text := choice.message.text):
+            raise ModelError("malformed", "the answer is empty")
+    return Completion(text, usage, completion.model or requested)
+
+
+def _usage(body: bytes, requested: str, price: Price) -> Usage:
+    """What one answer used, by the server's own count."""
     try:
-        completion = _Body.model_validate_json(body)
+        counted = _Counted.model_validate_json(body)
     except ValidationError:
-        raise ModelError("malformed", "not a chat completion; check `OPENAI_BASE_URL`") from None
-    if not completion.choices:
-        raise ModelError("filtered", "the server answered with no choice")
-    choice = completion.choices[0]
-    if choice.finish_reason in {"length", "max_tokens"}:
-        raise ModelError("truncated", "the answer was cut at its token limit")
-    if choice.finish_reason == "content_filter":
-        raise ModelError("filtered", "the server's content filter stopped the answer")
-    if choice.message.refusal:
-        raise ModelError("refused", "the model declined to answer")
-    if not (text := (choice.message.content or "").strip()):
-        raise ModelError("malformed", "the answer is empty")
-    model = completion.model or requested
-    try:
-        tokens = Tokens.model_validate(completion.usage)
-    except ValidationError:
-        return Completion(text, Usage(usd=None), model)
-    usage = Usage(tokens.prompt_tokens, tokens.completion_tokens, price(tokens, model))
-    return Completion(text, usage, model)
+        return Usage(usd=None)
+    tokens = counted.usage
+    usd = price(tokens, counted.model or requested)
+    return Usage(tokens.prompt_tokens, tokens.completion_tokens, usd)
 
 
 # a reasoning model's thoughts, `<think>...</think>`, or all that follows one that never ends
@@ -112,6 +144,8 @@ _MARK = re.compile(r"```[\w-]*")
 def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
     """Exactly `count` booleans: `{key: [...]}` or the only array in the text.
 
+    They may be wrapped once more: `[[true, false]]`, or each by itself, `[[true], [false]]`.
+
     Raises:
         ModelError: `malformed` without exactly one array of nothing but booleans, `count_mismatch`.
     """
@@ -119,9 +153,10 @@ def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
     whole = _loaded(text)
     if isinstance(whole, dict) and not isinstance(whole.get(key, []), list):
         raise ModelError("malformed", f"`{key}` is not an array")
-    if text.count("[") != 1 or text.count("]") != 1:
-        raise ModelError("malformed", "not exactly one array")
-    values = _loaded(text[text.index("[") : text.index("]") + 1])
+    values = _loaded(text[max(text.find("["), 0) : text.rfind("]") + 1])
+    if isinstance(values, list) and values and all(isinstance(value, list) for value in values):
+        single = len(values) == 1 or all(len(value) == 1 for value in values)
+        values = list(chain(*values)) if single else None
     if not isinstance(values, list) or any(type(value) is not bool for value in values):
         raise ModelError("malformed", "not an array of booleans")
     if len(values) != count:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from api.judges.answers import booleans
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.services.bills import paying
 from api.services.gate.excerpt import shown
 from api.services.ports import Claim, Support
 from api.services.reporting.support import LONGEST_SENTENCE
@@ -52,7 +53,8 @@ class _BooleanModel:
                 seconds=self.seconds,
             )
         )
-        return booleans(answer.text, count, field), answer.usage
+        with paying(answer.usage):
+            return booleans(answer.text, count, field), answer.usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """The model server: one question in, one text and its cost out; the only importer of openai.
 
-Everything that can go wrong leaves as a `ModelError` with a reason code. Retries, waiting and the
-limit on calls under way sit in the HTTP client, so the report writer's calls obey them too.
+Everything that can go wrong leaves as a `ModelError` with a reason code. Retries, waiting, dialects
+and the limit on calls under way sit in the HTTP client, so the report writer's calls obey them too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -14,7 +15,7 @@ from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import genai_prices
 import httpx2
@@ -22,8 +23,9 @@ import openai
 from openai import AsyncOpenAI
 
 from api.errors import ModelError, building
-from api.judges import Limiter
+from api.judges import Switchboard
 from api.judges.answers import STAND_IN, Completion, Tokens, read_completion
+from api.judges.dialects import status_of
 from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
@@ -37,6 +39,8 @@ from api.settings import ModelSettings
 
 _CONNECT_SECONDS = 3.0
 _PAUSE_SECONDS = 0.5
+_EARLIER = "listenpost.earlier"
+"""Of a response: bodies of answers before it that said nothing and are paid for."""
 _DROPPED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
 
 
@@ -52,17 +56,16 @@ class Request:
     max_tokens: int
     model: str
     seconds: float
-    """Deadline in real time, retries and waiting for a free slot included."""
+    """Deadline in real time, retries included; it begins when a slot is free."""
 
 
 class ModelClient:
     """Asks one OpenAI-compatible server; belongs to one event loop."""
 
-    def __init__(self, settings: ModelSettings, limiter: Limiter | None = None) -> None:
+    def __init__(self, settings: ModelSettings, switchboard: Switchboard | None = None) -> None:
         """Opens nothing; a missing key shows when something is asked."""
         self._settings = settings
-        self._limiter = limiter or Limiter(settings.model_concurrency)
-        self._schemas_rejected = False
+        self._switchboard = switchboard or Switchboard(settings.model_concurrency)
 
     @cached_property
     def openai(self) -> AsyncOpenAI:
@@ -81,100 +84,134 @@ class ModelClient:
                 "unauthorized", "`OPENAI_API_KEY` holds a blank or a non-ASCII character"
             )
         try:  # a wrong port fails deep in the library
-            _ = urlsplit(url).port
+            parts = urlsplit(url)
+            _ = parts.port
         except ValueError:
             raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
         with building(partial(ModelError, "unreachable")):
             http = _PatientHttp(
-                self._limiter,
+                self._switchboard,
+                url,
                 timeout=timeout,
-                limits=httpx2.Limits(max_connections=64, max_keepalive_connections=16),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=16),
                 trust_env=not points_here(url),
             )
             return AsyncOpenAI(
-                api_key=key, base_url=url, timeout=timeout, max_retries=0, http_client=http
+                api_key=key,
+                base_url=urlunsplit(parts._replace(query="", fragment="")),
+                default_query=dict(parse_qsl(parts.query)),  # `?api-version=2024-10-21`
+                timeout=timeout,
+                max_retries=0,
+                http_client=http,
             )
 
     async def ask(self, request: Request) -> Completion:
-        """One completion at temperature 0; a server that rejects the schema is asked without it.
+        """One completion at temperature 0, in the dialect that the server takes.
 
         Raises:
-            ModelError: no complete answer within the deadline; `reason` says why.
+            ModelError: no complete answer within the deadline; `reason` says why. As `Wasted` it
+                says what the answer cost.
         """
+        seconds, effort = request.seconds, self._settings.reasoning_effort
+        schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
+        shape: Any = {"type": "json_schema", "json_schema": schema}
         try:
-            async with asyncio.timeout(request.seconds):
-                body = await self._complete(request)
-        except (TimeoutError, openai.APITimeoutError):
-            raise ModelError("timeout", f"no answer within {request.seconds:g} s") from None
+            raw = await self.openai.chat.completions.with_raw_response.create(
+                model=request.model,
+                temperature=0,
+                max_completion_tokens=request.max_tokens,
+                messages=[
+                    {"role": "system", "content": request.system},
+                    {"role": "user", "content": request.user},
+                ],
+                response_format=shape,
+                reasoning_effort=effort or openai.omit,
+                timeout=httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
+            )
+        except openai.APITimeoutError:
+            raise ModelError("timeout", f"no answer within {seconds:g} s") from None
         except (openai.OpenAIError, httpx2.InvalidURL) as error:
             raise _model_error(error) from None
-        return read_completion(body, request.model, price)
+        earlier = raw.http_response.extensions[_EARLIER]
+        return read_completion(raw.content, request.model, price, earlier)
 
-    async def probe(self) -> tuple[str, str]:
-        """Outcome and detail of listing the server's models, which costs nothing."""
-        try:
-            async with asyncio.timeout(2 * _CONNECT_SECONDS):
-                await self.openai.models.with_raw_response.list()
-        except openai.NotFoundError:
-            return "ok", "it answers, but does not list its models"
-        except (TimeoutError, openai.APITimeoutError):
-            return "timed_out", f"no answer within {2 * _CONNECT_SECONDS:g} s"
-        except (openai.AuthenticationError, openai.PermissionDeniedError):
-            return "refused", "check `OPENAI_API_KEY`"
-        except ModelError as error:
-            return "unreachable", error.detail
-        except (openai.OpenAIError, httpx2.InvalidURL) as error:
-            return "unreachable", f"{_model_error(error).reason}; check `OPENAI_BASE_URL`"
-        return "ok", "it answers and takes the key"
+    def adaptations(self, model: str) -> list[str]:
+        """What this model was found to want, as `doctor` names it."""
+        known = self._switchboard.dialects.of(self._settings.openai_base_url, model)
+        return [adaptation.name for adaptation in known.adaptations]
 
     async def aclose(self) -> None:
         """Close the connections; the client is not used again."""
         if "openai" in self.__dict__:
             await self.openai.close()
 
-    async def _complete(self, request: Request) -> bytes:
-        if self._schemas_rejected:
-            return await self._post(request, openai.omit)
-        schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
-        try:
-            return await self._post(request, {"type": "json_schema", "json_schema": schema})
-        except openai.APIStatusError as error:
-            words = error.response.text
-            named = "response_format" in words or "json_schema" in words
-            if error.status_code not in {400, 422} or not named:
-                raise
-            self._schemas_rejected = True
-        return await self._post(request, openai.omit)
-
-    async def _post(self, request: Request, response_format: Any) -> bytes:
-        raw = await self.openai.chat.completions.with_raw_response.create(
-            model=request.model,
-            temperature=0,
-            max_completion_tokens=request.max_tokens,
-            messages=[
-                {"role": "system", "content": request.system},
-                {"role": "user", "content": request.user},
-            ],
-            response_format=response_format,
-            timeout=httpx2.Timeout(request.seconds, connect=min(_CONNECT_SECONDS, request.seconds)),
-        )
-        return raw.content
-
 
 class _PatientHttp(httpx2.AsyncClient):
-    """Holds a slot for each request and retries once, if the wait fits the request's timeout."""
+    """Sends a request when a slot is free, in the server's dialect, and retries once.
 
-    def __init__(self, limiter: Limiter, **options: Any) -> None:
+    The slot is held until the answer is there, or its stream ends. Waiting for it is no fault of
+    the server's: the seconds of a request (its read timeout) begin with the slot.
+    """
+
+    def __init__(self, switchboard: Switchboard, server: str, **options: Any) -> None:
         super().__init__(**options)
-        self._limiter = limiter
+        self._switchboard, self._server = switchboard, server
 
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send, and send once more after a dropped connection, 408, 409, 429 or 5xx."""
+        """The answer; one that refuses a feature, or that went by in thought, is asked anew."""
+        slots = self._switchboard.slots()
+        await slots.acquire()
+        with ExitStack() as held:
+            held.callback(slots.release)
+            seconds = request.extensions.get("timeout", {}).get("read")
+            try:
+                async with asyncio.timeout(seconds) as deadline:
+                    until = deadline.when() or math.inf
+                    response = await self._understood(request, stream, options, until)
+            except TimeoutError:
+                raise httpx2.ReadTimeout("no whole answer in time", request=request) from None
+            if not response.is_closed:
+                response.stream = _Held(response.stream, held.pop_all().close)
+            return response
+
+    async def _understood(
+        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
+    ) -> httpx2.Response:
+        """Ask in the dialect that is known, and in the next as long as an answer wants that."""
+        body = json.loads(request.content) if request.content else {}
+        dialects, model = self._switchboard.dialects, body.get("model")
+        known = dialect = dialects.of(self._server, model)
+        earlier: list[bytes] = []
+        while True:
+            adapted = request
+            if (spoken := dialect.spoken(body)) != body:
+                kept = {n: v for n, v in request.headers.items() if n != "content-length"}
+                adapted = httpx2.Request(
+                    request.method, request.url,
+                    headers=kept, json=spoken, extensions=request.extensions,
+                )  # fmt: skip
+            response = await self._patient(adapted, stream, options, until)
+            response.extensions[_EARLIER] = earlier
+            if not response.is_closed:  # a stream that has begun
+                break
+            further = dialect.after(body, response.status_code, response.content)
+            if further is None:
+                break
+            if response.is_success:
+                earlier.append(response.content)
+            dialect = further
+        if response.is_success and dialect is not known:
+            dialects.learn(self._server, model, dialect)
+        return response
+
+    async def _patient(
+        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
+    ) -> httpx2.Response:
+        """The answer; once more after a dropped connection, 408, 409, 429 or 5xx, if that fits."""
         now = asyncio.get_running_loop().time
-        until = now() + (request.extensions.get("timeout", {}).get("read") or math.inf)
         try:
             response = await self._once(request, stream, options)
         except _DROPPED:
@@ -182,31 +219,32 @@ class _PatientHttp(httpx2.AsyncClient):
             if now() + pause >= until:
                 raise
         else:
-            pause = await _pause(response)
+            pause = _pause(response)
             if now() + pause >= until or pause == math.inf:
                 return response
-            await response.aclose()
         await asyncio.sleep(pause)
         return await self._once(request, stream, options)
 
     async def _once(
         self, request: httpx2.Request, stream: bool, options: Mapping[str, Any]
     ) -> httpx2.Response:
-        slots = self._limiter.slots()
-        await slots.acquire()
-        with ExitStack() as held:
-            held.callback(slots.release)
-            response = await self._follow(request, options)
-            if stream:
-                response.stream = _Held(response.stream, held.pop_all().close)
-                return response
-            try:
-                async with aclosing(response.aiter_bytes()) as chunks:
-                    response._content = await read_all_async(chunks)
-            except TooLarge:
-                raise _NotTaken("malformed", TOO_LARGE, request) from None
-            finally:
-                await response.aclose()
+        """The answer, read as far as we take it unless it is a stream that went well.
+
+        An error in a 200 becomes the status it means, for all who read it.
+        """
+        response = await self._follow(request, options)
+        whole = response.headers.get("content-type", "").startswith("application/json")
+        if stream and response.is_success and not whole:
+            return response
+        try:
+            async with aclosing(response.aiter_bytes()) as chunks:
+                response._content = await read_all_async(chunks)
+        except TooLarge:
+            raise _NotTaken("malformed", TOO_LARGE, request) from None
+        finally:
+            await response.aclose()
+        if response.is_success and (meant := status_of(response.content)):
+            response.status_code = meant
         return response
 
     async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
@@ -250,14 +288,14 @@ class _Held(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-async def _pause(response: httpx2.Response) -> float:
+def _pause(response: httpx2.Response) -> float:
     """Seconds until the request may be sent again; infinite when that makes no sense."""
     status, headers = response.status_code, response.headers
     if status < 500 and status not in {408, 409, 429}:
         return math.inf
     if headers.get("x-should-retry") == "false":
         return math.inf
-    if status == 429 and b"insufficient_quota" in await response.aread():
+    if status == 429 and b"insufficient_quota" in response.content:
         return math.inf
     wait = wait_of(headers)
     return _PAUSE_SECONDS if wait is None else wait
@@ -290,7 +328,8 @@ def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
     status = f"HTTP {error.status_code}"
     if error.status_code in {401, 403}:
         return ModelError("unauthorized", f"{status}; check `OPENAI_API_KEY`")
-    if error.status_code == 429 and "insufficient_quota" in error.response.text:
+    unpaid = error.status_code == 429 and "insufficient_quota" in error.response.text
+    if error.status_code == 402 or unpaid:
         return ModelError("quota", f"{status}; the account's quota is used up")
     if error.status_code == 429:
         return ModelError("rate_limited", f"{status}; lower `LISTENPOST_MODEL_CONCURRENCY`")

@@ -10,6 +10,7 @@ from api.errors import ModelError
 from api.judges.answers import record
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.services.bills import paying
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.explaining import MOST_DROPPED, Explanation, Shortfall, fitted, words
 from api.services.reporting.grounds import Ground, ground_of
@@ -57,11 +58,12 @@ class OpenAIExplainer:
                 seconds=self.seconds,
             )
         )
-        explained = record(answer.text)
         ground = _ground(shortfall)
-        text = _cleared(clean(explained.get("explanation_text")), ground).strip()
-        if words(text) < _FEWEST_WORDS:
-            raise ModelError("malformed", "the explanation is too short")
+        with paying(answer.usage):
+            explained = record(answer.text)
+            text = _cleared(clean(explained.get("explanation_text")), ground).strip()
+            if words(text) < _FEWEST_WORDS:
+                raise ModelError("malformed", "the explanation is too short")
         suggestions = explained.get("suggestions")
         lines = [
             one_line(_cleared(line, ground))

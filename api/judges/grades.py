@@ -15,6 +15,7 @@ from api.judges import GRADED_AT_ONCE
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.services.bills import bill_of
 from api.services.evidence.ranking import best_comments
 from api.services.ports import Grades
 from api.services.reporting.verbatim import verbatim
@@ -67,7 +68,7 @@ class OpenAIGrader:
         try:
             answer = await self.client.ask(self._request(question, items))
         except ModelError as error:
-            return _defaulted(len(items), error.reason)
+            return _defaulted(len(items), error.reason, bill_of(error))
         try:
             written = entries(answer.text, "grades")
         except ModelError as error:
@@ -109,8 +110,8 @@ class _Chunk:
     usage: Usage
 
 
-def _defaulted(count: int, cause: str, usage: Usage | None = None) -> _Chunk:
-    return _Chunk((UNGRADED,) * count, (cause,) * count, usage or Usage())
+def _defaulted(count: int, cause: str, usage: Usage) -> _Chunk:
+    return _Chunk((UNGRADED,) * count, (cause,) * count, usage)
 
 
 def _grade(entry: Any, item: Item) -> Grade:

@@ -10,6 +10,7 @@ from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.services.bills import bill_of
 from api.services.ports import Rewrites
 from api.services.schemas import Question, Usage
 from api.services.text import Fence, clean, one_line
@@ -54,7 +55,7 @@ class OpenAIRewriter:
             rewritten = entries(answer.text, "queries")
         except ModelError as error:
             _log.warning("only the original query is asked: %s", error)
-            return Rewrites((question.text,), usage)
+            return Rewrites((question.text,), usage + bill_of(error))
         # the original as it is, then what differs from it in more than case and blanks
         distinct = {_folded(question.text): question.text}
         for value in rewritten:

@@ -226,9 +226,9 @@ class Gated:
     usage: Usage = Usage()
 
     @classmethod
-    def opened(cls, items: Sequence[Item], reason: str) -> Self:
-        """Every item passes unjudged."""
-        return cls(tuple(Verdict(True) for _ in items), "degraded", reason)
+    def opened(cls, items: Sequence[Item], reason: str, usage: Usage = Usage()) -> Self:
+        """Every item passes unjudged; `usage` is what the judge used all the same."""
+        return cls(tuple(Verdict(True) for _ in items), "degraded", reason, None, usage)
 
     @property
     def relevant(self) -> int:

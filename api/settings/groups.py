@@ -71,6 +71,8 @@ class ModelSettings(BaseSettings):
     """Check each sentence of a report against the passages it cites, where there is a model."""
     support_model: str | None = None
     """Checks support; unset: the filter model."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    """How much a reasoning model thinks before it answers; unset: the server's own default."""
     model_concurrency: Count = 8
     """Model calls under way at once, over everything in the process."""
     scoring_timeout: Seconds = 15.0

@@ -13,8 +13,9 @@ from pydantic import SecretStr
 
 from api import settings as all_settings
 from api.errors import ConfigurationError, SourceError, Unreachable, building
-from api.judges import Limiter
+from api.judges import Switchboard
 from api.judges.answers import STAND_IN
+from api.judges.dialects import Dialects
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Steps
 from api.services.keeping.storage import SourceMemory
@@ -23,7 +24,7 @@ from api.services.ports import Probing, SilentObserver, Source
 from api.services.schemas import Item
 from api.settings import ModelSettings, Settings, SourceSettings
 from api.sources import PLACES, SOURCES
-from api.wiring.models import agent_model, checker, gate, model_client, steps_of_model
+from api.wiring.models import agent_model, checker, gate, model_client, model_probe, steps_of_model
 
 if TYPE_CHECKING:
     from api.sandbox.server import Sandbox
@@ -66,23 +67,23 @@ def build(
     settings: Settings,
     items: Sequence[Item] | None = None,
     *,
-    limiter: Limiter | None = None,
+    switchboard: Switchboard | None = None,
     memory: SourceMemory | None = None,
 ) -> Product:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
     With `items` they are the only source, and unless the mode says `sandbox` the person's own model
-    answers: their items are no sample data. `limiter` is what several products share. `memory` is
-    what real sources remember between runs; the sandbox starts afresh each time.
+    answers: their items are no sample data. `switchboard` is what several products share.
+    `memory` is what real sources remember between runs; the sandbox starts afresh each time.
     """
     if mode_for(settings, items) == "live":
-        return _product(settings, items, limiter, memory)
+        return _product(settings, items, switchboard, memory)
     from api.sandbox.server import Sandbox
 
-    return _product(settings, items, limiter, sandbox=Sandbox.start())
+    return _product(settings, items, switchboard, sandbox=Sandbox.start())
 
 
-def build_gate(settings: Settings, *, limiter: Limiter | None = None) -> Product:
+def build_gate(settings: Settings, *, switchboard: Switchboard | None = None) -> Product:
     """A product without sources: its gate judges the items that a person hands in.
 
     It uses the person's key although no source may be configured. In mode `sandbox` nothing is
@@ -92,7 +93,7 @@ def build_gate(settings: Settings, *, limiter: Limiter | None = None) -> Product
         models = settings.models.model_copy(update={"openai_api_key": None})
         tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
         settings = replace(settings, models=models, tracing=tracing)
-    return _product(settings, (), limiter)
+    return _product(settings, (), switchboard)
 
 
 class PerLoop:
@@ -104,6 +105,7 @@ class PerLoop:
 
     def __init__(self) -> None:
         """Build nothing yet."""
+        self._dialects = Dialects()
         self._loops: dict[
             asyncio.AbstractEventLoop, tuple[Callable[[bool], Product], AsyncGenerator[None]]
         ] = {}
@@ -119,11 +121,13 @@ class PerLoop:
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             settings, products = load_settings(), list[Product]()
-            limiter = Limiter(settings.models.model_concurrency)
+            switchboard = Switchboard(settings.models.model_concurrency, self._dialects)
 
             @cache
             def built(own_items: bool) -> Product:
-                products.append((build_gate if own_items else build)(settings, limiter=limiter))
+                products.append(
+                    (build_gate if own_items else build)(settings, switchboard=switchboard)
+                )
                 return products[-1]
 
             for dead in [known for known in self._loops if known.is_closed()]:
@@ -145,7 +149,7 @@ class PerLoop:
 def _product(
     settings: Settings,
     items: Sequence[Item] | None,
-    limiter: Limiter | None,
+    switchboard: Switchboard | None,
     memory: SourceMemory | None = None,
     sandbox: Sandbox | None = None,
 ) -> Product:
@@ -156,7 +160,7 @@ def _product(
     tracing, trouble = _tracing(settings)
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
-    client = model_client(settings.models, limiter)
+    client = model_client(settings.models, switchboard)
     if client is not None:
         closing.push_async_callback(client.aclose)
     sources = _sources(settings.sources, items, tracing, memory)
@@ -180,7 +184,7 @@ def _product(
         places=PLACES,
         agent_model=None if client is None else partial(agent_model, settings.models, client),
         probes={
-            "model": _NO_KEY if client is None else client.probe,
+            "model": _NO_KEY if client is None else partial(model_probe, client, settings.models),
             "langfuse": trouble if tracing is None else tracing.probe,
         },
         requests=lambda: [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from api.judges import Limiter
+from api.judges import Switchboard
 from api.judges.answers import Tokens
 from api.judges.local import LocalJudge
 from api.services.evidence.assessing import Assessor
@@ -32,13 +32,20 @@ UNKNOWN_USD = 0.2
 """Stands in for a turn of a chat by a model whose price nobody knows."""
 
 
-def model_client(models: ModelSettings, limiter: Limiter | None) -> ModelClient | None:
+def model_client(models: ModelSettings, switchboard: Switchboard | None) -> ModelClient | None:
     """The model client, if there is a key; without one openai is not even imported."""
     if models.openai_api_key is None:
         return None
     from api.judges.client import ModelClient
 
-    return ModelClient(models, limiter)
+    return ModelClient(models, switchboard)
+
+
+async def model_probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
+    """See `probe`."""
+    from api.judges.probing import probe
+
+    return await probe(client, models)
 
 
 def gate(
@@ -124,10 +131,14 @@ class LateWriter:
 
 def agent_model(models: ModelSettings, client: ModelClient) -> Model:
     """The model of reports and chats; its calls obey the client's limit and retry."""
-    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    return OpenAIChatModel(models.agent_model, provider=OpenAIProvider(openai_client=client.openai))
+    usual = OpenAIChatModelSettings()
+    if models.reasoning_effort is not None:
+        usual["openai_reasoning_effort"] = models.reasoning_effort
+    provider = OpenAIProvider(openai_client=client.openai)
+    return OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
 
 
 def chat(settings: Settings, product: Product) -> Chat:

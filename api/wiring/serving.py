@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from api.judges import Limiter
+from api.judges import Switchboard
 from api.services import listening
 from api.services.chatting.chats import Chats
 from api.services.chatting.reports import stored_report
@@ -181,11 +181,11 @@ class House:
         if self.sample or settings.tracing.langfuse_secret_key is not None:
             needed.append("api.tracing")
         await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
-        limiter = Limiter(self.settings.models.model_concurrency)
+        switchboard = Switchboard(self.settings.models.model_concurrency)
         memory = SourceMemory(self.store, self.store)
-        product = build(self.settings, limiter=limiter, memory=memory)
+        product = build(self.settings, switchboard=switchboard, memory=memory)
         if product.sample:  # else its own gate is just this one
-            self._own = build_gate(self.settings, limiter=limiter)
+            self._own = build_gate(self.settings, switchboard=switchboard)
         return product
 
 

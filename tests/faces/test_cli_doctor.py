@@ -77,7 +77,8 @@ def test_a_live_upstream_is_asked_for_as_little_as_possible(here: Here, upstream
     assert ended.out.startswith("mode: live\n")
     assert "sample" not in ended.out
     assert not upstream.requests("youtube", "search")
-    assert not upstream.requests("openai", "judge")
+    assert len(upstream.requests("openai", "judge")) == 1
+    assert "judged one item" in ended.out
     assert len(upstream.requests("youtube")) == len(upstream.requests("openai")) == 1
 
 

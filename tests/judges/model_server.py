@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from api.judges import Limiter
+from api.judges import Switchboard
 from api.judges.client import ModelClient
 from api.settings import ModelSettings
 
@@ -64,6 +64,7 @@ class ModelServer:
     respond: Callable[[dict[str, Any]], Reply] | None = None
     """Answers from the request instead."""
     asked: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     under_way: int = 0
     most_under_way: int = 0
@@ -102,7 +103,8 @@ class ModelServer:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[1:-2]
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        head = lines[1:-2]
         headers = {
             name.lower(): value.strip() for name, _, value in (h.partition(":") for h in head)
         }
@@ -110,6 +112,7 @@ class ModelServer:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         async with self.arrived:
+            self.paths.append(lines[0].split()[1])
             self.headers.append(headers)
             self.asked.append(request)
             self.arrived.notify_all()
@@ -173,7 +176,7 @@ async def client_of(
     settings = ModelSettings(
         openai_api_key=SecretStr(key) if key is not None else None, openai_base_url=model.url
     )
-    client = ModelClient(settings, Limiter(limit))
+    client = ModelClient(settings, Switchboard(limit))
     try:
         yield client
     finally:

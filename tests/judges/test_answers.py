@@ -33,6 +33,9 @@ def reason(text: str, count: int) -> str:
         ("<THINK>a</THINK><thinking>b</thinking>[true]", (True,)),
         ('{"results":[true,false]}', (True, False)),
         ("[false,false,false,false]", (False,) * 4),
+        ("[[true,false]]", (True, False)),
+        ("[[true],[false]]", (True, False)),
+        ('{"relevant": [[true], [false]]}', (True, False)),
         ("[" + "false," * 10 + "true,true]", (False,) * 10 + (True,) * 2),
     ],
 )
@@ -60,8 +63,10 @@ def test_one_array_is_found(text: str, expected: tuple[bool, ...]) -> None:
         ('{"relevant":true,"ids":[true]}', 1),
         ("true", 1),
         ("[true,false,tr", 3),
-        ("[[true,false]]", 2),
-        ("[[true],[false]]", 2),
+        ("[[true,false],[true]]", 3),
+        ("[[[true]],[[false]]]", 2),
+        ("[[true],false]", 2),
+        ("[[],[]]", 2),
         ("[true,false] or rather [false,true]", 2),
         ('{"relevant":[true],"relevant":[false]}', 1),
         ('{"relevant":[true],"other":[false]}', 1),
@@ -77,7 +82,7 @@ def test_anything_else_is_malformed(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("[true,false,true]", 5), ("[true,false,true]", 2), ("[]", 3)]
+    ("text", "count"), [("[true,false,true]", 5), ("[true,false,true]", 2), ("[]", 3), ("[[]]", 3)]
 )
 def test_wrong_counts(text: str, count: int) -> None:
     """A list that is too short, too long or empty is not aligned (B04, B05, B18)."""

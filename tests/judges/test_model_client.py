@@ -112,11 +112,11 @@ async def test_unknown_price(
         (Reply(LARGE), "malformed"),
         (Reply(gzip.compress(LARGE), headers={"content-encoding": "gzip"}), "malformed"),
         (fails(400, "content_filter"), "filtered"),
-        (fails(400), "http_error"),
         (fails(401, "invalid_api_key"), "unauthorized"),
         (fails(403), "unauthorized"),
         (fails(404, "model_not_found"), "http_error"),
         (fails(429, "insufficient_quota"), "quota"),
+        (fails(402), "quota"),
         (Reply(b"<html>busy</html>", 418), "http_error"),
     ],
 )
@@ -255,17 +255,6 @@ async def test_server_forbids_retry(model: ModelServer, client: ModelClient) -> 
 
     assert await reason(client) == "http_error"
     assert len(model.asked) == 1
-
-
-@pytest.mark.parametrize("words", ["response_format is not supported", "unknown type json_schema"])
-async def test_schema_rejected_once(model: ModelServer, client: ModelClient, words: str) -> None:
-    """A server that rejects `response_format` is asked without it, from then on at once."""
-    model.replies = [fails(400, message=words), says("one"), says("two")]
-
-    texts = [(await client.ask(ASKED)).text, (await client.ask(ASKED)).text]
-
-    assert texts == ["one", "two"]
-    assert ["response_format" in sent for sent in model.asked] == [True, False, False]
 
 
 @pytest.mark.parametrize("key", [None, "", "  "])

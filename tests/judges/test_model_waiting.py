@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -10,7 +11,8 @@ import pytest
 from pydantic import SecretStr
 
 from api.errors import ModelError
-from api.judges import Limiter
+from api.judges import Switchboard
+from api.judges.answers import Completion
 from api.judges.client import ModelClient, Request
 from api.settings import ModelSettings
 from tests.judges.model_server import KEY, ModelServer, Reply, client_of, fails, says, serving
@@ -59,12 +61,12 @@ async def test_schema_rejected_within_the_deadline(model: ModelServer, client: M
 
 
 async def test_limit_holds_over_clients(model: ModelServer) -> None:
-    """Thirty calls of three clients with one limiter of 3 are never more than 3 at once."""
+    """Thirty calls of three clients with one switchboard of 3 are never more than 3 at once."""
     gate = asyncio.Event()
     model.replies = [Reply(says("{}").body, hold=gate)]
-    limiter = Limiter(3)
+    switchboard = Switchboard(3)
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
-    clients = [ModelClient(settings, limiter) for _ in range(3)]
+    clients = [ModelClient(settings, switchboard) for _ in range(3)]
 
     calls = [asyncio.ensure_future(client.ask(ASKED)) for client in clients for _ in range(10)]
     await model.saw(3)
@@ -91,43 +93,96 @@ async def test_cancelled_calls_free_their_slot(model: ModelServer) -> None:
     assert call.cancelled()
 
 
-async def test_waiting_for_a_slot_counts(model: ModelServer) -> None:
-    """A call that gets no slot before its deadline is a timeout without a request."""
-    model.replies = [Reply(hang=True)]
-    async with client_of(model, limit=1) as client:
-        call = asyncio.ensure_future(client.ask(ASKED))
-        await model.saw(1)
+class Shifted(asyncio.SelectorEventLoop):
+    """A loop on which hours pass when a test says so."""
 
-        assert await hurried(client) == "timeout"
+    passed = 0.0
 
-        assert len(model.asked) == 1
-        call.cancel()
-        await asyncio.wait([call])
+    def time(self) -> float:
+        """The clock of every deadline."""
+        return super().time() + self.passed
 
 
-async def test_streams_hold_their_slot(model: ModelServer) -> None:
+def test_waiting_for_a_slot_is_not_the_servers_slowness() -> None:
+    """A hundred calls over one line: the last has waited for hours, and has all of its seconds."""
+    brief, endless = replace(ASKED, seconds=30.0), replace(ASKED, seconds=1e9)
+
+    async def ask() -> list[str]:
+        gate, loop = asyncio.Event(), asyncio.get_running_loop()
+        assert isinstance(loop, Shifted)
+        held = Reply(says("{}").body, hold=gate)
+        async with serving(held) as model, client_of(model, limit=1) as client:
+            first = asyncio.ensure_future(client.ask(endless))
+            await model.saw(1)
+            waiting = [asyncio.ensure_future(client.ask(brief)) for _ in range(99)]
+            await asyncio.sleep(0)
+            loop.passed = 7200.0
+            gate.set()
+            answers = await asyncio.gather(first, *waiting)
+        assert len(model.asked) == 100
+        return [answer.text for answer in answers]
+
+    with asyncio.Runner(loop_factory=Shifted) as runner:
+        assert runner.run(ask()) == ["{}"] * 100
+
+
+async def test_a_cancelled_waiter_sends_nothing(model: ModelServer) -> None:
+    """Of a hundred calls 24 are wanted to the end: as many are sent, and paid for."""
+    gate = asyncio.Event()
+    model.replies = [Reply(says("{}").body, hold=gate)]
+    async with client_of(model, limit=8) as client:
+        calls = [asyncio.ensure_future(client.ask(PATIENT)) for _ in range(100)]
+        await model.saw(8)
+        for call in calls[24:]:
+            call.cancel()
+        gate.set()
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert sum(isinstance(answer, Completion) for answer in ended) == 24
+    assert len(model.asked) == 24
+
+
+async def test_as_many_connections_as_slots(model: ModelServer) -> None:
+    """A hundred slots are a hundred calls under way: none queues for a connection."""
+    gate = asyncio.Event()
+    model.replies = [Reply(says("{}").body, hold=gate)]
+    async with client_of(model, limit=100) as client:
+        calls = [asyncio.ensure_future(client.ask(PATIENT)) for _ in range(100)]
+        await model.saw(100)
+        gate.set()
+        await asyncio.gather(*calls)
+
+    assert model.most_under_way == 100
+
+
+@pytest.mark.parametrize("close_early", [False, True])
+async def test_streams_hold_their_slot(model: ModelServer, close_early: bool) -> None:
     """A streamed answer counts as under way until it is read to its end or closed."""
     model.replies = [Reply(b"data: [DONE]\n\n", headers={"content-type": "text/event-stream"})]
-    async with client_of(model, limit=1) as client:
-        for close_early in (False, True):
-            stream = await client.openai.chat.completions.create(
-                model="gpt-4o-mini", messages=[], stream=True
-            )
-            assert await hurried(client) == "timeout"
-            if close_early:
-                await stream.close()
-            else:
-                assert [chunk async for chunk in stream] == []
+    settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
+    switchboard = Switchboard(1)
+    client = ModelClient(settings, switchboard)
+    stream = await client.openai.chat.completions.create(
+        model="gpt-4o-mini", messages=[], stream=True
+    )
+    assert switchboard.slots().locked()
+    if close_early:
+        await stream.close()
+    else:
+        assert [chunk async for chunk in stream] == []
+
+    assert not switchboard.slots().locked()
+    await client.aclose()
 
 
-def test_limiter_outlives_a_loop() -> None:
-    """One limiter serves loops that follow each other."""
-    limiter = Limiter(1)
+def test_switchboard_outlives_a_loop() -> None:
+    """One switchboard serves loops that follow each other."""
+    switchboard = Switchboard(1)
 
     async def ask() -> str:
         async with serving(says("{}")) as model:
             settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
-            client = ModelClient(settings, limiter)
+            client = ModelClient(settings, switchboard)
             answers = await asyncio.gather(client.ask(ASKED), client.ask(ASKED))
             await client.aclose()
         return "".join(answer.text for answer in answers)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from api.errors import ModelError
+from api.services.bills import all_of, bill_of, paying
 from api.services.containment import translated
 from api.services.gate.memory import Memory
 from api.services.ports import Judge
@@ -41,22 +41,23 @@ class Gate:
         try:
             judged = await _judge(self.primary, question, items, source)
         except ModelError as error:
-            return await self._open(question, items, source, error.reason)
+            return await self._open(question, items, source, error)
         verdicts = await self._checked(question, items, source, judged.verdicts)
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
 
     async def _open(
-        self, question: Question, items: Sequence[Item], source: str, reason: str
+        self, question: Question, items: Sequence[Item], source: str, error: ModelError
     ) -> Gated:
         """All items pass, unless somebody stands in for the judge that failed."""
-        everything = Gated.opened(items, reason)
+        everything = Gated.opened(items, error.reason, bill_of(error))
         if self.fallback is None:
             return everything
         try:
             judged = await _judge(self.fallback, question, items, source)
         except ModelError:
             return everything
-        return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=judged.usage)
+        usage = everything.usage + judged.usage
+        return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=usage)
 
     async def _checked(
         self,
@@ -134,29 +135,16 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
             raise ModelError(reason, type(error).__name__) from None
 
     chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
-    defect, calls = partial(ModelError, "defect"), list[asyncio.Task[Judgement]]()
-    failed: BaseExceptionGroup[ModelError] | None = None
-    try:
-        async with asyncio.TaskGroup() as group:
-            for chunk in chunks:
-                work = translated(answer(chunk), f"the judge {judge.name}", defect)
-                calls.append(group.create_task(work))
-    except* ModelError as errors:
-        failed = errors
-    if failed is not None:
-        first = failed.exceptions[0]
-        assert isinstance(first, ModelError)
-        raise first
-    answers = [call.result() for call in calls]
-    return Judgement(
-        tuple(
+    defect, name = partial(ModelError, "defect"), f"the judge {judge.name}"
+    answers = await all_of([translated(answer(chunk), name, defect) for chunk in chunks])
+    usage = sum((judged.usage for judged in answers), Usage())
+    with paying(usage):
+        verdicts = tuple(
             verdict
             for chunk, judged in zip(chunks, answers, strict=True)
             for verdict in _sound(judged.verdicts, len(chunk))
-        ),
-        answers[0].model,
-        sum((judged.usage for judged in answers), Usage()),
-    )
+        )
+    return Judgement(verdicts, answers[0].model, usage)
 
 
 def _sound(verdicts: Sequence[Verdict], count: int) -> Sequence[Verdict]:

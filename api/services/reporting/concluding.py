@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from api.errors import ModelError
+from api.services.bills import bill_of
 from api.services.containment import translated
 from api.services.evidence.crawler import combine
 from api.services.evidence.figures import figures
@@ -158,6 +159,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             defect = partial(ModelError, "defect")
             explanation = await translated(explaining, "the explainer", defect)
         except ModelError as error:
+            evidence = replace(evidence, usage=evidence.usage + bill_of(error))
             if not evidence.judged:
                 return _unjudged(evidence, error)
             explanation = plain_explanation(shortfall)

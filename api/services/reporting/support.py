@@ -5,7 +5,6 @@ Fails open: without an answer the findings stay, marked `unverified`, and a note
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from functools import partial
 import regex
 
 from api.errors import ModelError
+from api.services.bills import all_of, bill_of, paying
 from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
@@ -75,7 +75,7 @@ async def supported(
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
         note = f"the support check did not work ({error.reason}): the findings are unverified"
-        return CheckedDraft(draft, check, notes=(note,))
+        return CheckedDraft(draft, check, bill_of(error), (note,))
     flags = answer.supported
     carried: dict[int, list[Passage]] = {}
     for (finding, passage), holds in zip(pairs, flags, strict=False):
@@ -117,20 +117,17 @@ async def _checked(checker: SupportChecker, question: Question, claims: Sequence
             which claim it is about, and "false" (`malformed`) would pass for true.
     """
     chunks = [claims[at : at + MOST_PAIRS] for at in range(0, len(claims), MOST_PAIRS)]
-    async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(checker.check(question, chunk)) for chunk in chunks]
-    answers = [call.result() for call in calls]
-    for answer, chunk in zip(answers, chunks, strict=True):
-        if len(answer.supported) != len(chunk):
-            detail = f"{len(answer.supported)} for {len(chunk)} pairs"
-            raise ModelError("count_mismatch", detail)
-        if not all(isinstance(flag, bool) for flag in answer.supported):
-            raise ModelError("malformed", "an answer that is no boolean")
-    return Support(
-        tuple(flag for answer in answers for flag in answer.supported),
-        answers[0].model,
-        sum((answer.usage for answer in answers), Usage()),
-    )
+    answers = await all_of([checker.check(question, chunk) for chunk in chunks])
+    usage = sum((answer.usage for answer in answers), Usage())
+    with paying(usage):
+        for answer, chunk in zip(answers, chunks, strict=True):
+            if len(answer.supported) != len(chunk):
+                detail = f"{len(answer.supported)} for {len(chunk)} pairs"
+                raise ModelError("count_mismatch", detail)
+            if not all(isinstance(flag, bool) for flag in answer.supported):
+                raise ModelError("malformed", "an answer that is no boolean")
+    flags = tuple(flag for answer in answers for flag in answer.supported)
+    return Support(flags, answers[0].model, usage)
 
 
 def _left_of(finding: Finding, carried: Sequence[Passage]) -> Finding | None:

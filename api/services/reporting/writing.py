@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from api.errors import ModelError
+from api.services.bills import Wasted
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
@@ -37,7 +37,7 @@ class Written:
     """What a reader must know about the writing."""
 
 
-class NotWritten(ModelError):
+class NotWritten(Wasted):
     """The writer began and gave no usable draft; what it used and looked up still counts."""
 
     def __init__(
@@ -49,8 +49,8 @@ class NotWritten(ModelError):
         notes: tuple[str, ...] = (),
     ) -> None:
         """Keep the bill."""
-        super().__init__(reason, detail)
-        self.usage, self.follow_ups, self.notes = usage, follow_ups, notes
+        super().__init__(reason, detail, usage)
+        self.follow_ups, self.notes = follow_ups, notes
 
 
 class Writer(Protocol):
