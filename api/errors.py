@@ -30,6 +30,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from ssl import SSLError
 from typing import ClassVar
 
 
@@ -193,26 +194,40 @@ def building(failed: Callable[[str], ListenpostError]) -> Iterator[None]:
     except ListenpostError:
         raise
     except Exception as error:
-        names = ", ".join(f"`{name}`" for name in _suspects(error))
+        names = ", ".join(f"`{name}`" for name in suspects(error))
         remedy = f"correct or unset {names}" if names else "no variable is known that explains it"
         detail = f"its client cannot be built ({type(error).__name__}); {remedy}"
         raise failed(detail) from (None if names else error)
 
 
-def _suspects(error: Exception) -> list[str]:
-    """Variables over which a constructor may have failed, by what it says; else every proxy's."""
+def suspects(error: BaseException) -> list[str]:
+    """Variables over which a client may have failed, by what the error says; else every proxy's.
+
+    Of those that are set, each by its name alone: a value may hold a password.
+    """
     text, values = str(error), {name: value for name, value in os.environ.items() if value}
     # it may name the variable: `OTEL_ATTRIBUTE_COUNT_LIMIT must be a non-negative integer`
-    named: list[str] = re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", text)
+    named: list[str] = re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", text)
     if known := [name for name in named if name in values]:
         return known
     # or quote the value of one of its own: `could not convert string to float: 'abc'`
-    own = [name for name in values if name.startswith(("LANGFUSE_", "OTEL_", "OPENAI_"))]
+    own = [name for name in values if name.upper().startswith(_OWN)]
     if quoted := [name for name in own if repr(values[name]) in text]:
         return quoted
-    if isinstance(error, OSError):
-        return [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if name in values]
+    authorities = [name for name in _AUTHORITIES if name in values]
+    # or a path: `Could not find a suitable TLS CA certificate bundle, invalid path: /nowhere`
+    if pathed := [name for name in authorities if values[name] in text]:
+        return pathed
+    if isinstance(error, _NO_FILE) or "certificate" in text.lower():
+        return [name for name in authorities if not os.path.exists(values[name])] or authorities
     proxies = [name for name in values if name.lower().endswith("_proxy")]
     if "SOCKS" in text:  # a proxy whose package is not installed
         return [name for name in proxies if values[name].lower().startswith("socks")]
     return proxies
+
+
+_OWN = ("LANGFUSE_", "OTEL_", "OPENAI_", "PRAWCORE_")
+_AUTHORITIES = (
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS",
+)  # fmt: skip
+_NO_FILE = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, SSLError)

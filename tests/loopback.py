@@ -71,7 +71,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode(
+            "utf-8", "replace"
+        )
         headers = {name.lower(): value for name, value in self.headers.items()}
         query, form = dict(parse_qsl(url.query)), dict(parse_qsl(body))
         asked = Asked(self.command, url.path, query, headers, form)

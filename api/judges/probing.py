@@ -19,7 +19,9 @@ _OUTCOMES = {
     "http_error": "unreachable",
 }
 """Reason of a `ModelError` -> outcome; any other answer is `broken`."""
-_ITEM = Item(key="example:1", id="1", source="example", title="Ember mug, two years later: worth it")
+_ITEM = Item(
+    key="example:1", id="1", source="example", title="Ember mug, two years later: worth it"
+)
 
 
 async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
@@ -32,13 +34,15 @@ async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
         judged = await judge.judge(Question("ember mug"), (_ITEM,), _ITEM.source)
     except ModelError as error:
         usage, outcome = bill_of(error), _OUTCOMES.get(error.reason, "broken")
-        detail = f"{error.reason}: {error.detail}" if error.detail else error.reason
+        detail = error.detail or error.reason
+        if outcome == "broken":
+            detail = f"{error.reason}: {detail}"
     else:
         usage, outcome = judged.usage, "ok"
         detail = f"`{models.filter_model}` judged one item"
     adapted = client.adaptations(models.filter_model)
-    asked = [f"asked {', '.join(adapted)}"] if adapted else []
-    return outcome, "; ".join([detail, *asked, *_cost(usage)])
+    manner = [f"asked {', '.join(adapted)}"] if adapted else []
+    return outcome, "; ".join([detail, *manner, *_cost(usage)])
 
 
 def _cost(usage: Usage) -> list[str]:

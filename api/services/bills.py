@@ -48,15 +48,23 @@ async def all_of(calls: Sequence[Coroutine[Any, Any, P]]) -> list[P]:
     Raises:
         ModelError: the first failure, with what all calls had used by then.
     """
-    tasks: list[asyncio.Task[P]] = []
-    failed: ModelError | None = None
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except* ModelError as errors:
-        failed = next(error for error in errors.exceptions if isinstance(error, ModelError))
-    if failed is None:
-        return [task.result() for task in tasks]
+    if not calls:
+        return []
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:  # a `TaskGroup` leaves its caller marked as cancelled, which an outer deadline misreads
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     ended = [task for task in tasks if not task.cancelled()]
-    used = sum((bill_of(e) if (e := t.exception()) else t.result().usage for t in ended), Usage())
-    raise Wasted(failed.reason, failed.detail, used)
+    failures = [error for task in ended if (error := task.exception()) is not None]
+    if not failures:
+        return [task.result() for task in tasks]
+    bills = (bill_of(e) if (e := task.exception()) else task.result().usage for task in ended)
+    for failure in failures:
+        if not isinstance(failure, ModelError):
+            raise failure
+    first = failures[0]
+    assert isinstance(first, ModelError)
+    raise Wasted(first.reason, first.detail, sum(bills, Usage()))

@@ -43,15 +43,21 @@ async def contained(work: Awaitable[T], name: str) -> T | Failure:
         return Failure(error.code, str(error))
 
 
-async def translated(work: Awaitable[T], name: str, to: Callable[[str], ListenpostError]) -> T:
+async def translated(
+    work: Awaitable[T],
+    name: str,
+    to: Callable[[str], ListenpostError],
+    known: tuple[type[Exception], ...] = (),
+) -> T:
     """What `work` gives; a defect leaves as the error that `to` makes of its kind, logged in full.
 
     So one source or model step that stumbles over what nobody foresaw fails like any other. Errors
-    of ours, a deadline that passed and cancellation go through as they are.
+    of ours, a deadline that passed, cancellation and what the caller has `known` go through.
     """
+    expected: tuple[type[Exception], ...] = (TimeoutError, *known)
     try:
         return await work
-    except TimeoutError:
+    except expected:
         raise
     except Exception as error:
         leaves = list(_leaves(error))

@@ -1,7 +1,7 @@
 """What every client of a server agrees on, whoever is asked and by whichever library.
 
 When to come back, who is this machine, how much of an answer is read, where a redirect may lead.
-Pure, so that sources and judges share it without knowing each other.
+Sends nothing itself, so that sources and judges share it without knowing each other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
+
+from api.errors import suspects
 
 MAX_BYTES = 8_000_000
 """Most that is read of one answer, as sent and unpacked."""
@@ -105,6 +107,16 @@ def points_here(url: str) -> bool:
         return is_this_machine(urlsplit(url).hostname or "")
     except ValueError:
         return False
+
+
+def no_connection(error: BaseException, url: str) -> str:
+    """Why a server could not be reached: the kind of error, and variables that may be at fault.
+
+    Of proxies the one in use may be well and the server down; no variable counts on this machine.
+    """
+    why = f"no connection ({type(error).__name__})"
+    names = [] if points_here(url) else [f"`{name}`" for name in suspects(error)]
+    return f"{why}; check {', '.join(names)}" if names else why
 
 
 def same_server(first: str, second: str) -> bool:

@@ -143,6 +143,19 @@ class Database:
                 pool_timeout=CONNECT_SECONDS,
                 pool_pre_ping=True,
             )
+
+            @event.listens_for(self._engine.sync_engine, "do_connect")
+            def connecting(dialect: Any, record: object, given: Any, options: Any) -> Any:
+                try:
+                    return dialect.connect(*given, **options)
+                except (ValueError, dialect.loaded_dbapi.InterfaceError) as error:
+                    # over a variable that the driver reads by itself: `PGPORT=abc`
+                    names = sorted(f"`{name}`" for name in os.environ if name.startswith("PG"))
+                    raise StoreUnavailable(
+                        f"the database {self._where} cannot be used: {_reason(error)}; "
+                        f"check {', '.join([VARIABLE, *names])}"
+                    ) from None
+
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
             self._writing = nullcontext()
 

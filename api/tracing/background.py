@@ -34,6 +34,22 @@ def quiet() -> Iterator[None]:
         _quiet.reset(token)
 
 
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """What the libraries say here of a variable they cannot read comes without its traceback."""
+
+    def shorten(record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
+
+    logger = logging.getLogger("opentelemetry.sdk.trace.export")
+    logger.addFilter(shorten)
+    try:
+        yield
+    finally:
+        logger.removeFilter(shorten)
+
+
 class Notice:
     """One warning, however often it is given."""
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 import httpx
-import requests
 from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry import context as otel_context
@@ -41,9 +40,10 @@ from opentelemetry.trace import Status, format_trace_id, get_current_span
 from api.errors import ListenpostError, ModelError
 from api.services.wire import points_here
 from api.settings import TracingSettings
-from api.tracing.background import Closer, Hush, Notice, quiet
+from api.tracing.background import Closer, Hush, Notice, in_one_line, quiet
 from api.tracing.masking import mask
-from api.tracing.probing import basic, probe
+from api.tracing.probing import probe
+from api.tracing.sending import HomeSession, basic
 
 if TYPE_CHECKING:
     from api.tracing.agents import AgentSpans
@@ -83,7 +83,8 @@ class Client:
         hush, before = Hush(notice), set(threading.enumerate())
         self._provider = _provider(settings.trace_environment, self._labels)
         exporter = _Exporter(settings, notice)
-        self._langfuse, resources = _client(settings, self._provider, exporter)
+        with in_one_line():
+            self._langfuse, resources = _client(settings, self._provider, exporter)
         self._agents: AgentSpans | None = None
         end = partial(_end, self._langfuse, resources, self._provider, hush)
         self._closer = Closer(end, settings.trace_flush_timeout, notice)
@@ -279,8 +280,6 @@ class _Exporter(SpanExporter):
 
     def __init__(self, settings: TracingSettings, notice: Callable[[], None]) -> None:
         self._notice = notice
-        session = requests.Session()
-        session.trust_env = not points_here(settings.langfuse_base_url)
         self._inner = OTLPSpanExporter(
             endpoint=f"{settings.langfuse_base_url.rstrip('/')}/api/public/otel/v1/traces",
             headers={
@@ -291,7 +290,7 @@ class _Exporter(SpanExporter):
             },
             timeout=REQUEST_SECONDS,
             compression=Compression.Gzip,
-            session=session,
+            session=HomeSession(settings),
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:

@@ -443,9 +443,9 @@ async def test_the_agents_effort_is_the_settings(model: ModelServer, client: Mod
         (says('{"relevant": [true]}', model="x"), "ok", "it took 1100 tokens, whose price is not"),
         (says("No."), "broken", "malformed: not an array of booleans; it cost 0.000210 USD"),
         (fails(401), "refused", "check `OPENAI_API_KEY`"),
-        (fails(402), "quota_exhausted", "quota: HTTP 402"),
+        (fails(402), "quota_exhausted", "HTTP 402; the account's quota is used up"),
         (fails(404), "unreachable", "the model's name"),
-        (fails(429, retry_after="9999"), "rate_limited", "rate_limited: HTTP 429"),
+        (fails(429, retry_after="9999"), "rate_limited", "HTTP 429; lower"),
     ],
 )
 async def test_the_probe_asks_what_the_gate_asks(

@@ -81,6 +81,15 @@ async def test_a_passed_deadline_is_no_defect(caplog: pytest.LogCaptureFixture) 
     assert not caplog.records
 
 
+async def test_what_the_caller_knows_is_left_to_it(caplog: pytest.LogCaptureFixture) -> None:
+    """It is no defect where it is expected, and one where it is not."""
+    with pytest.raises(KeyError):
+        await translated(failing(KeyError("a")), "work", UsageError, (KeyError,))
+    assert not caplog.records
+    with pytest.raises(UsageError, match="KeyError"):
+        await translated(failing(KeyError("a")), "work", UsageError, (IndexError,))
+
+
 async def test_cancellation_passes_through() -> None:
     """It is no failure of the work, and the task is cancelled in truth."""
     entered = asyncio.Event()

@@ -110,6 +110,22 @@ async def test_nobody_listening_is_unavailable() -> None:
     assert "connection refused" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PGPORT", "abc"), ("PGSSLMODE", "abc"), ("PGTARGETSESSIONATTRS", "abc")],
+)
+async def test_a_variable_of_the_driver_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """What the driver cannot read is no crash, and its value is not told."""
+    monkeypatch.setenv(name, value)
+
+    complaint = await refused(f"postgresql://u:{PASSWORD}@127.0.0.1/d")
+
+    assert f"check `LISTENPOST_DATABASE_URL`, `{name}`" in complaint
+    assert value not in complaint
+
+
 async def test_wrong_database_is_unavailable(postgres: Postgres) -> None:
     """The server's own complaint is named by its kind."""
     good = postgres.create()

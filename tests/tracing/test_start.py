@@ -12,14 +12,14 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 from api.errors import ModelError
-from api.services.ports import Grades, Rewrites
+from api.services.ports import Facts, Grades, Rewrites
 from api.services.reporting.explaining import Explanation, Shortfall
 from api.services.schemas import Grade, Item, Question, Usage
 from api.settings import TracingSettings
 from api.tracing import Tracing, start
 from api.tracing.probing import probe
 from tests.loopback import Loopback, Reply
-from tests.tracing.collector import Collector, settings_for
+from tests.tracing.collector import SCORES, TRACES, Collector, settings_for
 from tests.tracing.test_server_trouble import free_port
 
 ITEMS = [Item(key=f"reddit:{n}", id=str(n), source="reddit", title=f"Post {n}") for n in range(3)]
@@ -102,6 +102,35 @@ def test_a_probe_does_not_carry_the_keys_elsewhere(status: int) -> None:
     assert (outcome, detail) == ("unreachable", f"HTTP {status}; check `LANGFUSE_BASE_URL`")
     assert [asked.path for asked in server.asked] == list(targets)
     assert other.asked == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_traces_and_scores_do_not_go_elsewhere(status: int) -> None:
+    """The exporter carries keys and prompts: a redirect to another server is the end of them."""
+    with Loopback(lambda asked: Reply()) as other:
+        elsewhere = Reply(status, headers={"location": f"{other.url}/stolen"})
+        with Loopback(lambda asked: elsewhere) as server:
+            made = start(settings_for(server.url))
+            assert made is not None
+            with made.observer.analysis("analyze", Question("q")) as span:
+                span.record(Facts("ok", 1, 1, 0.0, None))
+            made.shutdown()
+
+    assert {asked.path for asked in server.asked} == {TRACES, SCORES}
+    assert other.asked == []
+
+
+def test_a_default_of_the_libraries_is_told_in_one_line(
+    langfuse: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A number that OpenTelemetry cannot read is replaced by it, and named without a traceback."""
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "abc")
+    made = start(settings_for(langfuse.url))
+    assert made is not None
+    made.shutdown()
+
+    assert "OTEL_BSP_SCHEDULE_DELAY" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize("url", [f"http://127.0.0.1:{free_port()}", "no url"])

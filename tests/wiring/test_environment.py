@@ -11,6 +11,7 @@ from api import relevance_filter, wiring
 from api.errors import ConfigurationError, SourceError, Unreachable, building
 from api.services import listening
 from api.services.listening import Ask, Product
+from tests.faces.command import inside, process
 
 LIVE = {
     "LISTENPOST_MODE": "live",
@@ -29,6 +30,16 @@ OF_CONNECTIONS = [
     ("HTTPS_PROXY", "http://[::1"),
     ("SSL_CERT_FILE", "/nowhere/certificates.pem"),
 ]
+OF_REQUESTS = [
+    ("reddit", "ALL_PROXY", "socks5://127.0.0.1:9"),
+    ("reddit", "HTTPS_PROXY", "foo://"),
+    ("reddit", "HTTPS_PROXY", "http://[::1"),
+    ("reddit", "REQUESTS_CA_BUNDLE", "/nowhere/certificates.pem"),
+    ("youtube", "HTTPS_PROXY", "foo://"),
+    ("youtube", "HTTPS_PROXY", "http://[::1"),
+    ("youtube", "HTTPS_PROXY", "http://127.0.0.1:9"),
+]
+"""Read by a library with its first request, or when its client is made in a thread."""
 OF_TRACING = [
     ("LANGFUSE_SAMPLE_RATE", "abc"),
     ("OTEL_ATTRIBUTE_COUNT_LIMIT", "abc"),
@@ -112,6 +123,64 @@ async def test_a_variable_takes_away_what_needs_it(
         assert outcome == "unreachable"
         assert f"correct or unset `{name}`" in detail
         assert value not in detail
+
+
+@pytest.mark.parametrize(("source", "name", "value"), OF_REQUESTS)
+async def test_a_variable_that_is_read_late_is_named(
+    monkeypatch: pytest.MonkeyPatch, live: None, source: str, name: str, value: str
+) -> None:
+    """A place that cannot be reached over it is `unreachable`, with that one line."""
+    for other in ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "YOUTUBE_API_KEY"):
+        monkeypatch.setenv(other, "key")
+    monkeypatch.setenv("REDDIT_URL", "https://reddit.invalid")
+    monkeypatch.setenv("YOUTUBE_URL", "https://youtube.invalid")
+    monkeypatch.setenv(name, value)
+
+    async with built() as product:
+        report = await listening.analyze(product, Ask("plaud.ai", "quick", (source,)))
+
+    answered = report.sources[source]
+    assert answered.outcome == "unreachable"
+    assert f"`{name}`" in (answered.reason or "")
+    assert value not in (answered.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [("PRAWCORE_TIMEOUT", "reddit"), ("HTTPLIB2_CA_CERTS", "youtube")]
+)
+def test_a_variable_that_is_read_at_import_is_named(name: str, source: str) -> None:
+    """`doctor` in a process of its own: one line, and no traceback."""
+    keys = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "YOUTUBE_API_KEY")
+    addresses = dict.fromkeys(("REDDIT_URL", "YOUTUBE_URL"), "http://127.0.0.1:9")
+    ended = process(
+        "doctor", "--format", "json", env={**dict.fromkeys(keys, "k"), **addresses, name: "abc"}
+    )
+
+    rows = {row["upstream"]: row for row in ended.json["upstreams"]}
+    assert rows[source]["outcome"] == "unreachable"
+    assert rows[source]["detail"].endswith(f"correct or unset `{name}`")
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.usefixtures("live")
+def test_a_chat_whose_model_cannot_be_built_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason and the variable, and no traceback."""
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+
+    ended = inside("chat", stdin=b"What about the Plaud Note?\n")
+
+    assert ended.code == 2
+    assert ended.err.count("\n") == 1
+    assert ended.err.startswith("listenpost: error: model: unreachable (")
+    assert "`ALL_PROXY`" in ended.err
+
+
+@pytest.mark.parametrize(("name", "value"), [NO_PROXY, *OF_CONNECTIONS, *OF_TRACING])
+def test_help_needs_no_client(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Whatever the environment holds."""
+    monkeypatch.setenv(name, value)
+
+    assert inside("--help").code == 0
 
 
 @pytest.mark.parametrize(("name", "value"), OF_TRACING)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from api import wiring
-from api.errors import SourceError
+from api.errors import Broken, SourceError
 from api.faces.cli.printing import Format, as_json, say
 from api.faces.cli.running import closing, remembered, run
-from api.services.ports import Source
+from api.services.containment import Failure, contained, translated
+from api.services.ports import Probing, Source
 from api.services.text import clean, one_line
 from api.settings import Settings
 from api.sources import SOURCES, TITLES
@@ -54,10 +57,10 @@ def doctor_command(form: Format) -> int:
             names, sample = list(product.sources), product.sample
             probes, model, langfuse = await asyncio.gather(
                 asyncio.gather(*map(_probe, product.sources.values())),
-                product.probes["model"](),
-                product.probes["langfuse"](),
+                _other(product.probes, "model"),
+                _other(product.probes, "langfuse"),
             )
-        others: list[Answered] = [(*model, None), (*langfuse, None)]
+        others: list[Answered] = [model, langfuse]
         named = zip([*names, *_OTHERS], [*probes, *others], strict=True)
         rows = [_row(settings, name, *answer, sample=sample) for name, answer in named]
         mode = "sandbox" if sample else "live"
@@ -85,10 +88,18 @@ async def _probe(source: Source | SourceError) -> Answered:
     try:
         if isinstance(source, SourceError):
             raise source
-        probe = await source.probe()
+        broken = partial(Broken, source.name)
+        probe = await translated(source.probe(), f"the probe of {source.name}", broken)
     except SourceError as error:
         return error.code, error.detail, None
     return probe.outcome, probe.detail, probe.quota_left
+
+
+async def _other(probes: Mapping[str, Probing], name: str) -> Answered:
+    answer = await contained(probes[name](), f"the probe of {name}")
+    if isinstance(answer, Failure):
+        return "broken", answer.message, None
+    return *answer, None
 
 
 def _row(

@@ -28,6 +28,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
+from api.errors import ModelError
 from api.services.chatting.answering import SAMPLE, AnswerDraft
 from api.services.chatting.keyless import look_around
 from api.services.chatting.lookups import SHOWN, ChatDesk
@@ -35,6 +36,7 @@ from api.services.chatting.reports import read_report
 from api.services.chatting.session import Exchange, Session, restored
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
+from api.services.containment import translated
 from api.services.listening import Product
 from api.services.ports import Facts
 from api.services.question.query import screen
@@ -137,13 +139,17 @@ class Chat:
         """Let the model answer; without one look around for it. Says why there was none."""
         failed: str | None = "no_key"
         if self.model is not None:
+            asking = self._run_agent(self.model, desk, depth, answer, usage)
+            defect, known = partial(ModelError, "defect"), (AgentRunError, UserError)
             try:
-                await self._run_agent(self.model, desk, depth, answer, usage)
+                await translated(asking, "the model of a chat", defect, known)
                 failed = None
             except UsageLimitExceeded:
                 raise
             except (AgentRunError, UserError) as error:
                 failed = reason_of(error)
+            except ModelError as error:
+                failed = error.reason
         unfounded = not (failed or desk.lines or desk.citable)
         if unfounded:
             answer.withdraw()

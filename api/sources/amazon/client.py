@@ -39,6 +39,7 @@ from api.services.wire import (
     UNPACKABLE,
     TooLarge,
     Unpackable,
+    no_connection,
     points_here,
     read_all_async,
     retry_at,
@@ -202,7 +203,7 @@ class AmazonSource:
         except httpx.InvalidURL as error:
             raise Broken(NAME, type(error).__name__) from error
         except httpx.HTTPError as error:
-            raise Unreachable(NAME, f"no connection ({type(error).__name__})") from error
+            raise Unreachable(NAME, no_connection(error, self._root)) from error
 
     async def _follow(self, url: httpx.URL) -> _Reply:
         """The answer, after redirects within the site; each is a request."""

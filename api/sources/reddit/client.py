@@ -36,7 +36,7 @@ from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
-from api.services.wire import points_here
+from api.services.wire import no_connection, points_here
 from api.settings import SourceSettings
 from api.sources.commenting import read_each
 from api.sources.paging import Page, Shelf, exact_first
@@ -266,7 +266,7 @@ class _Requestor(prawcore.Requestor):
                 charge()
                 response = send(allow_redirects=False)
         except prawcore.RequestException as error:
-            raise _failure(error.original_exception) from None
+            raise _failure(error.original_exception, str(args[1])) from None
         self._allowance.note(response.headers)
         token = str(args[1]).endswith(_TOKEN)
         answers.judge(response.status_code, response.headers, response.content, token=token)
@@ -281,11 +281,11 @@ def _hung_up(error: Exception) -> bool:
     return any(isinstance(part, ConnectionError) for part in inner)
 
 
-def _failure(error: Exception) -> SourceError:
+def _failure(error: Exception, url: str) -> SourceError:
     """A request without an answer."""
     if isinstance(error, SourceError):
         return error
     inner = type(error.args[0]).__name__ if error.args else ""
     if isinstance(error, requests.Timeout) or "ReadTimeout" in inner:
         return TimedOut(NAME, "the connection fell silent")
-    return Unreachable(NAME, type(error).__name__)
+    return Unreachable(NAME, no_connection(error, url))

@@ -27,7 +27,7 @@ from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
-from api.services.wire import MAX_BYTES, TOO_LARGE, UNPACKABLE, points_here
+from api.services.wire import MAX_BYTES, TOO_LARGE, UNPACKABLE, no_connection, points_here
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, noted, read_each
 from api.sources.paging import Page, Shelf, exact_first, since
@@ -85,7 +85,11 @@ class YouTubeSource:
         self._pause = pause
         memory, root = memory or SourceMemory(), settings.youtube_url.rstrip("/")
         key = value_of(settings, "YOUTUBE_API_KEY")
-        make = partial(_client, key, root, settings.source_timeout)
+        # read here, since a malformed one must not stop at the first question
+        scheme = "https" if root.startswith("https:") else "http"
+        proxy = None if points_here(root) else httplib2.proxy_info_from_environment(scheme)
+        make = partial(_client, key, root, settings.source_timeout, proxy)
+        self._root = root
         self._workers = Workers(NAME, make, _PAIRS, lambda service: service.close())
         upstream = f"{NAME} {root}"
         self._shelf = Shelf(self._page, settings.page_ttl, memory.pages, upstream, PAGE)
@@ -197,16 +201,17 @@ class YouTubeSource:
     async def _once(self, kind: str, call: Call) -> Mapping[str, Any]:
         day = await self._searches.take() if kind == _SEARCH else None
         try:
-            answer = await self._workers.run(partial(_execute, call=call), self._seconds)
+            answer = await self._workers.run(
+                partial(_execute, call=call, url=self._root), self._seconds
+            )
         except _NotSent:
             await self._searches.give_back(day)
             raise
         return answer_of(answer, kind)
 
 
-def _client(key: str, root: str, seconds: float) -> Any:
+def _client(key: str, root: str, seconds: float, proxy: httplib2.ProxyInfo | None) -> Any:
     """One pair's service with an `Http` of its own; the description of the API is bundled."""
-    proxy = None if points_here(root) else httplib2.proxy_info_from_environment
     http_client = _JudgingHttp(
         timeout=seconds, proxy_info=proxy, decode_limit_hard=MAX_BYTES, decode_limit_chunk=4096
     )
@@ -217,21 +222,21 @@ def _client(key: str, root: str, seconds: float) -> Any:
     )  # fmt: skip
 
 
-def _execute(service: Any, *, call: Call) -> Any:
+def _execute(service: Any, *, call: Call, url: str) -> Any:
     """The parsed answer; every error of the libraries leaves as ours, without its text."""
     try:
         return call(service).execute(num_retries=0)
     except TimeoutError:
         raise TimedOut(NAME, "the connection fell silent") from None
     except (httplib2.ServerNotFoundError, ConnectionRefusedError) as error:
-        raise _NotSent(NAME, type(error).__name__) from None
+        raise _NotSent(NAME, no_connection(error, url)) from None
     except (
         httplib2.FailedToDecompressContent, httplib2.decode.DecodeRatioError,
         httplib2.decode.DecodeLimitError,
     ):  # fmt: skip
         raise Broken(NAME, UNPACKABLE) from None
     except (httplib2.HttpLib2Error, http.client.HTTPException, OSError) as error:
-        raise Unreachable(NAME, type(error).__name__) from None
+        raise Unreachable(NAME, no_connection(error, url)) from None
     except (
         googleapiclient.errors.Error, LookupError, ValueError, TypeError, AttributeError,
         ArithmeticError, RecursionError,
