@@ -18,6 +18,7 @@ import regex
 from api.errors import ConfigurationError, ModelError
 from api.lab.labelled import LabelledQuery
 from api.lab.scoring import Answered, EvalResult, Opinion, Sheet, score
+from api.services.bills import Wasted, bill_of
 from api.services.ports import Grader, Judge
 from api.services.schemas import Item, Judgement, Question, Usage
 
@@ -79,7 +80,7 @@ class GraderCandidate:
         """See `Candidate.answer`; a page with a defaulted grade is no answer."""
         graded = await self.grader.grade(question, items)
         if any(grade.defaulted for grade in graded.grades):
-            raise ModelError("malformed", "some grades are defaults")
+            raise Wasted("malformed", "some grades are defaults", graded.usage)
         return Answered(
             tuple(Opinion(g.score >= self.cutoff, score=g.score) for g in graded.grades),
             graded.usage,
@@ -201,7 +202,7 @@ async def evaluate(
     await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
     if run.hopeless is not None:
         raise run.hopeless
-    sheets = [Sheet(page.number, page.start, page.answered) for page in run.pages]
+    sheets = [Sheet(page.number, page.start, page.answered, page.wasted) for page in run.pages]
     reasons = sorted({page.reason for page in run.pages if page.reason})
     if not any(page.answered for page in run.pages):
         raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
@@ -220,6 +221,8 @@ class _LabelledPage:
     items: tuple[Item, ...]
     answered: Answered | None = None
     reason: str = ""
+    wasted: Usage = Usage()
+    """What an answer cost that could not be used."""
 
 
 @dataclass(slots=True)
@@ -244,7 +247,7 @@ class _Evaluation:
             try:
                 page.answered = await self._answered(page)
             except ModelError as error:
-                page.reason = error.reason
+                page.reason, page.wasted = error.reason, bill_of(error)
                 if error.reason in HOPELESS:
                     self.hopeless = error
             self.done += len(page.items)
@@ -261,7 +264,8 @@ class _Evaluation:
         began = perf_counter()
         answered = await self.candidate.answer(page.question, page.items, page.source)
         if len(answered.opinions) != count:
-            raise ModelError("count_mismatch", f"{len(answered.opinions)} for {count}")
+            detail = f"{len(answered.opinions)} for {count}"
+            raise Wasted("count_mismatch", detail, answered.usage)
         answered = replace(answered, seconds=perf_counter() - began)
         if self.cache is not None:
             self.cache.put(key, answered)

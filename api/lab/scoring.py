@@ -65,6 +65,8 @@ class Sheet:
     query: int
     start: int
     answered: Answered | None
+    wasted: Usage = Usage()
+    """What an answer cost that could not be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,8 @@ def _without_pages(slices: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any
 
 def _costs(queries: Sequence[LabelledQuery], sheets: Sequence[Sheet]) -> dict[str, Any]:
     answered = [sheet.answered for sheet in sheets if sheet.answered is not None]
-    usage = sum((page.usage for page in answered), Usage())
+    wasted = sum((sheet.wasted for sheet in sheets), Usage())
+    usage = sum((page.usage for page in answered), wasted)
     times = [page.seconds / len(page.opinions) * 10_000 for page in answered]
     given = sum(len(page.opinions) for page in answered)
     return {

@@ -10,6 +10,7 @@ from typing import Any
 
 from api.errors import ModelError, UsageError
 from api.lab.metrics import cohen_kappa
+from api.services.bills import bill_of
 from api.services.ports import Claim, SupportChecker
 from api.services.schemas import Question, Usage
 
@@ -73,7 +74,8 @@ async def evaluate_support(
             batch = members[start : start + BATCH]
             try:
                 support = await checker.check(question, [labelled.claim for labelled in batch])
-            except ModelError:
+            except ModelError as error:
+                usage += bill_of(error)
                 continue
             usage += support.usage
             labels = (labelled.supported for labelled in batch)

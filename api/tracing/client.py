@@ -38,9 +38,11 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Status, format_trace_id, get_current_span
 
 from api.errors import ListenpostError, ModelError
+from api.services.bills import Wasted
 from api.services.wire import points_here
 from api.settings import TracingSettings
 from api.tracing.background import Closer, Hush, Notice, in_one_line, quiet
+from api.tracing.costs import spent
 from api.tracing.masking import mask
 from api.tracing.probing import probe
 from api.tracing.sending import HomeSession, basic
@@ -187,6 +189,8 @@ class _Observing:
             if isinstance(error, ListenpostError):
                 reason = error.reason if isinstance(error, ModelError) else error.code
             self._span.update(level="ERROR", status_message=reason)
+            if isinstance(error, Wasted):
+                self._span.update(**spent(error.usage))
         with quiet():
             self._stack.__exit__(kind, error, trace)
 

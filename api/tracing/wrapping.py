@@ -25,7 +25,8 @@ from api.services.ports import (
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
 from api.services.reporting.writing import Writer, Written
-from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question, Usage
+from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question
+from api.tracing.costs import spent
 from api.tracing.observing import LangfuseObserver
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class TracedJudge(WrappedJudge):
         ) as span:
             judged = await self.inner.judge(question, items, source)
             flags = [verdict.relevant for verdict in judged.verdicts]
-            span.update(output=flags, model=judged.model, **_spent(judged.usage))
+            span.update(output=flags, model=judged.model, **spent(judged.usage))
             return judged
 
 
@@ -138,7 +139,7 @@ class TracedGrader:
         ) as span:
             graded = await self.inner.grade(question, items)
             scores = [None if grade.defaulted else grade.score for grade in graded.grades]
-            span.update(output=scores, model=graded.model or None, **_spent(graded.usage))
+            span.update(output=scores, model=graded.model or None, **spent(graded.usage))
             if missing := scores.count(None):
                 span.update(level="WARNING", status_message=f"{missing} grades defaulted")
             return graded
@@ -160,7 +161,7 @@ class TracedRewriter:
             "rewrite", "generation", model=_model(self.inner), input=given
         ) as span:
             rewrites = await self.inner.rewrite(question, variants, gaps)
-            span.update(output=list(rewrites.queries), **_spent(rewrites.usage))
+            span.update(output=list(rewrites.queries), **spent(rewrites.usage))
             return rewrites
 
 
@@ -186,9 +187,7 @@ class TracedChecker:
             "support_check", "generation", model=self.name, input=given
         ) as span:
             support = await self.inner.check(question, claims)
-            span.update(
-                output=list(support.supported), model=support.model, **_spent(support.usage)
-            )
+            span.update(output=list(support.supported), model=support.model, **spent(support.usage))
             return support
 
 
@@ -212,7 +211,7 @@ class TracedExplainer:
         ) as span:
             explanation = await self.inner.explain(shortfall)
             output = {"text": explanation.text, "suggestions": list(explanation.suggestions)}
-            span.update(output=output, **_spent(explanation.usage))
+            span.update(output=output, **spent(explanation.usage))
             return explanation
 
 
@@ -236,14 +235,6 @@ def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:
         "count": len(items),
         "titles": [item.title for item in items],
     }
-
-
-def _spent(usage: Usage) -> dict[str, Any]:
-    """Tokens and cost; an unknown cost is left out, not zero."""
-    total = usage.input_tokens + usage.output_tokens
-    tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "total": total}
-    cost = {} if usage.usd is None else {"cost_details": {"total": usage.usd}}
-    return {"usage_details": tokens, **cost}
 
 
 def _model(judge: object) -> str | None:

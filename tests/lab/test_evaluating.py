@@ -14,6 +14,7 @@ from api.errors import ModelError, UsageError
 from api.lab.evaluating import AnswerCache, GraderCandidate, JudgeCandidate, Manner, evaluate
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.scoring import EvalResult, compare
+from api.services.bills import Wasted
 from api.services.ports import Grades
 from api.services.schemas import Grade, Item, Judgement, Question, Usage, Verdict
 
@@ -137,6 +138,16 @@ async def test_a_failed_page_is_degraded_and_counts_in_no_figure() -> None:
     assert (result.overall["n"], result.overall["degraded"]) == (7, 3)
     assert result.reasons == ("timeout",)
     assert "mug" not in result.queries
+
+
+async def test_a_useless_answer_is_in_the_cost() -> None:
+    """Two pages of three are answered, and all three are paid for."""
+    wasted = Wasted("malformed", "", Usage(10, 1, 0.25))
+    judge = FakeJudge(fails=lambda call: wasted if call == 1 else None)
+    result = await result_of(judge, manner=Manner(concurrency=1))
+    whole = await result_of(FakeJudge(), manner=Manner(concurrency=1))
+
+    assert whole.overall["usd"] - result.overall["usd"] == 0.25
 
 
 async def test_a_wrong_count_is_degraded() -> None:

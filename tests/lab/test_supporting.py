@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from api.errors import ModelError, UsageError
+from api.errors import UsageError
 from api.lab.supporting import BATCH, evaluate_support, read_claims
+from api.services.bills import Wasted
 from api.services.ports import Claim, Support
 from api.services.schemas import Question, Usage
 
@@ -25,7 +26,7 @@ class Yes:
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         self.largest = max(self.largest, len(claims))
         if question.text == "broken":
-            raise ModelError("timeout")
+            raise Wasted("malformed", "", Usage(1, 1, 0.25))
         answers = tuple(claim.sentence.startswith("Yes") for claim in claims)
         return Support(answers, self.name, Usage(1, 1, 0.5))
 
@@ -41,7 +42,7 @@ def both(first: bool, second: bool) -> dict[str, Any]:
 
 
 async def test_shares_are_those_of_what_was_answered() -> None:
-    """A claim is supported when both readers say so; a failed call counts in no figure."""
+    """A claim is supported when both readers say so; a failed call counts in the cost alone."""
     lines = [
         line("Yes a", supported=True),
         line("Yes b", **both(True, False)),
@@ -56,7 +57,7 @@ async def test_shares_are_those_of_what_was_answered() -> None:
     assert claims[0].claim == Claim("Yes a", "p", "t p")
     assert result.as_json() == {
         "checker": "yes-1", "claims": 5, "supported": 3, "precision": 0.5, "recall": 0.5,
-        "let_by": 0.5, "kappa": 0.0, "unanswered": 1, "usd": 0.5,
+        "let_by": 0.5, "kappa": 0.0, "unanswered": 1, "usd": 0.75,
     }  # fmt: skip
 
 

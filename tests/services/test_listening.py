@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import ModelAPIError
 
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.services import listening
+from api.services.bills import Wasted
 from api.services.listening import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
 from api.services.ports import Grader
 from api.services.progress import Listener, silent
@@ -19,6 +20,7 @@ from api.services.reporting.agent import AgentWriter
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
+from api.services.reporting.explaining import Explanation, Shortfall
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.writing import NotWritten
 from api.services.schemas import Grade, Item, Outcome, Usage
@@ -259,6 +261,23 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert "ember cup" in answer["explanation_text"]
     assert answer["suggestions"]
     assert note_of(answer, "explanation") == "the explanation is made without a model (no_key)"
+
+
+async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:
+    """Its cost is in the report's."""
+
+    class Wasteful:
+        async def explain(self, shortfall: Shortfall) -> Explanation:
+            """Paid for, and useless."""
+            raise Wasted("malformed", "too short", Usage(7, 3, 0.25))
+
+    product = kit(FakeSource([]), judge=FakeJudge(), explainer=Wasteful(),
+                  rewriter=FakeRewriter(("ember cup",)))  # fmt: skip
+
+    answer = await analyze(product, ASK)
+
+    assert note_of(answer, "explanation") == "the explanation is made without a model (malformed)"
+    assert answer["cost"]["usd"] == 0.5 + 0.25  # the rewriting, and this
 
 
 async def test_without_a_key_no_model_is_claimed() -> None:

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from api.errors import ModelError, QuotaExhausted
-from api.services.schemas import Assessed, Gathered, Item, Outcome, Question, Verdict
+from api.services.bills import Wasted
+from api.services.schemas import Assessed, Gathered, Item, Outcome, Question, Usage, Verdict
 from api.tracing import Tracing
 from tests.tracing.collector import Collector
 from tests.tracing.fakes import EvenJudge, ShopSource, run
@@ -133,6 +134,20 @@ async def test_degraded(langfuse: Collector, tracing: Tracing) -> None:
     assert "relevance_yield" not in langfuse.scored()
     comments = [score.get("comment") for score in langfuse.scores if score["name"] == "fail_open"]
     assert comments == ["timeout", "timeout"]
+
+
+async def test_a_useless_answer_has_its_cost(langfuse: Collector, tracing: Tracing) -> None:
+    """What a model was paid for stands on its span, although nobody could use it."""
+    judge = tracing.judge(EvenJudge(fails=Wasted("malformed", "", Usage(20, 2, 0.5))))
+
+    gathered, *_ = await run(tracing.observer, [tracing.source(ShopSource())], judge)
+    tracing.shutdown()
+
+    generation = langfuse.one("relevance_filter")
+    assert generation.told("status_message") == "malformed"
+    assert generation.told("usage_details") == {"input": 20, "output": 2, "total": 22}
+    assert generation.told("cost_details") == {"total": 0.5}
+    assert gathered.usage == Usage(20, 2, 0.5)
 
 
 async def test_source_failure(langfuse: Collector, tracing: Tracing) -> None:

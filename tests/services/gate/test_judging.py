@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from api.errors import ModelError
+from api.services.bills import Wasted
 from api.services.gate.judging import Gate, RunGate
 from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
 from tests.services.fakes import NEVER, FakeJudge, items, passed
@@ -45,6 +46,17 @@ async def test_a_wrong_count_opens_the_gate(extra: int) -> None:
 
     assert (passed(gated), gated.status) == ([True] * 5, "degraded")
     assert gated.reason == "count_mismatch"
+    assert gated.usage == Usage(10, 1, 0.5)
+
+
+async def test_a_useless_answer_is_paid_for_beside_who_stands_in() -> None:
+    """What the judge and its stand-in used is one sum."""
+    broken = FakeJudge(trouble={0: Wasted("truncated", "", Usage(3, 2, 0.25))})
+
+    gated = await Gate(broken, fallback=FakeJudge(["1"])).judge(ASKED, items(2), "reddit")
+
+    assert (passed(gated), gated.reason) == ([False, True], "truncated")
+    assert gated.usage == Usage(13, 3, 0.75)
 
 
 async def test_text_is_no_verdict() -> None:

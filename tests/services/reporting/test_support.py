@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from api.errors import ModelError
+from api.services.bills import Wasted
 from api.services.ports import Claim, Support
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
@@ -150,9 +151,11 @@ async def test_a_failed_check_leaves_everything_unverified(reason: str) -> None:
     """
     It fails open, and status, reason and a note say so.
     """
-    checker = FakeChecker(fails=ModelError(reason))
+    checker = FakeChecker(fails=Wasted(reason, "", Usage(5, 1, 0.1)))
 
     checked = await supported(draft(*FINDINGS, summary="So."), dossier(), MUG, checker)
+
+    assert checked.usage == Usage(5, 1, 0.1)
 
     assert checked.draft == draft(*FINDINGS, summary="So.")
     assert checked.check == SupportCheck(status="degraded", reason=reason, model="fake-1")
