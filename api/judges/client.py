@@ -100,7 +100,9 @@ class ModelClient:
             return AsyncOpenAI(
                 api_key=key,
                 base_url=urlunsplit(parts._replace(query="", fragment="")),
-                default_query=dict(parse_qsl(parts.query)),  # `?api-version=2024-10-21`
+                default_query=dict(
+                    parse_qsl(parts.query, keep_blank_values=True)
+                ),  # `?api-version=2024-10-21`
                 timeout=timeout,
                 max_retries=0,
                 http_client=http,
