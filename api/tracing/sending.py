@@ -21,6 +21,7 @@ class HomeSession(requests.Session):
         """Nothing is sent yet."""
         super().__init__()
         self.trust_env = not points_here(settings.langfuse_base_url)
+        self.auth = lambda request: request  # else an entry of `.netrc` would replace the keys
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None for another server, which makes the redirect itself the answer."""

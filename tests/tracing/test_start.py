@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+import requests
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
@@ -18,6 +20,7 @@ from api.services.schemas import Grade, Item, Question, Usage
 from api.settings import TracingSettings
 from api.tracing import Tracing, start
 from api.tracing.probing import probe
+from api.tracing.sending import HomeSession
 from tests.loopback import Loopback, Reply
 from tests.tracing.collector import SCORES, TRACES, Collector, settings_for
 from tests.tracing.test_server_trouble import free_port
@@ -118,6 +121,23 @@ def test_traces_and_scores_do_not_go_elsewhere(status: int) -> None:
 
     assert {asked.path for asked in server.asked} == {TRACES, SCORES}
     assert other.asked == []
+
+
+def test_an_entry_of_netrc_does_not_replace_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the program gives is what is sent."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login somebody password else")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    url = "https://langfuse.invalid"
+
+    with HomeSession(settings_for(url)) as session:
+        request = requests.Request("GET", url, headers={"Authorization": "Basic ours"})
+        sent = session.prepare_request(request)
+
+    assert sent.headers["Authorization"] == "Basic ours"
 
 
 def test_a_default_of_the_libraries_is_told_in_one_line(

@@ -11,7 +11,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from types import FrameType
 from uuid import uuid4
@@ -119,16 +119,20 @@ async def _opened(
 ) -> _Talk:
     """Everything for a talk; without a database it is not remembered, unless one is `needed`."""
     store: Store | None = None
-    try:
-        store = await open_store_of(settings)
-    except StoreUnavailable as error:
-        if needed:
-            raise
-        _tell(f"listenpost: warning: the session is not kept: {error}")
-    product = wiring.build(settings)
-    if product.sample:
-        _tell("Sample data: everything below is made up and served by the offline sandbox.")
-    chats = Chats(chat(settings, product), Forgetful() if store is None else store)
+    async with AsyncExitStack() as closing:  # when the model's client cannot be built
+        try:
+            store = await open_store_of(settings)
+            closing.push_async_callback(store.aclose)
+        except StoreUnavailable as error:
+            if needed:
+                raise
+            _tell(f"listenpost: warning: the session is not kept: {error}")
+        product = wiring.build(settings)
+        closing.push_async_callback(product.aclose)
+        if product.sample:
+            _tell("Sample data: everything below is made up and served by the offline sandbox.")
+        chats = Chats(chat(settings, product), Forgetful() if store is None else store)
+        closing.pop_all()
     # chosen here, so that a session is known although its first turn was stopped
     chosen = session or uuid4().hex
     return _Talk(product, store, chats, depth, chosen, session is not None)
