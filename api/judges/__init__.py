@@ -10,7 +10,6 @@ GRADED_AT_ONCE = 10
 """Items in one call that grades."""
 
 
-
 class Switchboard:
     """What every model client of a process shares: its lines, and what servers speak."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from api.errors import ModelError
-from api.judges.client import ModelClient
 from api.judges.booleans import OpenAIJudge
+from api.judges.client import ModelClient
 from api.services.bills import bill_of
 from api.services.schemas import Item, Question, Usage
 from api.settings import ModelSettings

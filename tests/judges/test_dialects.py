@@ -15,10 +15,10 @@ from pydantic_ai.settings import ModelSettings as AgentSettings
 
 from api.errors import ModelError
 from api.judges import Switchboard
+from api.judges.booleans import OpenAIJudge
 from api.judges.client import ModelClient, Request
 from api.judges.dialects import Dialects
 from api.judges.probing import probe
-from api.judges.booleans import OpenAIJudge
 from api.services.bills import Wasted
 from api.services.schemas import Item, Question, Usage
 from api.settings import ModelSettings
