@@ -17,6 +17,7 @@ from api.services.wire import (
     TooLarge,
     Unpackable,
     is_this_machine,
+    no_connection,
     points_here,
     read_all,
     read_all_async,
@@ -204,3 +205,76 @@ async def test_a_body_has_an_end() -> None:
         read_all((*fits, b"x"))
     with pytest.raises(TooLarge):
         await read_all_async(arriving(*fits, b"x"))
+
+
+CERTIFICATES = "/nowhere/certificates.pem"
+
+
+@pytest.mark.parametrize(
+    ("variables", "error", "url", "why"),
+    [
+        (
+            {},
+            ConnectionRefusedError(),
+            "https://a.invalid",
+            "no connection (ConnectionRefusedError)",
+        ),
+        (
+            {"HTTPS_PROXY": "http://user:secret@proxy"},
+            ConnectionRefusedError(),
+            "https://a.invalid",
+            "no connection (ConnectionRefusedError); check `HTTPS_PROXY`",
+        ),
+        (
+            {"HTTPS_PROXY": "http://proxy"},
+            ConnectionRefusedError(),
+            "http://localhost:1",
+            "no connection (ConnectionRefusedError)",
+        ),
+        (
+            {"HTTPS_PROXY": "http://proxy", "ALL_PROXY": "socks5://proxy"},
+            ValueError("Missing dependencies for SOCKS support."),
+            "https://a.invalid",
+            "no connection (ValueError); check `ALL_PROXY`",
+        ),
+        (
+            {"REQUESTS_CA_BUNDLE": CERTIFICATES, "HTTPS_PROXY": "http://proxy"},
+            OSError(f"Could not find a TLS CA certificate bundle, invalid path: {CERTIFICATES}"),
+            "https://a.invalid",
+            "no connection (OSError); check `REQUESTS_CA_BUNDLE`",
+        ),
+        (
+            {"SSL_CERT_FILE": CERTIFICATES},
+            FileNotFoundError(2, "No such file or directory"),
+            "https://a.invalid",
+            "no connection (FileNotFoundError); check `SSL_CERT_FILE`",
+        ),
+        (
+            {"PRAWCORE_TIMEOUT": "abc"},
+            ValueError("invalid literal for int() with base 10: 'abc'"),
+            "https://a.invalid",
+            "no connection (ValueError); check `PRAWCORE_TIMEOUT`",
+        ),
+        (
+            {"HTTPLIB2_CA_CERTS": CERTIFICATES},
+            RuntimeError("Environment variable HTTPLIB2_CA_CERTS not a valid file"),
+            "https://a.invalid",
+            "no connection (RuntimeError); check `HTTPLIB2_CA_CERTS`",
+        ),
+    ],
+)
+def test_the_variable_that_may_be_at_fault_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    error: Exception,
+    url: str,
+    why: str,
+) -> None:
+    """By what the error says, by its name alone, and none for a server on this machine."""
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("HTTPLIB2_CA_CERTS", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert no_connection(error, url) == why
