@@ -16,6 +16,7 @@ from api.services.progress import (
     SourceFetched,
     SourceJudged,
     SourceKept,
+    SourceLookedAgain,
     SourceRefetching,
     SourceStarted,
     Writing,
@@ -220,6 +221,8 @@ def progress(event: Event) -> str | None:
             return f"{event.relevant} of {event.judged} relevant"
         case SourceRefetching():
             return f"too little of it is relevant, fetching {event.limit} …"
+        case SourceLookedAgain():
+            return "a second look at what was dropped: " + ("kept" if event.relevant else "no")
         case SourceKept() if event.outcome not in GOOD:
             return f"{event.outcome}: {event.reason}"
         case SourceKept():

@@ -77,6 +77,16 @@ class Source(Protocol):
         """
         ...
 
+    async def remarked(self, item: Item) -> Item | None:
+        """The item with its best comments, for one request; None where none are read.
+
+        So on Amazon, where reviews speak of nothing but the product they stand under.
+
+        Raises:
+            SourceError: they could not be read.
+        """
+        ...
+
     async def probe(self) -> Probe:
         """Say whether it can be asked, at the lowest cost there is (never a YouTube search)."""
         ...
@@ -104,6 +114,10 @@ class WrappedSource:
     async def comments(self, items: Sequence[Item]) -> Commented:
         """See `Source.comments`."""
         return await self.inner.comments(items)
+
+    async def remarked(self, item: Item) -> Item | None:
+        """See `Source.remarked`."""
+        return await self.inner.remarked(item)
 
     async def probe(self) -> Probe:
         """See `Source.probe`."""

@@ -70,6 +70,15 @@ class SourceRefetching(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLookedAgain(Event):
+    """The comments of one dropped item were judged."""
+
+    kind = "source.looked_again"
+    relevant: int
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKept(Event):
     """A source is done, or could not be asked."""
 

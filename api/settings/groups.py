@@ -137,6 +137,8 @@ class AdaptiveSettings(BaseSettings):
     """Refetch when a smaller share of a full batch was relevant; 0: never."""
     refetch_factor: Annotated[int, Field(ge=2, le=4)] = 2
     """How many times wider the second fetch is."""
+    second_look: bool = False
+    """Read the comments of one dropped item when a source gave little: one request more."""
 
 
 class RetrievalSettings(BaseSettings):

@@ -43,6 +43,9 @@ class ItemsSource:
         """They came with their comments."""
         return Commented(tuple(items))
 
+    async def remarked(self, item: Item) -> None:
+        """Nothing: they are judged once, as they were handed in."""
+
     async def probe(self) -> Probe:
         """Always there."""
         return Probe("ok", f"{len(self._items)} items")

@@ -106,6 +106,15 @@ class TracedSource(WrappedSource):
             span.update(output={"comments": count, "notes": list(read.notes)})
             return read
 
+    async def remarked(self, item: Item) -> Item | None:
+        """See `Source.remarked`."""
+        with self.client.observation(
+            f"second_look.{self.name}", "retriever", input={"items": [item.key]}
+        ) as span:
+            read = await self.inner.remarked(item)
+            span.update(output={"comments": len(read.comments) if read else 0})
+            return read
+
 
 @dataclass(frozen=True, slots=True)
 class TracedJudge(WrappedJudge):

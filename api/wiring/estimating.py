@@ -61,6 +61,9 @@ class _Reach:
     comments: bool
     quoted: bool
     sandboxed: bool
+    looks: bool
+    """A thin page gets a second look: one item more is judged. Its request is in the bound, as that
+    holds the comments of all items, kept or not."""
 
     @property
     def least(self) -> _Work:
@@ -80,8 +83,9 @@ class _Reach:
             requests += price.token + pages + details + comments
             searches += pages * price.counted
         batches = _chunks(self.limit, CHUNK) + _chunks(self.widest, CHUNK)
-        gates = queries * len(self.places) * batches + _chunks(self.own, CHUNK)
-        judged = self.kept(queries)
+        looks = queries * len(self.places) * self.looks
+        gates = queries * len(self.places) * batches + looks + _chunks(self.own, CHUNK)
+        judged = self.kept(queries) + looks
         return _Work(requests, searches, gates, judged) if self.gated else _Work(requests, searches)
 
     def kept(self, queries: int) -> int:
@@ -175,6 +179,7 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
         settings.sources.comments_per_item > 0,
         any(mark in ask.query for mark in '"“”„«»'),
         sandboxed,
+        again and settings.adaptive.second_look,
     )
 
 

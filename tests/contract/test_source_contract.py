@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,9 +28,11 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
+from api.services.gate.adaptive import Policy, gather
+from api.services.gate.excerpt import COMMENT
 from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import FetchPlan, Outcome
+from api.services.ports import SilentObserver, Source
+from api.services.schemas import FetchPlan, Gated, Gathered, Item, Outcome, Question, Verdict
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import DRIP, HANG, Loopback, Reply
@@ -444,6 +446,42 @@ async def test_one_bad_item_costs_only_itself(upstream: Emulator, source: Source
     assert [bool(item.comments) for item in read.items] == [True, True, False, True]
     assert read.items[2].notes
     assert "1 of 4" in read.notes[0]
+
+
+@pytest.mark.parametrize("names_it", [True, False], ids=["a comment names it", "none does"])
+async def test_a_second_look_is_one_request(upstream: Emulator, names_it: bool) -> None:
+    """A page of which nothing is kept costs one request more with it; on Amazon not even that."""
+    question = Question({"reddit": "comment", "youtube": "thread"}.get(upstream.name, "review"))
+    question = question if names_it else Question("lamp")
+    remarked = upstream.name != "amazon"
+
+    async def comments_alone(items: Sequence[Item], source: str) -> Gated:
+        return Gated(tuple(Verdict(item.place == COMMENT) for item in items), "ok")
+
+    async def sent(policy: Policy) -> tuple[int, Gathered]:
+        source, before = SOURCES[upstream.name].build(upstream.settings()), len(upstream.paths)
+        gathered = await gather(source, PLAN, comments_alone, policy, observer=SilentObserver())
+        await source.aclose()
+        assert gathered.upstream_calls == len(upstream.paths) - before
+        return gathered.upstream_calls, gathered
+
+    without, _ = await sent(Policy())
+    looking, gathered = await sent(Policy(second_look=question))
+
+    assert looking - without == remarked
+    assert len(gathered.kept) == (remarked and names_it)
+
+
+async def test_without_comments_there_is_no_second_look(upstream: Emulator) -> None:
+    """`LISTENPOST_COMMENTS_PER_ITEM=0` holds for it, too."""
+    source = SOURCES[upstream.name].build(upstream.settings(comments_per_item=0))
+    (item,) = await found_by(source, 1)
+    before = len(upstream.paths)
+
+    remarked = await source.remarked(item)
+    await source.aclose()
+
+    assert (remarked, len(upstream.paths)) == (None, before)
 
 
 async def test_no_items_ask_nothing(upstream: Emulator, source: Source) -> None:

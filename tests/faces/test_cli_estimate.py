@@ -49,6 +49,23 @@ def test_an_analysis_stays_within_its_bounds(
     within(told.json, upstream, answer)
 
 
+@pytest.mark.parametrize("query", [AMBIGUOUS, LOOKALIKE])
+def test_a_second_look_stays_within_its_bounds(
+    here: Here, upstream: Sandbox, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `LISTENPOST_SECOND_LOOK` a judge's call more per source and query may be needed."""
+    off = here("analyze", query, "--estimate", "--format", "json").json["maximum"]
+    monkeypatch.setenv("LISTENPOST_SECOND_LOOK", "true")
+    told = here("analyze", query, "--estimate", "--format", "json")
+    answer = here("analyze", query, "--format", "json").json
+
+    within(told.json, upstream, answer)
+    assert told.json["maximum"]["model_calls"] - off["model_calls"] == 4 * 3
+    assert told.json["maximum"]["upstream_calls"] == off["upstream_calls"]
+    places = answer["sources"].values()
+    assert any("second look" in note for place in places for note in place["notes"])
+
+
 @pytest.mark.parametrize("limit", ["1", "60"])
 def test_another_limit_has_other_bounds(here: Here, upstream: Sandbox, limit: str) -> None:
     """More than a page, and a single item."""

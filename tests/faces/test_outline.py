@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.faces.outline import LONGEST_TITLE, title_of
+from api.faces.outline import LONGEST_TITLE, progress, title_of
+from api.services.progress import SourceLookedAgain
 from tests.faces.answers import plain_report
 
 
@@ -23,3 +24,11 @@ async def test_an_item_has_a_name_that_can_be_read(title: str, shown: str) -> No
     item = (await plain_report()).items[0].model_copy(update={"title": title})
 
     assert title_of(item) == shown
+
+
+@pytest.mark.parametrize(("relevant", "ending"), [(1, "kept"), (0, "no")])
+def test_a_second_look_is_told(relevant: int, ending: str) -> None:
+    """What came of it stands in the progress."""
+    line = progress(SourceLookedAgain(source="reddit", relevant=relevant, status="ok"))
+
+    assert line == f"a second look at what was dropped: {ending}"

@@ -68,6 +68,10 @@ class FakeSource:
     trouble: Trouble = field(default_factory=dict)
     silence: Trouble = field(default_factory=dict)
     """Trouble with comments."""
+    remarks: Mapping[str, Sequence[str]] | None = None
+    """What is said under items, by id; None: nobody can be asked that."""
+    looked: list[str] = field(default_factory=list)
+    """Whose remarks were asked for."""
     cached: bool = False
     notes: tuple[str, ...] = ()
     plans: list[FetchPlan] = field(default_factory=list)
@@ -89,6 +93,15 @@ class FakeSource:
         await _meet(self.silence.get(len(self.commented) - 1))
         said = (Comment(id="c", body="good"),)
         return Commented(tuple(replace(one, comments=said) for one in items), ("1 failed",))
+
+    async def remarked(self, item: Item) -> Item | None:
+        self.looked.append(item.id)
+        if self.remarks is None:
+            return None
+        charge()
+        await _meet(self.silence.get(-1))
+        said = enumerate(self.remarks.get(item.id, ()))
+        return replace(item, comments=tuple(Comment(id=f"c{at}", body=body) for at, body in said))
 
     async def probe(self) -> Probe:
         return Probe("ok")
@@ -212,16 +225,17 @@ async def gathered(
     *,
     until: float | None = None,
     min_yield: float = 0.5,
+    second_look: bool = False,
     **watchers: Any,
 ) -> Gathered:
     """One source through the loop; `until` in seconds from now."""
     if until is not None:
         until += asyncio.get_running_loop().time()
     watchers.setdefault("observer", FakeObserver())
-    verdicts = partial(RunGate(Gate(judge)).judge, Question("plaud.ai"))
-    return await gather(
-        source, FetchPlan("plaud.ai", limit), verdicts, Policy(min_yield, 2, until), **watchers
-    )
+    question = Question("plaud.ai")
+    verdicts = partial(RunGate(Gate(judge)).judge, question)
+    policy = Policy(min_yield, 2, until, question if second_look else None)
+    return await gather(source, FetchPlan("plaud.ai", limit), verdicts, policy, **watchers)
 
 
 def ids(found: Gathered) -> list[str]:

@@ -9,19 +9,21 @@ from tests.services.fakes import FakeJudge, FakeSource, items
 
 async def test_a_wrapped_source_is_the_source_inside() -> None:
     """
-    Name, pages, comments, probe and end are its own.
+    Name, pages, comments, remarks, probe and end are its own.
     """
     inner = FakeSource(items(2), name="youtube")
     wrapped = WrappedSource(inner)
 
     batch = await wrapped.fetch(FetchPlan("x", 5))
     commented = await wrapped.comments(batch.items)
+    remarked = await wrapped.remarked(batch.items[1])
     probe = await wrapped.probe()
     await wrapped.aclose()
 
     assert wrapped.name == "youtube"
     assert [item.id for item in batch.items] == ["0", "1"]
     assert [len(item.comments) for item in commented.items] == [1, 1]
+    assert (remarked, inner.looked) == (None, ["1"])
     assert (probe.outcome, inner.closed) == ("ok", True)
 
 

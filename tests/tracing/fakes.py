@@ -76,6 +76,9 @@ class ShopSource:
             )
         )
 
+    async def remarked(self, item: Item) -> Item:
+        return (await self.comments((item,))).items[0]
+
     async def probe(self) -> Probe:
         return Probe("ok")
 

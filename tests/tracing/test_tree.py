@@ -60,6 +60,18 @@ async def test_types_and_values(langfuse: Collector, tracing: Tracing) -> None:
     assert langfuse.one("comments.reddit").told("output")["comments"] == 4
 
 
+async def test_a_second_look_has_a_span(langfuse: Collector, tracing: Tracing) -> None:
+    """It says whose comments were read, and how many there were."""
+    source = tracing.source(ShopSource())
+
+    await source.remarked(ShopSource().item(7))
+    tracing.shutdown()
+
+    look = langfuse.one("second_look.reddit")
+    assert look.told("input") == {"items": ["reddit:7"]}
+    assert look.told("output") == {"comments": 1}
+
+
 async def test_generation(langfuse: Collector, tracing: Tracing) -> None:
     """The filter's generation carries model, tokens, cost, titles and booleans."""
     await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))

@@ -96,8 +96,8 @@ async def begin(
     """Ask every source, keep what is about the question, and report.
 
     With `Accept: text/event-stream` real progress comes first: `source.started`, `source.fetched`,
-    `source.judged`, `source.refetching`, `source.kept`, `graded`, `writing`; `report` or `error`
-    is the last.
+    `source.judged`, `source.refetching`, `source.looked_again`, `source.kept`, `graded`, `writing`;
+    `report` or `error` is the last.
     Hanging up cancels the work, unless another request waits for the same answer or
     `Prefer: respond-async` was sent.
     """

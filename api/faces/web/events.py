@@ -20,7 +20,8 @@ from api.services.reporting.report import Report
 T = TypeVar("T")
 MEDIA_TYPE = "text/event-stream"
 KINDS = frozenset(
-    f"source.{step}" for step in ("started", "fetched", "judged", "refetching", "kept")
+    f"source.{step}"
+    for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept")
 ) | {"graded", "writing"}
 """What is told on the way; `report` or `error` is the last event."""
 EVENT_SCHEMA = {

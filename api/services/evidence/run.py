@@ -107,7 +107,12 @@ class Run:
             _CommentsOnce(source, self._commented),
             plan,
             partial(self.gate.judge, question),
-            Policy(adaptive.min_yield, adaptive.refetch_factor, until),
+            Policy(
+                adaptive.min_yield,
+                adaptive.refetch_factor,
+                until,
+                question if adaptive.second_look else None,
+            ),
             observer=self.observer,
             listener=self.listener,
         )
@@ -173,3 +178,13 @@ class _CommentsOnce(WrappedSource):
 
         known = await self.read.recall({item.key: item for item in items}, find)
         return Commented(tuple(known.get(item.key, item) for item in items), tuple(notes))
+
+    async def remarked(self, item: Item) -> Item | None:
+        """Once, whichever queries dropped the item."""
+
+        async def find(mine: Mapping[str, Item]) -> dict[str, Item]:
+            remarked = await self.inner.remarked(item)
+            return dict.fromkeys(mine, remarked) if remarked else {}
+
+        key = f"remarks under {item.key}"
+        return (await self.read.recall({key: item}, find)).get(key)

@@ -7,13 +7,14 @@ fetch once more at twice the limit and judge only what is new. Never worse than 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from api.errors import Broken, SourceError
 from api.services.containment import translated
 from api.services.gate.basket import Basket
+from api.services.gate.judging import Verdicts
+from api.services.gate.second_look import look_again
 from api.services.metering import metered
 from api.services.ports import Observer, Source
 from api.services.progress import (
@@ -25,11 +26,7 @@ from api.services.progress import (
     SourceStarted,
     silent,
 )
-from api.services.schemas import FetchPlan, Gated, Gathered, Item
-
-Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
-"""`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
-
+from api.services.schemas import FetchPlan, Gated, Gathered, Question
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -38,6 +35,8 @@ class Policy:
     min_yield: float = 0.5
     factor: int = 2
     until: float | None = None
+    second_look: Question | None = None
+    """What was asked, when a thin page is to get a second look."""
 
     @property
     def late(self) -> bool:
@@ -88,7 +87,7 @@ async def _fill(
     policy: Policy,
     listener: Listener,
 ) -> None:
-    """The first attempt, the refetch if it promises more, and the comments of what is kept."""
+    """First attempt, refetch if it promises more, comments of what is kept, second look."""
     full = await _attempt(basket, source, plan, verdicts, policy.until, listener)
     if basket.thin(policy.min_yield):
         if not full:
@@ -113,6 +112,10 @@ async def _fill(
                 basket.read(await translated(reading, f"comments of {source.name}", defect))
         except (SourceError, TimeoutError) as error:
             basket.unread(error)
+            return
+    question = policy.second_look
+    if question is not None and basket.poor(policy.min_yield):
+        await look_again(basket, source, question, verdicts, policy.until, listener)
 
 
 async def _attempt(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
 
 from api.errors import SourceError
 from api.services.schemas import (
@@ -96,6 +97,41 @@ class Basket:
     def kept(self) -> list[Item]:
         """What the gate let through."""
         return [item for key, item in self._items.items() if self._verdicts[key].relevant]
+
+    def poor(self, min_yield: float) -> bool:
+        """All of it judged for sure, and too little of it relevant even now."""
+        sound = all(attempt.status != "degraded" for attempt in self._attempts)
+        return sound and bool(self._items) and len(self.kept) / len(self._items) < min_yield
+
+    @property
+    def likeliest(self) -> Item | None:
+        """The dropped item that the judge was least sure of; of equals the most discussed."""
+        dropped = [
+            (verdict.probability or 0.0, discussed or 0, item)
+            for key, verdict in self._verdicts.items()
+            for item in [self._items[key]]
+            for discussed in [item.engagement.get("comments")]
+            if not verdict.relevant and discussed != 0
+        ]
+        return max(dropped, key=itemgetter(0, 1))[2] if dropped else None
+
+    def reconsider(self, item: Item, gated: Gated) -> None:
+        """A dropped item after the second look; what could not be judged stays dropped."""
+        self._usage += gated.usage
+        verdict = gated.verdicts[0]
+        if gated.status == "degraded":
+            self.note(f"second look could not be judged ({gated.reason})")
+        elif verdict.relevant:
+            why = "a comment names it"
+            self._items[item.original] = replace(item, notes=(*item.notes, f"kept: {why}"))
+            self._verdicts[item.original] = replace(verdict, reason=why)
+            self.note(f"second look: one dropped item kept, {why}")
+        else:
+            self.note("second look: its comment does not speak for it")
+
+    def second_look_failed(self, error: Failure) -> None:
+        """Everything stands as it was."""
+        self.note(f"second look failed ({_code(error)})")
 
     def read(self, commented: Commented) -> None:
         """Kept items with their comments; one that did not come back stays as it was."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,6 +14,8 @@ from api.services.ports import Judge
 from api.services.question.query import canonical
 from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
 
+Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
+"""`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
 CHUNK = 50
 """Items in one judge call at most."""
 SURE_NO, SURE_YES = 0.2, 0.8

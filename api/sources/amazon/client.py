@@ -142,6 +142,9 @@ class AmazonSource:
         silences = [note for note in (NO_REVIEWS, self._silence) if note in notes]
         return replace(read, notes=(*read.notes, *silences))
 
+    async def remarked(self, item: Item) -> None:
+        """Nothing: a review speaks of the product it stands under."""
+
     async def probe(self) -> Probe:
         """Ask for the site's root page; a paid provider is not asked, since each call costs."""
         if self._provider.paid:

@@ -108,6 +108,10 @@ class RedditSource:
             return Commented(tuple(items))
         return await read_each(items, self._commented, width=_PAIRS)
 
+    async def remarked(self, item: Item) -> Item | None:
+        """The item with its best voted comments."""
+        return await self._commented(item) if self._most else None
+
     async def probe(self) -> Probe:
         """A fresh token and a search for one post, because a token alone does not show a block."""
         try:

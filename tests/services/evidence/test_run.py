@@ -43,11 +43,12 @@ def started(
     grader: Grader | None = None,
     *,
     seconds: float = 30,
+    second_look: bool = False,
     **watchers: Any,
 ) -> Run:
     """A run with an empty memory."""
     gate = RunGate(Gate(judge or FakeJudge()))
-    bounds = Bounds(AdaptiveSettings(), seconds)
+    bounds = Bounds(AdaptiveSettings(second_look=second_look), seconds)
     return Run(sources, gate, grader, bounds, FakeObserver(), **watchers)
 
 
@@ -221,6 +222,26 @@ async def test_comments_that_could_not_be_read_are_tried_again() -> None:
     second = await run.search(ASKED, "reddit", "plaud note", 5)
 
     assert (first.kept[0].item.comments, len(second.kept[0].item.comments)) == ((), 1)
+
+
+@pytest.mark.parametrize("remarks", [{"0": ["plaud.ai!"]}, None], ids=["kept", "no comments"])
+async def test_a_second_look_at_the_same_item_costs_one_request(
+    remarks: Mapping[str, list[str]] | None,
+) -> None:
+    """
+    Whichever query drops it: its comments are read and judged once, for the question.
+    """
+    source, judge = FakeSource(items(3), remarks=remarks), FakeJudge(["c0"])
+    run = started({"reddit": source}, judge, second_look=True)
+
+    first = await run.search(ASKED, "reddit", "plaud.ai", 5)
+    second = await run.search(ASKED, "reddit", "recorder", 5)
+
+    read = int(remarks is not None)
+    assert [entry.item.id for entry in second.kept] == ["0"] * read
+    assert (first.upstream_calls, second.upstream_calls) == (1 + read, 1)
+    assert len(judge.asked) == 1 + read
+    assert (len(source.looked), second.kept) == (2 - read, first.kept)
 
 
 async def test_without_a_grader_items_stay_ungraded() -> None:
