@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -15,6 +16,8 @@ from api.services.gate.words import SMALL, Word, split, stem
 
 _LONG = 5
 """Letters from which a word may be part of a longer one: `Katze` in `Katzenfutter`."""
+_BETWEEN = 3
+"""Other words that may stand between those of a name that is an everyday word."""
 _TOGETHER = 0.3
 """How everyday a name of several everyday words is."""
 # a model code with letters and figures (`MD095LL`), or a number
@@ -31,7 +34,7 @@ class Topic:
     about: str
     """The description without the words of the name, which its namesakes hold too."""
     context: frozenset[str]
-    """What stands near the name when it is meant: the description's words, the kind of thing."""
+    """What is said of it where it is meant: the description's words."""
     known: frozenset[str]
     """The words of query and description, stemmed."""
     everyday: float
@@ -52,7 +55,7 @@ def topic_of(query: str, about: str) -> Topic:
         name,
         " ".join(name.words),
         " ".join(details),
-        frozenset({stem(word) for word in details} - SMALL | set(name.words).difference(core)),
+        frozenset({stem(word) for word in details} - SMALL),
         frozenset(
             stem(word.text)
             for text in (f"{query} {about}", f"{query} {about}".lower())
@@ -114,10 +117,18 @@ class Reading:
     def strength(self, *lines: int) -> float:
         """How well title (0), passage (1) or both name the thing.
 
-        All its words, wherever they stand, count as nearly the whole name; so does a part of the
-        name in a text that also holds a word of the description.
+        All its words count as nearly the whole name, wherever they stand; so does a part of the
+        name in a text that also holds a word of the description. Those of an everyday name count
+        when they stand near one another: not "Ember 6 is out, here is my mug of champagne".
         """
         together = len(self.topic.name.words) > 1 and self.share(*lines) == 1
+        if together and self.topic.everyday:
+            width = len(self.topic.name.words) + _BETWEEN
+            together = any(
+                self._held([w for w in words if first.token <= w.token < first.token + width]) == 1
+                for words in (self.words[line] for line in lines)
+                for first in words
+            )
         seen = best([sighting for line in lines for sighting in self.mentions[line]])
         described = seen.strength == PART and any(
             stem(word.text) in self.topic.context for line in lines for word in self.words[line]
@@ -126,12 +137,15 @@ class Reading:
 
     def share(self, *lines: int) -> float:
         """Share of the name's words that are there; of its letters in a script without blanks."""
+        return self._held(*(self.words[line] for line in lines))
+
+    def _held(self, *texts: Sequence[Word]) -> float:
         name, runs = self.topic.name, set[str]()
-        for line in lines:
+        for words in texts:
             joined: dict[int, str] = {}
-            for word in self.words[line]:
+            for word in words:
                 joined[word.token] = joined.get(word.token, "") + word.text
-            runs |= {*joined.values(), *(word.text for word in self.words[line])}
+            runs |= {*joined.values(), *(word.text for word in words)}
         if name.boundless:
             running, letters = "".join(runs), "".join(name.words)
             return sum(letter in running for letter in letters) / len(letters)

@@ -140,6 +140,23 @@ def test_an_everyday_word_in_small_letters_is_one(about: str) -> None:
     assert found[0].reason.startswith("another pebble: ")
 
 
+@pytest.mark.parametrize("about", ["a lamp that follows the daylight", ""])
+def test_the_words_of_an_everyday_name_stand_near_one_another(about: str) -> None:
+    """Apart, they are the name and the kind of two other things; the description changes nothing."""
+    namesake = item(
+        "Comet 6 is out and it deserves its own lamp", "Ported my old Comet site in a day."
+    )
+    near = item("The lamp by Comet flickers", "Mine does it every evening.")
+    plain = item("Comet lamp against the cheap ones", "Worth it?")
+    assert kept("Comet lamp", namesake, near, plain, about=about) == [False, True, True]
+
+
+def test_the_words_of_any_other_name_may_stand_apart() -> None:
+    """A maker nobody takes for a word is meant wherever the kind is named."""
+    post = item("Which lamp did you get in the end?", "We took the big one that Zorvex has.")
+    assert kept("Zorvex lamp", post) == [True]
+
+
 def test_one_letter_off_is_found() -> None:
     """A typing error of the person who asks, or of the one who wrote."""
     assert kept("Activison", item("Activision fired the whole studio")) == [True]

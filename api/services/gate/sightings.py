@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from api.services.gate.names import MODEL, NEARLY, PART, TIERS, Name, shape_of
+from api.services.gate.names import KINDS, MODEL, NEARLY, PART, TIERS, WHOLE, Name, shape_of
 from api.services.gate.words import Word
 
 _MOST = 8
@@ -16,7 +16,7 @@ _MOST = 8
 _LONG = 5
 """Letters of a word from which one may be off."""
 _WITHIN = 4
-"""Letters of a name that may stand inside a handle."""
+"""Letters of a name that may stand inside a handle or before its kind."""
 
 
 class Sighting(NamedTuple):
@@ -130,6 +130,12 @@ class _Tries:
         word = words[at]
         if word.marked and any(len(form) >= _WITHIN and form in word.text for form in self.forms):
             return Sighting(PART, at, 1)
+        # capitals may be all that parts the name from its kind: `OuraRing`, `ouraring`
+        if any(
+            self.forms.get(word.text[:end]) == WHOLE and word.text[end:] in KINDS
+            for end in range(_WITHIN, len(word.text))
+        ):
+            return Sighting(WHOLE, at, 1)
         near = len(word.text) >= _LONG and any(
             form[0] == word.text[0] and not cuts.isdisjoint(_cuts(word.text))
             for form, cuts in self.near.items()

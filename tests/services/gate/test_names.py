@@ -34,6 +34,8 @@ def another(query: str, text: str) -> bool:
         ("Plaud", "the PlaudNote in my pocket"),
         ("monday", "we are on monday.com"),
         ("Oura", "Oura’s app"),
+        ("Oura", "better than OuraRing"),
+        ("Oura", "better than ouraring"),
         ("Red Dead Redemption 2", "Red-Dead Redemption 2"),
         ("Assassin's Creed", "assassins creed"),
         ("Dota 2", "dota2"),
