@@ -142,7 +142,7 @@ def test_an_everyday_word_in_small_letters_is_one(about: str) -> None:
 
 @pytest.mark.parametrize("about", ["a lamp that follows the daylight", ""])
 def test_the_words_of_an_everyday_name_stand_near_one_another(about: str) -> None:
-    """Apart, they are the name and the kind of two other things; the description changes nothing."""
+    """Apart, they name two other things; the description changes nothing."""
     namesake = item(
         "Comet 6 is out and it deserves its own lamp", "Ported my old Comet site in a day."
     )

@@ -28,6 +28,7 @@ from api.services.progress import (
 )
 from api.services.schemas import FetchPlan, Gated, Gathered, Question
 
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """When to fetch again, how much wider, and until when (the loop's clock; None: no deadline)."""
