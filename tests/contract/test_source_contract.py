@@ -462,8 +462,10 @@ async def test_a_second_look_is_one_request(upstream: Emulator, names_it: bool) 
         source, before = SOURCES[upstream.name].build(upstream.settings()), len(upstream.paths)
         gathered = await gather(source, PLAN, comments_alone, policy, observer=SilentObserver())
         await source.aclose()
-        assert gathered.upstream_calls == len(upstream.paths) - before
-        return gathered.upstream_calls, gathered
+        arrived = len(upstream.paths) - before
+        # one that met a closed connection is sent, and counted, twice
+        assert gathered.upstream_calls >= arrived
+        return arrived, gathered
 
     without, _ = await sent(Policy())
     looking, gathered = await sent(Policy(second_look=question))
