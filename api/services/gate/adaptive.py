@@ -2,6 +2,7 @@
 
 Fetch a small batch, judge it, and when a full batch held less than `min_yield` of relevant items,
 fetch once more at twice the limit and judge only what is new. Never worse than the first pass.
+Nothing is sent whose answer would come too late: upstream takes its price all the same.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from api.errors import Broken, SourceError
 from api.services.containment import translated
@@ -40,14 +42,14 @@ class Policy:
     """What was asked, when a thin page is to get a second look."""
 
     @property
-    def late(self) -> bool:
-        """The deadline has passed."""
-        return self.until is not None and asyncio.get_running_loop().time() >= self.until
+    def left(self) -> float:
+        """Seconds until the deadline; none are left when it has passed."""
+        return inf if self.until is None else self.until - asyncio.get_running_loop().time()
 
     @property
     def halfway(self) -> float | None:
         """Until when a refetch may take: half of the time left, so that comments can be read."""
-        return self.until and (asyncio.get_running_loop().time() + self.until) / 2
+        return self.until and self.until - self.left / 2
 
 
 async def gather(
@@ -93,8 +95,8 @@ async def _fill(
     if basket.thin(policy.min_yield):
         if not full:
             basket.note("not refetched: the source had no more")
-        elif policy.late:
-            basket.note("not refetched: the deadline passed")
+        elif policy.left / 2 <= basket.pace:
+            basket.hurried("refetch", policy.left / 2)
         else:
             wider = plan.widened(policy.factor)
             listener(SourceRefetching(source=source.name, limit=wider.limit))
@@ -103,10 +105,10 @@ async def _fill(
                     await _attempt(basket, source, wider, verdicts, policy.halfway, listener)
                 except (SourceError, TimeoutError) as error:
                     basket.refetch_failed(wider, calls.made, error)
-    if basket.kept:
+    if basket.kept and policy.left <= basket.pace:
+        basket.hurried("request for comments", policy.left)
+    elif basket.kept:
         try:
-            if policy.late:
-                raise TimeoutError
             async with asyncio.timeout_at(policy.until):
                 reading = source.comments(basket.kept)
                 defect = partial(Broken, source.name)
@@ -128,11 +130,14 @@ async def _attempt(
     listener: Listener,
 ) -> bool:
     """One fetch and its verdicts, into the basket; whether the source may hold more."""
+    clock = asyncio.get_running_loop().time
     with metered() as calls:
+        began = clock()
         async with asyncio.timeout_at(until):
             batch = await translated(
                 source.fetch(plan), f"asking {source.name}", partial(Broken, source.name)
             )
+        basket.pace = max(basket.pace, clock() - began)
     listener(SourceFetched(source=source.name, fetched=len(batch.items)))
     new = basket.unseen(batch.items)
     try:

@@ -23,6 +23,8 @@ from api.services.schemas import (
 )
 
 Failure = SourceError | TimeoutError
+NO_TIME = "no_time"
+"""In the note on a request that was not sent, since its answer would have come too late."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,8 @@ class Basket:
 
     source: str
     query: str
+    pace: float = 0.0
+    """The longest that this source took for an answer, in seconds."""
     _items: dict[str, Item] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _unfit: dict[str, Item] = field(default_factory=dict)
@@ -140,6 +144,13 @@ class Basket:
             if held is not None and held.key == item.key:
                 self._items[item.original] = replace(item, places=held.places)
         self.note(*commented.notes)
+
+    def hurried(self, request: str, left: float) -> None:
+        """A request was not sent in the `left` seconds that there were."""
+        self.note(
+            f"{request} not sent ({NO_TIME}): {max(left, 0):.1f} s were left, "
+            f"an answer took {self.pace:.1f} s"
+        )
 
     def unread(self, error: Failure) -> None:
         """Comments are missing."""

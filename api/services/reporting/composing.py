@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from api.services.evidence.figures import Figures
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.sufficiency import Decided
+from api.services.gate.basket import NO_TIME
 from api.services.question.comparing import compared
 from api.services.question.naming import new_queries
 from api.services.reporting.citing import Drafted
@@ -82,7 +84,12 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         explanation_text=explained.text if explained else None,
         total_scored=evidence.counts.total_scored,
         total_survived=evidence.counts.total_survived,
-        quality_notes=(*decided.notes, *conclusion.notes, *(offered if several else ())),
+        quality_notes=(
+            *decided.notes,
+            *_unsent(evidence.crawl.sources),
+            *conclusion.notes,
+            *(offered if several else ()),
+        ),
         grading="on" if evidence.grading else "off",
         topic=drafted.topic if drafted else question.text,
         summary=drafted.summary if drafted else "",
@@ -158,6 +165,14 @@ def fetched(
         **dict(report) | {"dropped": tuple(map(dropped_item, dropped))},
         items=tuple(map(kept_item, kept)),
     )
+
+
+def _unsent(sources: Iterable[Gathered]) -> Iterator[str]:
+    """What was not asked for want of time, and where."""
+    for gathered in sources:
+        for note in gathered.notes:
+            if NO_TIME in note:
+                yield f"{gathered.title or gathered.source}: {note}"
 
 
 def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
