@@ -12,7 +12,8 @@ from typing import Any
 
 from api.errors import UsageError
 from api.services.evidence.pipeline import Steps, collect
-from api.services.evidence.run import Bounds, Run, Sources
+from api.services.evidence.run import Bounds, Run, Searches, Sources
+from api.services.flights import Flights
 from api.services.gate.judging import Gate, RunGate
 from api.services.ports import (
     Facts,
@@ -84,6 +85,7 @@ class Product:
     """What the sandbox was asked until now, a line each."""
     closing: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False)
     """What `aclose` does, the last first."""
+    _searches: Searches = field(default_factory=Flights, init=False, repr=False)
     _runs: OrderedDict[str, tuple[Run, Dossier]] = field(
         default_factory=OrderedDict, init=False, repr=False
     )
@@ -97,7 +99,7 @@ class Product:
         bounds = Bounds(self.adaptive, self.crawl_seconds, window)
         return Run(
             self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
-            self.places,
+            self.places, self._searches,
         )  # fmt: skip
 
     async def listen(self, source: str, ask: Ask, run_id: str | None, given: int = 0) -> Heard:

@@ -3,12 +3,12 @@
 A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the
 next. A wider plan is served from the surplus first, then from the next page; page one is never
 asked twice. Between runs a `PageCache` keeps the pages as JSON.
-Concurrent callers of the same query wait for the one flight under way. Failures are not kept.
+Concurrent callers of the same query wait for the one flight under way, and share its failure.
+Failures are not kept.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections import OrderedDict
@@ -18,7 +18,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from api.errors import StoreUnavailable
+from api.services.flights import Flights
 from api.services.keeping.storage import PageCache
+from api.services.ports import Listener
 from api.services.schemas import Batch, Comment, FetchPlan, Item
 from api.settings import Window
 
@@ -47,7 +49,7 @@ class Page:
     """When the source gave it, aware UTC, if that was before; None: just now."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Stream:
     """What one query gave so far."""
 
@@ -60,7 +62,6 @@ class _Stream:
     hollow: bool = False
     """The last page was empty; after a second one in a row nothing more is asked."""
     notes: list[str] = field(default_factory=list)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def exhausted(self) -> bool:
@@ -117,6 +118,7 @@ class Shelf:
         self._read, self._ttl, self._size = read, ttl, size
         self._kept, self._upstream = kept, upstream
         self._streams: OrderedDict[tuple[str, Window], _Stream] = OrderedDict()
+        self._turning: Flights[_Stream, None] = Flights()
 
     async def take(self, plan: FetchPlan) -> Batch:
         """The first `plan.limit` entries, asking for as few pages as that needs."""
@@ -129,9 +131,12 @@ class Shelf:
         while held > _MOST and len(self._streams) > 1:
             _, oldest = self._streams.popitem(last=False)
             held -= oldest.size
-        async with stream.lock:
-            while stream.lacks(plan.limit, self._size):
-                stream.add(await self._page(plan, stream.cursor))
+
+        async def turned(listener: Listener) -> None:
+            stream.add(await self._page(plan, stream.cursor))
+
+        while stream.lacks(plan.limit, self._size):
+            await self._turning.share(stream, turned)
         slots = stream.slots[: plan.limit]
         items = tuple(item for item in slots if item and within(plan.window, item.created_at))
         more, notes = not stream.exhausted or len(stream.slots) > plan.limit, [*stream.notes]

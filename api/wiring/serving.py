@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
@@ -16,13 +18,14 @@ from api.services.chatting.chats import Chats
 from api.services.chatting.reports import stored_report
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
+from api.services.flights import Flights
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
 from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.listening import Ask, Heard, Product
 from api.services.progress import Listener, silent
-from api.services.reporting.report import Report
+from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated, Question
 from api.services.text import clean
 from api.settings import Settings
@@ -48,6 +51,9 @@ class House:
     _own: Product | None = None
     """What judges a person's own items; there as soon as the product is."""
     _chats: Chats | None = None
+    _fetches: Flights[tuple[str, str, Ask], Heard] = field(default_factory=Flights)
+    _judging: Flights[tuple[str, Question, str, str], Gated] = field(default_factory=Flights)
+    _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.store, self.limits, self._analyze, self._most)
@@ -87,23 +93,42 @@ class House:
     async def fetch(
         self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
     ) -> Heard:
-        """See `fetch_within`."""
-        product = await self.product()
-        usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-        return await fetch_within(self.limits, tenant, usd, product, source, ask, listener)
+        """See `fetch_within`; the same of one tenant at the same time is asked once."""
+
+        async def asked(tell: Listener) -> Heard:
+            product = await self.product()
+            usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
+            heard = await fetch_within(self.limits, tenant, usd, product, source, ask, tell)
+            for count in self._counting:
+                count(heard.fetched)
+            return heard
+
+        return await self._fetches.share((tenant.id, source, ask), asked, listener)
+
+    def on_fetch(self, count: Callable[[Fetched], None]) -> None:
+        """Tell `count` about every answer of one source, however many wait for it."""
+        self._counting.append(count)
 
     async def judge(
         self, tenant: Tenant, question: Question, items: Sequence[dict[str, Any]], source: str
     ) -> Gated:
-        """See `judge_within`; the items are the tenant's own, as they came."""
-        product = await self.product()
-        gate, source = (self._own or product).gate, clean(source)
-        from api.services.tools import shown  # loads with the product, as the next
-        from api.wiring.estimating import gate_usd
+        """See `judge_within`; the items are the tenant's own, as they came.
 
-        seen = [shown(item, source, number) for number, item in enumerate(items)]
-        usd = gate_usd(self.settings, len(items))
-        return await judge_within(self.limits, tenant, usd, gate, question, seen, source)
+        The same items and question of one tenant at the same time are judged once.
+        """
+
+        async def judged(tell: Listener) -> Gated:
+            product = await self.product()
+            gate, name = (self._own or product).gate, clean(source)
+            from api.services.tools import shown  # loads with the product, as the next
+            from api.wiring.estimating import gate_usd
+
+            seen = [shown(item, name, number) for number, item in enumerate(items)]
+            usd = gate_usd(self.settings, len(items))
+            return await judge_within(self.limits, tenant, usd, gate, question, seen, name)
+
+        digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
+        return await self._judging.share((tenant.id, question, source, digest), judged)
 
     async def turn(
         self,

@@ -288,3 +288,16 @@ async def test_giving_up_a_call_ends_its_work(connect: Connect, sandbox: Sandbox
         assert await client.list_tools()
 
     assert {entry.endpoint for entry in sandbox.requests("reddit")} == {"token", "search"}
+
+
+async def test_identical_calls_at_once_share_one_fetch(connect: Connect, sandbox: Sandbox) -> None:
+    """Ten at the same time are searched and judged as one."""
+    async with connect() as client:
+        sandbox.latency("reddit=200ms", "openai=200ms")
+        fetched = await asyncio.gather(
+            *(call(client, "fetch_reddit", query="plaud.ai", limit=4) for _ in range(10))
+        )
+
+    assert len(sandbox.requests("reddit", "search")) == 1
+    assert len(sandbox.requests("openai", "judge")) == len(fetched[0]["attempts"])
+    assert all(answer == fetched[0] for answer in fetched)

@@ -97,6 +97,20 @@ async def test_failure_is_not_kept() -> None:
     assert len((await shelf.take(PLAN)).items) == 5
 
 
+async def test_a_failure_is_everybodys_who_waited() -> None:
+    """Of twenty, with limits of their own, one asks a source that is down; the next asks again."""
+    read = Reader()
+    read.fail = True
+    shelf = Shelf(read, ttl=60)
+
+    waiting = [shelf.take(replace(PLAN, limit=limit)) for limit in range(1, 21)]
+    ended = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert read.cursors == [None]
+    assert {type(each) for each in ended} == {Unreachable}
+    assert (await shelf.take(PLAN)).items
+
+
 async def test_waiting_caller_survives_the_first_ones_cancellation() -> None:
     """When the first of two callers leaves, the second asks for itself."""
     read = Reader()

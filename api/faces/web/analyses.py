@@ -125,7 +125,7 @@ async def begin(
         if streamed:
             return EventStream(runner, flight, location)
         try:
-            report = await flight.report()
+            report = await flight.result()
             return JSONResponse(report.model_dump(mode="json"), headers=location)
         finally:
             runner.leave(flight)

@@ -115,6 +115,7 @@ def create_app(
     )
     app.state.house = house
     house.runner.on_end(lambda report, reason: counted(app).ended(report, reason))
+    house.on_fetch(lambda fetched: counted(app).fetched(fetched))
     errors.install(app)
     for router in routers:
         app.include_router(router)

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
 from api.faces.web.errors import described, trace_id_of
-from api.services.keeping.analyses import Flight, Runner
+from api.services.keeping.analyses import AnalysisFlight, Runner
 from api.services.progress import Event
 from api.services.reporting.report import Report
 
@@ -58,7 +58,7 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, runner: Runner, flight: Flight, headers: Mapping[str, str]) -> None:
+    def __init__(self, runner: Runner, flight: AnalysisFlight, headers: Mapping[str, str]) -> None:
         """`flight` was joined and is left at the end."""
         super().__init__(headers={**headers, **_HEADERS})
         del self.headers["content-length"]
@@ -95,7 +95,7 @@ class EventStream(Response):
                 source = {} if event.source is None else {"source": event.source}
                 yield frame(event.kind, {**source, **event.data})
         try:
-            yield _report(await self._flight.report())
+            yield _report(await self._flight.result())
         except ListenpostError as error:
             yield frame("error", described(error, trace_id))
 

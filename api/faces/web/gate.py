@@ -12,7 +12,6 @@ from api.errors import SourceError
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.health import counted
 from api.faces.web.schemas import (
     FetchRequest,
     Relevance,
@@ -43,7 +42,6 @@ async def fetch(
     heard = await unless_gone(request.receive, house.fetch(tenant, source, body.ask(source)))
     if heard is None:
         return Response(status_code=GONE)
-    counted(request.app).fetched(heard.fetched)
     return JSONResponse(heard.fetched.model_dump(mode="json"))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from api.errors import SourceError
 from api.services.containment import Failure, contained
+from api.services.flights import Flights
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
@@ -40,6 +41,8 @@ from api.settings import AdaptiveSettings, Window
 
 Sources = Mapping[str, Source | SourceError]
 """Every source by name; one that cannot be built is the error that says why."""
+Searches = Flights[tuple[Hashable, ...], Gathered]
+"""Sources being asked, by question, source and plan: runs that ask the same at once ask once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Run:
     observer: Observer
     listener: Listener = silent
     places: Places = field(default_factory=dict)
+    under_way: Searches = field(default_factory=Flights)
+    """What other runs ask at this moment."""
     searches: list[Gathered] = field(default_factory=list)
     """Everything that was searched in this run, failures included, each once."""
     _gathered: Memory[tuple[str, ...], Gathered] = field(default_factory=Memory)
@@ -95,7 +100,10 @@ class Run:
         return fresh[0]
 
     async def _gather(self, question: Question, name: str, plan: FetchPlan) -> Gathered:
-        """Through the loop, until the crawl's deadline; one that could not be built says so."""
+        """Through the loop, until the crawl's deadline; one that could not be built says so.
+
+        What another run asks at this moment is not asked again, and costs this one nothing.
+        """
         source = self.sources[name]
         if isinstance(source, SourceError):
             gathered = failed(name, plan.query, source)
@@ -103,19 +111,24 @@ class Run:
             return gathered
         adaptive = self.bounds.adaptive
         until = asyncio.get_running_loop().time() + self.bounds.seconds
-        return await gather(
-            _CommentsOnce(source, self._commented),
-            plan,
-            partial(self.gate.judge, question),
-            Policy(
-                adaptive.min_yield,
-                adaptive.refetch_factor,
-                until,
-                question if adaptive.second_look else None,
-            ),
-            observer=self.observer,
-            listener=self.listener,
-        )
+        second_look = question if adaptive.second_look else None
+        own: list[Gathered] = []
+
+        async def asked(listener: Listener) -> Gathered:
+            gathered = await gather(
+                _CommentsOnce(source, self._commented),
+                plan,
+                partial(self.gate.judge, question),
+                Policy(adaptive.min_yield, adaptive.refetch_factor, until, second_look),
+                observer=self.observer,
+                listener=listener,
+            )
+            own.append(gathered)
+            return gathered
+
+        key = (*identity(question), name, plan)
+        gathered = await self.under_way.share(key, asked, self.listener)
+        return gathered if own else replace(gathered, usage=Usage(), upstream_calls=0)
 
     async def grade(
         self, question: Question, kept: Sequence[Assessed], cutoff: int

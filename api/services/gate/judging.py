@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from api.errors import ModelError
 from api.services.bills import all_of, bill_of, paying
@@ -89,41 +90,55 @@ def identity(question: Question) -> tuple[str, str]:
 _Key = tuple[str, str, str]
 
 
+class _Found(NamedTuple):
+    """A verdict, and why it is none: what passed unjudged."""
+
+    verdict: Verdict
+    reason: str | None
+
+
 @dataclass(slots=True)
 class RunGate:
     """The gate of one run: an item is judged once per question, whatever query or tool found it."""
 
     gate: Gate
-    _known: Memory[_Key, Verdict] = field(default_factory=Memory)
+    _known: Memory[_Key, _Found] = field(default_factory=Memory)
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
         """Verdicts in order; what was judged in this run, or is being judged, is not sent again.
 
-        Only sound verdicts are remembered: what passed unjudged may be judged later. A crosspost
-        shares the verdict of its original.
+        Only sound verdicts are remembered: what passed unjudged may be judged later, though not by
+        those who waited for it. A crosspost shares the verdict of its original.
         """
         identified = identity(question)
         wanted: dict[_Key, Item] = {}
         for item in items:
             wanted.setdefault((*identified, item.original), item)
-        calls: list[Gated] = []
-        passed: dict[_Key, Verdict] = {}
-
-        async def find(mine: dict[_Key, Item]) -> dict[_Key, Verdict]:
-            calls.append(await self.gate.judge(question, tuple(mine.values()), source))
-            verdicts = dict(zip(mine, calls[-1].verdicts, strict=True))
-            passed.update(verdicts)
-            return verdicts if calls[-1].status == "ok" else {}
-
-        known = await self._known.recall(wanted, find)
         if not items:
             return Gated((), "skipped")
-        by_key = {**dict.fromkeys(wanted, Verdict(True)), **passed, **known}
-        verdicts = tuple(by_key[*identified, item.original] for item in items)
-        if not calls:
-            return Gated(verdicts, "ok", None, verdicts[0].judge or None)
+        calls: list[Gated] = []
+
+        async def find(mine: dict[_Key, Item]) -> dict[_Key, _Found]:
+            gated = await self.gate.judge(question, tuple(mine.values()), source)
+            calls.append(gated)
+            reason = None if gated.status == "ok" else gated.reason or gated.status
+            return {
+                key: _Found(verdict, reason)
+                for key, verdict in zip(mine, gated.verdicts, strict=True)
+            }
+
+        known = await self._known.recall(wanted, find)
+        reasons = []
+        for key, found in known.items():
+            if found.reason is not None:
+                reasons.append(found.reason)
+                self._known.forget(key)
+        verdicts = tuple(known[*identified, item.original].verdict for item in items)
+        model = calls[-1].model if calls else verdicts[0].judge or None
         usage = sum((call.usage for call in calls), Usage())
-        return replace(calls[-1], verdicts=verdicts, usage=usage)
+        if reasons:
+            return Gated(verdicts, "degraded", reasons[0], model, usage)
+        return Gated(verdicts, "ok", None, model, usage)
 
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:

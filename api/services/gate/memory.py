@@ -2,67 +2,78 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
-K = TypeVar("K")
+from api.services.flights import Flight
+
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 V = TypeVar("V")
 
 
 @dataclass(slots=True)
 class Memory(Generic[K, V]):
-    """Values by key; what a caller fails to find or gives up is free for the next one."""
+    """Values by key; what is not found, or forgotten, is free for the next caller."""
 
-    _known: dict[K, asyncio.Future[V]] = field(default_factory=dict)
+    _known: dict[K, V] = field(default_factory=dict)
+    _finding: dict[K, Flight[Mapping[K, V]]] = field(default_factory=dict)
 
     async def recall(
-        self, wanted: Mapping[K, T], find: Callable[[dict[K, T]], Awaitable[Mapping[K, V]]]
+        self,
+        wanted: Mapping[K, T],
+        find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
     ) -> dict[K, V]:
         """What is known of `wanted`; `find` is asked for what nobody knows or is finding out.
 
-        `find` may find less: then that is missing here too. What another caller gave up (its `find`
-        failed, found less or was cancelled) is asked for by whoever still waits for it.
+        `find` may find less: then that is missing here too, and for all who wait for it, as its
+        error is everybody's. It goes on as long as somebody waits, whoever asked first.
         """
-        values: dict[K, V] = {}
-        while missing := {key: thing for key, thing in wanted.items() if key not in values}:
-            others = {key: self._known[key] for key in missing if key in self._known}
-            mine = {key: thing for key, thing in missing.items() if key not in others}
-            if mine:
-                values.update(await self._claim(mine, find))
-            values.update(await _settled(others))
-            if not mine.keys() <= values.keys():
-                break
-        return values
+        known = {key: self._known[key] for key in wanted if key in self._known}
+        under_way = {
+            key: flight
+            for key, flight in self._finding.items()
+            if key in wanted and key not in known and not flight.cancelled
+        }
+        flights = list(dict.fromkeys(under_way.values()))
+        mine = {
+            key: thing for key, thing in wanted.items() if key not in known and key not in under_way
+        }
+        if mine:
+            flight: Flight[Mapping[K, V]] = Flight()
+            flight.begin(self._found(mine, find))
+            self._finding |= dict.fromkeys(mine, flight)
+            flight.when_over(partial(self._free, mine, flight))
+            flights.append(flight)
+        for flight in flights:
+            flight.waiting += 1
+        try:
+            for flight in flights:
+                known |= await flight.result()
+        finally:
+            for flight in flights:
+                flight.leave()
+            for flight in flights:
+                if flight.cancelled:
+                    await flight.over()
+        return {key: known[key] for key in wanted if key in known}
 
     def forget(self, key: K) -> None:
         """Let the next caller look again; those already waiting keep what was found."""
         self._known.pop(key, None)
 
-    async def _claim(
-        self, mine: dict[K, T], find: Callable[[dict[K, T]], Awaitable[Mapping[K, V]]]
+    async def _found(
+        self,
+        mine: dict[K, T],
+        find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
     ) -> Mapping[K, V]:
-        """Find these; whoever asks meanwhile waits for the same."""
-        loop = asyncio.get_running_loop()
-        claims: dict[K, asyncio.Future[V]] = {key: loop.create_future() for key in mine}
-        self._known.update(claims)
-        values: Mapping[K, V] = {}
-        try:
-            values = await find(mine)
-        finally:
-            for key, claim in claims.items():
-                if key in values:
-                    claim.set_result(values[key])
-                else:
-                    del self._known[key]
-                    claim.cancel()
-        return values
+        found = await find(mine)
+        self._known |= {key: found[key] for key in mine if key in found}
+        return found
 
-
-async def _settled(others: Mapping[K, asyncio.Future[V]]) -> dict[K, V]:
-    """What other callers found; a caller that stops waiting takes nothing from the rest."""
-    if others:
-        await asyncio.wait(others.values())
-    return {key: future.result() for key, future in others.items() if not future.cancelled()}
+    def _free(self, keys: Mapping[K, T], flight: Flight[Mapping[K, V]]) -> None:
+        for key in keys:
+            if self._finding.get(key) is flight:
+                del self._finding[key]

@@ -1,7 +1,7 @@
 """One analysis from its beginning to what is kept of it, whoever waits for it.
 
-A `Flight` is an analysis under way. Identical requests of one tenant share one flight; it is
-cancelled when the last who waits for it leaves, unless it was detached to run on its own.
+Identical requests of one tenant share one flight; it is cancelled when the last who waits for it
+leaves, unless it was detached to run on its own.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from datetime import datetime
 from typing import Any
 
 from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
+from api.services.flights import Flight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, Store
 from api.services.listening import Ask
-from api.services.progress import Event, Listener, SourceFetched, silent
+from api.services.progress import Listener, SourceFetched, silent
 from api.services.reporting.report import Report
 
 _log = logging.getLogger(__name__)
@@ -34,53 +35,27 @@ Ended = Callable[[Report | None, str], None]
 UNKEPT = "this report could not be stored and cannot be asked for again"
 
 
-@dataclass(slots=True, eq=False)
-class Flight:
-    """An analysis under way in this process."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class AnalysisFlight(Flight[Report]):
+    """An analysis under way in this process; `result` is its finished report.
+
+    Raises:
+        Conflict: it was cancelled.
+        LimitReached: it may not be begun.
+        ListenpostError: it failed, code `error`.
+    """
 
     id: str
     tenant: Tenant
     ask: Ask
-    waiting: int = 0
-    detached: bool = False
-    """It runs on when nobody waits."""
     began: datetime = field(init=False)
     """As it is stored; known once `join` has returned it."""
-    _events: list[Event] = field(default_factory=list)
-    _listeners: list[Listener] = field(default_factory=list)
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
     _work: asyncio.Task[Report] | None = None
-    _cancelled: bool = False
-    _task: asyncio.Task[Report] = field(init=False)
 
-    def listen(self, listener: Listener) -> None:
-        """Be told everything, what was before included."""
-        for event in self._events:
-            listener(event)
-        self._listeners.append(listener)
-
-    async def report(self) -> Report:
-        """The finished report; whoever gives up waiting stops nothing by that.
-
-        Raises:
-            Conflict: it was cancelled.
-            LimitReached: it may not be begun.
-            ListenpostError: it failed, code `error`.
-        """
-        return await asyncio.shield(self._task)
-
-    def when_over(self, tell: Callable[[], None]) -> None:
-        """Call `tell` once there is a report or an error."""
-        self._task.add_done_callback(lambda task: tell())
-
-    def tell(self, event: Event) -> None:
-        """Pass an event on to whoever listens, now or later."""
-        self._events.append(event)
-        for listener in self._listeners:
-            listener(event)
-
-    def _cancel(self) -> None:
-        self._cancelled = True
+    def cancel(self) -> None:
+        """End the work; what became of it is still noted."""
+        self.cancelled = True
         if self._work is not None:
             self._work.cancel()
 
@@ -96,7 +71,7 @@ class Runner:
         """Nothing runs yet."""
         self._store, self._limits = store, limits
         self._analyze, self._estimate = analyze, estimate
-        self._flights: dict[str, Flight] = {}
+        self._flights: dict[str, AnalysisFlight] = {}
         self._claiming = asyncio.Lock()
         self._ended: list[Ended] = []
 
@@ -122,11 +97,11 @@ class Runner:
             return flight.report
         try:
             flight.listen(listener)
-            return await flight.report()
+            return await flight.result()
         finally:
             self.leave(flight)
 
-    async def join(self, tenant: Tenant, ask: Ask, key: str | None = None) -> Flight | Kept:
+    async def join(self, tenant: Tenant, ask: Ask, key: str | None = None) -> AnalysisFlight | Kept:
         """The flight for a request, begun or shared; call `leave` when done with it.
 
         With an idempotency key that was used before it is that request's flight, or what is kept of
@@ -138,7 +113,9 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
         """
         if key is None:
-            flight: Flight | Kept = self._same(tenant, ask) or self._launch(tenant, ask, _new_id())
+            flight: AnalysisFlight | Kept = self._same(tenant, ask) or self._launch(
+                tenant, ask, _new_id()
+            )
         else:
             async with self._claiming:
                 flight = await self._claimed(tenant, ask, key)
@@ -148,19 +125,16 @@ class Runner:
         boarded = False
         try:
             await flight._begun.wait()
-            if flight._task.done():
-                flight._task.result()
+            flight.check()
             boarded = True
         finally:
             if not boarded:
                 self.leave(flight)
         return flight
 
-    def leave(self, flight: Flight) -> None:
+    def leave(self, flight: AnalysisFlight) -> None:
         """Wait no longer; the last to leave a flight that is not detached cancels it."""
-        flight.waiting -= 1
-        if not flight.waiting and not flight.detached:
-            flight._cancel()
+        flight.leave()
 
     async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
         """Delete an analysis, cancelling it first if it runs here; False when there is none."""
@@ -173,17 +147,17 @@ class Runner:
         """Cancel everything under way and note it as failed."""
         await asyncio.gather(*(self._stop(flight) for flight in self._flights.values()))
 
-    async def _stop(self, flight: Flight) -> None:
-        flight._cancel()
-        await asyncio.wait([flight._task])
+    async def _stop(self, flight: AnalysisFlight) -> None:
+        flight.cancel()
+        await flight.over()
 
-    def _same(self, tenant: Tenant, ask: Ask) -> Flight | None:
+    def _same(self, tenant: Tenant, ask: Ask) -> AnalysisFlight | None:
         for flight in self._flights.values():
-            if flight.tenant.id == tenant.id and flight.ask == ask and not flight._cancelled:
+            if flight.tenant.id == tenant.id and flight.ask == ask and not flight.cancelled:
                 return flight
         return None
 
-    async def _claimed(self, tenant: Tenant, ask: Ask, key: str) -> Flight | Kept:
+    async def _claimed(self, tenant: Tenant, ask: Ask, key: str) -> AnalysisFlight | Kept:
         same = self._same(tenant, ask)
         wanted = same.id if same else _new_id()
         request = json.dumps(asdict(ask), sort_keys=True, default=list)
@@ -193,7 +167,7 @@ class Runner:
         except UsageError as error:
             raise Conflict(str(error)) from None
         flight = self._flights.get(owner)
-        if flight is not None and flight._cancelled:
+        if flight is not None and flight.cancelled:
             await self._stop(flight)
         elif flight is not None:
             return flight
@@ -203,14 +177,13 @@ class Runner:
                 return kept
         return self._launch(tenant, ask, owner)
 
-    def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Flight:
-        flight = self._flights[analysis_id] = Flight(analysis_id, tenant, ask)
-        flight._task = asyncio.create_task(self._fly(flight), name=f"analysis {analysis_id}")
-        # read the error: when everybody has left, nobody else will, and asyncio would complain
-        flight._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
+        flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
+        self._flights[analysis_id] = flight
+        flight.begin(self._fly(flight), f"analysis {analysis_id}")
         return flight
 
-    async def _fly(self, flight: Flight) -> Report:
+    async def _fly(self, flight: AnalysisFlight) -> Report:
         try:
             usd = await self._estimate(flight.ask)
             async with self._limits.spending(flight.tenant, usd=usd, analyses=1) as spent:
@@ -222,9 +195,9 @@ class Runner:
             del self._flights[flight.id]
             flight._begun.set()
 
-    async def _landed(self, flight: Flight, spent: Spending) -> Report:
+    async def _landed(self, flight: AnalysisFlight, spent: Spending) -> Report:
         work = flight._work = asyncio.create_task(self._analyze(flight.ask, flight.tell, flight.id))
-        if flight._cancelled:
+        if flight.cancelled:
             work.cancel()
         flight._begun.set()
         await asyncio.wait([work])
@@ -252,7 +225,7 @@ class Runner:
             ended(report, "")
         return report
 
-    async def _failed(self, flight: Flight, reason: str) -> None:
+    async def _failed(self, flight: AnalysisFlight, reason: str) -> None:
         try:
             await self._store.fail(flight.tenant.id, flight.id, reason)
         except StoreUnavailable as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.errors import Conflict, LimitReached, ListenpostError, StoreUnavailable, UsageError
-from api.services.keeping.analyses import UNKEPT, Flight, Runner
+from api.services.keeping.analyses import UNKEPT, AnalysisFlight, Runner
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Kept
@@ -83,10 +83,10 @@ def desk() -> Desk:
     return Desk()
 
 
-async def joined(runner: Runner, tenant: Tenant = ANN, key: str | None = None) -> Flight:
+async def joined(runner: Runner, tenant: Tenant = ANN, key: str | None = None) -> AnalysisFlight:
     """The flight of the usual question."""
     found = await runner.join(tenant, ASK, key)
-    assert isinstance(found, Flight)
+    assert isinstance(found, AnalysisFlight)
     return found
 
 
@@ -113,7 +113,7 @@ async def test_identical_requests_share_one_flight(desk: Desk) -> None:
     second.listen(late)
     desk.go.set()
 
-    assert await first.report() is await second.report()
+    assert await first.result() is await second.result()
     assert len(desk.asked) == 1
     assert early.kinds == late.kinds == ["source.started", "source.fetched", "graded"]
 
@@ -138,7 +138,7 @@ async def test_the_last_to_leave_cancels(desk: Desk) -> None:
     assert desk.cancelled == 0
     runner.leave(second)
     with pytest.raises(Conflict, match="cancelled"):
-        await second.report()
+        await second.result()
 
     assert desk.cancelled == 1
     assert [kept.reason for kept in desk.shelf.analyses.values()] == ["cancelled"]
@@ -223,7 +223,7 @@ async def test_a_key_names_one_analysis(desk: Desk) -> None:
     runner = desk.runner()
     first, second = await asyncio.gather(joined(runner, key="k"), joined(runner, key="k"))
     desk.go.set()
-    report = await first.report()
+    report = await first.result()
     again = await runner.run(ANN, ASK, key="k")
 
     assert first is second
@@ -246,7 +246,7 @@ async def test_a_flight_that_ends_while_a_key_is_claimed(desk: Desk) -> None:
     desk.go.set()
     runner = desk.runner()
     flight = await joined(runner)
-    desk.shelf.before_claim = flight.report()
+    desk.shelf.before_claim = flight.result()
     kept = await runner.join(ANN, ASK, "k")
 
     assert isinstance(kept, Kept)
@@ -272,7 +272,7 @@ async def test_what_failed_is_begun_again_under_its_key(desk: Desk) -> None:
     runner.leave(first)
     second = await joined(runner, key="k")
     desk.go.set()
-    await second.report()
+    await second.result()
 
     assert first is not second
     assert first.id == second.id
