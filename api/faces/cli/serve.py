@@ -18,8 +18,6 @@ from api.faces.cli.running import INTERRUPTED
 from api.services.wire import is_this_machine
 from api.wiring.serving import open_house
 
-_GRACE_SECONDS = 5
-
 
 def serve_command(host: str, port: int) -> int:
     """Serve until interrupted.
@@ -40,22 +38,13 @@ def serve_command(host: str, port: int) -> int:
                     "served; set `LISTENPOST_API_KEYS` or run `listenpost keys add NAME`"
                 )
             from api.faces.web.app import create_app  # the sandbox does without
+            from api.faces.web.connections import bounded_config, quieten
 
-            config = uvicorn.Config(
-                create_app(house),
-                loop="asyncio",
-                http="h11",
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_graceful_shutdown=_GRACE_SECONDS,
-            )
+            config = bounded_config(create_app(house))
+            quieten(asyncio.get_running_loop())
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             try:
-                listener = socket.create_server((host, port), family=family, backlog=512)
+                listener = socket.create_server((host, port), family=family, backlog=config.backlog)
             except (OSError, UnicodeError) as error:
                 why = getattr(error, "strerror", None) or "no such address"
                 raise UsageError(f"`{host}:{port}` cannot be listened on: {why}") from None

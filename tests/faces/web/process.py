@@ -17,6 +17,7 @@ import uvicorn
 
 from api import wiring
 from api.faces.web.app import create_app
+from api.faces.web.connections import bounded_config
 from api.settings import Settings
 from api.wiring.serving import open_house
 from tests.faces.command import environment
@@ -40,10 +41,13 @@ class Process:
 
 
 @contextmanager
-def serving(folder: Path, variables: Mapping[str, str], *words: str) -> Iterator[Process]:
+def serving(
+    folder: Path, variables: Mapping[str, str], *words: str, descriptors: int | None = None
+) -> Iterator[Process]:
     """A server on a free port; it is terminated at the end."""
+    few = () if descriptors is None else ("sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh")
     with subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", *words],
+        [*few, *COMMAND, "serve", "--port", "0", *words],
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
         cwd=folder,
         stderr=subprocess.PIPE,
@@ -87,8 +91,7 @@ async def _serve(
 ) -> None:
     """Serve until it is over, as `listenpost serve` does until a signal."""
     house = await open_house(settings)
-    config = uvicorn.Config(create_app(house), log_config=None, lifespan="on", ws="none")
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(bounded_config(create_app(house)))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve([listener]))
         ready.set()
