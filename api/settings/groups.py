@@ -213,6 +213,10 @@ class LimitSettings(BaseSettings):
     """Analyses of one key in one day (UTC)."""
     usd_per_day: Annotated[float, Field(ge=0, le=100_000)] = 5.0
     """USD that models may cost one key in one day (UTC)."""
+    at_once: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """Requests that work at once, of all keys; one key has half of them at most."""
+    waiting: Annotated[int, Field(ge=0, le=100_000)] = 64
+    """Requests of one key that wait for their turn."""
 
 
 class ChatSettings(BaseSettings):

@@ -23,6 +23,7 @@ from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
 from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.storage import SourceMemory, Store
+from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.progress import Listener, silent
 from api.services.reporting.report import Fetched, Report
@@ -146,7 +147,7 @@ class House:
             UsageError: that analysis is not done, or failed.
 
         And when the first moment is asked for, what `Chats.stream` raises and:
-            LimitReached: the day's USD do not suffice.
+            LimitReached: the day's USD do not suffice, or too many requests wait.
         """
         report: Report | None = None
         if report_id is not None:
@@ -159,7 +160,7 @@ class House:
         usd = 0.0 if self.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:
-            async with self.limits.spending(tenant, usd=usd) as spent:
+            async with self.limits.working(tenant, usd) as spent:
                 moments = chats.stream(tenant.id, message, session_id, known=known, report=report)
                 async with aclosing(moments):
                     async for moment in moments:
@@ -228,7 +229,13 @@ async def open_house(settings: Settings) -> House:
         settings,
         store,
         environment_keys(settings, store),
-        Limits(store, limits.requests_per_minute, limits.analyses_per_day, limits.usd_per_day),
+        Limits(
+            store,
+            limits.requests_per_minute,
+            limits.analyses_per_day,
+            limits.usd_per_day,
+            turns=Turns(limits.at_once, limits.waiting),
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from api.services.flights import Flight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, Store
+from api.services.keeping.turns import Place
 from api.services.listening import Ask
 from api.services.progress import Listener, SourceFetched, silent
 from api.services.reporting.report import Report
@@ -185,18 +186,21 @@ class Runner:
 
     async def _fly(self, flight: AnalysisFlight) -> Report:
         try:
-            usd = await self._estimate(flight.ask)
-            async with self._limits.spending(flight.tenant, usd=usd, analyses=1) as spent:
-                flight.began = await self._store.begin(
-                    flight.tenant.id, flight.id, flight.ask.query
-                )
-                return await self._landed(flight, spent)
+            usd, limits, tenant = await self._estimate(flight.ask), self._limits, flight.tenant
+            with limits.turns.place(tenant) as place:
+                async with limits.spending(tenant, usd=usd, analyses=1) as spent:
+                    flight.began = await self._store.begin(tenant.id, flight.id, flight.ask.query)
+                    return await self._landed(flight, place, spent)
         finally:
             del self._flights[flight.id]
             flight._begun.set()
 
-    async def _landed(self, flight: AnalysisFlight, spent: Spending) -> Report:
-        work = flight._work = asyncio.create_task(self._analyze(flight.ask, flight.tell, flight.id))
+    async def _landed(self, flight: AnalysisFlight, place: Place, spent: Spending) -> Report:
+        async def worked() -> Report:
+            await place.turn()
+            return await self._analyze(flight.ask, flight.tell, flight.id)
+
+        work = flight._work = asyncio.create_task(worked())
         if flight.cancelled:
             work.cancel()
         flight._begun.set()

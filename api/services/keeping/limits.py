@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from api.errors import LimitReached, StoreUnavailable
@@ -18,6 +18,7 @@ from api.services import listening
 from api.services.gate.judging import Gate
 from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Ledger
+from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.metering import metered
 from api.services.progress import Listener, silent
@@ -52,6 +53,7 @@ class Limits:
     analyses_per_day: int = 0
     usd_per_day: float = 0.0
     clock: Callable[[], datetime] = utc_now
+    turns: Turns = field(default_factory=Turns)
 
     async def admit(self, tenant: Tenant) -> None:
         """Count one request.
@@ -93,6 +95,19 @@ class Limits:
             finally:
                 spent.counts = spent.counts or calls.made > 0
                 await self._settle(taken, now.date(), spent)
+
+    @asynccontextmanager
+    async def working(self, tenant: Tenant, usd: float) -> AsyncIterator[Spending]:
+        """Around work that waits for its turn, then reserves its estimate and settles afterwards.
+
+        Raises:
+            LimitReached: the day's USD do not suffice, or too many of this tenant wait.
+            StoreUnavailable: the ledger cannot be read, so nothing is begun.
+        """
+        with self.turns.place(tenant) as place:
+            await place.turn()
+            async with self.spending(tenant, usd=usd) as spent:
+                yield spent
 
     async def _take(self, now: datetime, wanted: Sequence[_Reservation]) -> list[_Reservation]:
         """All of it or, with `LimitReached`, nothing."""
@@ -147,10 +162,10 @@ async def fetch_within(
 
     Raises:
         UsageError: an unknown source, a limit out of range, or a query that names nothing.
-        LimitReached: the day's USD do not suffice.
+        LimitReached: the day's USD do not suffice, or too many requests wait.
         StoreUnavailable: the limits cannot be read.
     """
-    async with limits.spending(tenant, usd=usd) as spent:
+    async with limits.working(tenant, usd) as spent:
         heard = await listening.fetch(product, source, ask, listener=listener)
         spent.counts, spent.usd = bool(heard.usage.input_tokens), heard.usage.usd
     return heard
@@ -163,10 +178,10 @@ async def judge_within(
     """Judge a tenant's own items; `usd` is what that may cost at most.
 
     Raises:
-        LimitReached: the day's USD do not suffice.
+        LimitReached: the day's USD do not suffice, or too many requests wait.
         StoreUnavailable: the limits cannot be read.
     """
-    async with limits.spending(tenant, usd=usd) as spent:
+    async with limits.working(tenant, usd) as spent:
         spent.counts = bool(items)
         gated = await gate.judge(question, items, source)
         spent.usd = gated.usage.usd

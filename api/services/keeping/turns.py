@@ -1,0 +1,107 @@
+"""Whose turn it is: so much runs at once, one tenant has half of it at most, and tenants alternate.
+
+Sixty deep questions of one tenant so leave room for the quick one of another, which does not wait
+behind them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from api.errors import LimitReached
+from api.services.keeping.keys import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place among what runs, or among what waits for it."""
+
+    tenant: Tenant
+    _let_in: asyncio.Future[None] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    @property
+    def running(self) -> bool:
+        """Its turn has come."""
+        return self._let_in.done()
+
+    async def turn(self) -> None:
+        """Wait for it."""
+        await self._let_in
+
+    def let_in(self) -> None:
+        """It is its turn."""
+        self._let_in.set_result(None)
+
+
+@dataclass(slots=True)
+class Turns:
+    """Places for the work of all tenants; 0 is no limit. Whoever sits at this machine is alone."""
+
+    at_once: int = 0
+    """Running at once, of all tenants together."""
+    waiting: int = 0
+    """Of one tenant waiting for their turn."""
+    _running: Counter[str] = field(default_factory=Counter)
+    _queues: OrderedDict[str, list[Place]] = field(default_factory=OrderedDict)
+    """By tenant, the one whose turn is next first."""
+    _seconds: float = 1.0
+    """How long one took of late."""
+
+    @contextmanager
+    def place(self, tenant: Tenant) -> Iterator[Place]:
+        """Around work that first waits for its `turn`.
+
+        Raises:
+            LimitReached: too many of this tenant wait already.
+        """
+        place = Place(tenant)
+        queue = self._queues.setdefault(tenant.id, [])
+        queue.append(place)
+        self._let_in()
+        if self.waiting and len(queue) > self.waiting:
+            queue.remove(place)
+            wait = math.ceil(self._seconds * len(queue) / self._share(tenant))
+            raise LimitReached(f"{self.waiting} of your requests wait already", max(wait, 1))
+        try:
+            began = time.monotonic()
+            yield place
+        finally:
+            if place.running:
+                self._running[tenant.id] -= 1
+                self._seconds += (time.monotonic() - began - self._seconds) / 8
+            else:
+                queue.remove(place)
+            self._running = +self._running  # without who has none
+            self._let_in()
+
+    def _share(self, tenant: Tenant) -> int:
+        """How many of one tenant run at most."""
+        return self.at_once if tenant.origin == "local" else (self.at_once + 1) // 2
+
+    def _let_in(self) -> None:
+        """Fill what is free, one tenant after the other."""
+        for name in list(self._queues):
+            if not self._queues[name]:
+                del self._queues[name]
+        while (place := self._next()) is not None:
+            self._running[place.tenant.id] += 1
+            self._queues[place.tenant.id].remove(place)
+            self._queues.move_to_end(place.tenant.id)
+            place.let_in()
+
+    def _next(self) -> Place | None:
+        """The first of the first tenant whose share is not used up, if anything is free."""
+        if self.at_once and self._running.total() >= self.at_once:
+            return None
+        for name, queue in self._queues.items():
+            if queue and (not self.at_once or self._running[name] < self._share(queue[0].tenant)):
+                return queue[0]
+        return None

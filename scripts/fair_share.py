@@ -1,0 +1,61 @@
+"""How much longer one key's quick question takes while another's sixty deep ones run.
+
+Against the sandbox in another process, with the latencies of `scripts/bench`; prints the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+
+from api import wiring
+from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.keys import Tenant
+from api.services.listening import Ask
+from api.wiring.serving import House, open_house
+from bench import sandbox
+
+BUSY, QUICK = Tenant("busy", "store"), Tenant("quick", "store")
+
+
+async def once(house: House, number: int) -> float:
+    """Seconds of one quick question that nobody asked before."""
+    began = time.perf_counter()
+    await house.runner.run(QUICK, Ask("plaud.ai", "quick", about=f"the recorder {number}"))
+    return time.perf_counter() - began
+
+
+async def measure(many: int, repeats: int) -> None:
+    """Alone first, then beside the other key's."""
+    house = await open_house(wiring.load_settings())
+    await once(house, 0)
+    alone = statistics.median([await once(house, number) for number in range(1, 1 + repeats)])
+    for number in range(many):
+        flight = await house.runner.join(BUSY, Ask("ember mug", "deep", about=f"the mug {number}"))
+        assert isinstance(flight, AnalysisFlight)
+        flight.detached = True
+    beside = statistics.median([await once(house, 100 + number) for number in range(repeats)])
+    print(f"quick alone: {alone:.2f} s; beside {many} deep of another key: {beside:.2f} s")
+    print(f"ratio: {beside / alone:.2f} (at most 3)")
+    await house.aclose()
+
+
+def main() -> None:
+    """Read the arguments, measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--deep", type=int, default=60, help="deep questions of the other key")
+    parser.add_argument("--repeats", type=int, default=3, help="quick questions each way")
+    chosen = parser.parse_args()
+    with sandbox() as variables, tempfile.TemporaryDirectory() as folder:
+        os.environ.update(variables, LISTENPOST_MODE="live", LISTENPOST_LIMIT_USD_PER_DAY="0")
+        del os.environ["LANGFUSE_SECRET_KEY"]
+        os.environ["LISTENPOST_DATABASE_URL"] = f"sqlite:///{folder}/fair.db"
+        asyncio.run(measure(chosen.deep, chosen.repeats))
+
+
+if __name__ == "__main__":
+    main()
