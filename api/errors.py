@@ -40,6 +40,11 @@ class ListenpostError(Exception):
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
 
+    @property
+    def public(self) -> str:
+        """What a caller on another machine may read; a fault of ours says no more than that."""
+        return "internal error" if type(self) is ListenpostError else str(self)
+
 
 class UsageError(ListenpostError):
     """The request itself is wrong; the message says what to change."""
@@ -57,6 +62,16 @@ class StoreUnavailable(ListenpostError):
     """The database cannot be used; the message names its variable, never its password."""
 
     code, status = "store_unavailable", 503
+
+    def __init__(self, detail: str, public: str = "the database cannot be used") -> None:
+        """Keep the words for others, which name no place of this machine, apart."""
+        super().__init__(detail)
+        self._public = public
+
+    @property
+    def public(self) -> str:
+        """Without the place and the variable, which are nobody's business but the owner's."""
+        return self._public
 
 
 class AccessDenied(ListenpostError):

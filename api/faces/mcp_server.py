@@ -145,8 +145,7 @@ async def _followed(
                     place = f"{source_title(moment.source)}: " if moment.source else ""
                     await ctx.report_progress(number, message=f"{place}{words}")
     except ListenpostError as error:
-        inside = type(error) is ListenpostError
-        raise ToolError(f"{error.code}: {'internal error' if inside else error}") from None
+        raise ToolError(f"{error.code}: {error.public}") from None
     answer: T = moment  # the last of them is what `work` gave
     return answer
 

@@ -40,7 +40,7 @@ async def contained(work: Awaitable[T], name: str) -> T | Failure:
     except TimeoutError:
         return Failure("timed_out", "no answer in time")
     except ListenpostError as error:
-        return Failure(error.code, str(error))
+        return Failure(error.code, error.public)
 
 
 async def translated(

@@ -40,6 +40,7 @@ VARIABLE = "`LISTENPOST_DATABASE_URL`"
 CONNECT_SECONDS = 5.0
 """For a connection, and for SQLite's lock held by another process."""
 _STATEMENT_SECONDS = 30.0
+_BUSY = "all connections are in use"
 _PATIENCE = 2.0
 _PAUSE = 0.05
 _ALONE = 0x4C504F53
@@ -117,7 +118,7 @@ class Database:
         self._engine: AsyncEngine
         if self.sqlite:
             self._engine = create_async_engine(
-                url, connect_args={"timeout": seconds}, pool_timeout=CONNECT_SECONDS
+                url, connect_args={"timeout": seconds}, pool_timeout=seconds
             )
 
             # every connection: transactions are ours to begin, keys are enforced
@@ -140,7 +141,7 @@ class Database:
             self._engine = create_async_engine(
                 url,
                 connect_args={"timeout": seconds, "command_timeout": _STATEMENT_SECONDS},
-                pool_timeout=CONNECT_SECONDS,
+                pool_timeout=seconds,
                 pool_pre_ping=True,
             )
 
@@ -245,15 +246,19 @@ class Database:
         except DBAPIError as error:
             why = _reason(error.orig)
         except PoolTimeout:
-            why = "all connections are busy"
+            why = _BUSY
         except TimeoutError:
             why = f"no answer within {self._seconds:g} s"
         except (OSError, sqlite3.Error) as error:
             why = _reason(error)
         except foreign as error:
             why = type(error).__name__
+        if why == _BUSY or "locked" in why:
+            words = "the database is busy; try again in a moment"
+            raise StoreUnavailable(f"{words} ({self._where}: {why})", words) from None
+        words = f"the database cannot be used: {why}"
         raise StoreUnavailable(
-            f"the database {self._where} cannot be used: {why}; check {VARIABLE}"
+            f"the database {self._where} cannot be used: {why}; check {VARIABLE}", words
         ) from None
 
 

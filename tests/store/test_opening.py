@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import stat
 import sys
+from contextlib import AsyncExitStack
 from datetime import date
 from pathlib import Path
 
@@ -175,9 +176,10 @@ async def test_locked_database_is_unavailable_after_a_while(tmp_path: Path) -> N
     locking.execute("BEGIN IMMEDIATE")
     database = Database(engine_url(url), seconds=0.1)
 
-    with pytest.raises(StoreUnavailable, match="locked"):
+    with pytest.raises(StoreUnavailable, match=r"busy; try again .*locked") as caught:
         async with database.writing():
             pass
+    assert caught.value.public == "the database is busy; try again in a moment"
     reader = await open_store(url)
     listed = await reader.listing("a", Filters(), 1)
 
@@ -185,6 +187,34 @@ async def test_locked_database_is_unavailable_after_a_while(tmp_path: Path) -> N
     locking.close()
     await reader.aclose()
     await database.aclose()
+
+
+async def test_a_database_under_load_is_busy_and_nothing_to_check(tmp_path: Path) -> None:
+    """With every connection in use nobody is sent to look at a variable; others read no path."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    await (await open_store(url)).aclose()
+    database = Database(engine_url(url), seconds=0.1)
+
+    async def read_a_hundred() -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(100):
+                await stack.enter_async_context(database.reading())
+
+    with pytest.raises(StoreUnavailable, match="busy; try again") as caught:
+        await read_a_hundred()
+
+    assert "LISTENPOST_DATABASE_URL" not in str(caught.value)
+    assert caught.value.public == "the database is busy; try again in a moment"
+    await database.aclose()
+
+
+async def test_what_others_read_names_no_place(tmp_path: Path) -> None:
+    """The owner is told which file; a caller only what is the matter."""
+    with pytest.raises(StoreUnavailable) as caught:
+        await open_store(f"sqlite:///{tmp_path / 'missing' / 'a.db'}")
+
+    words = "the database cannot be used: unable to open database file"
+    assert (caught.value.public, str(tmp_path) in str(caught.value)) == (words, True)
 
 
 async def test_sqlite_is_set_up_for_several_processes(tmp_path: Path) -> None:

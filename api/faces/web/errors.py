@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.errors import AccessDenied, LimitReached, ListenpostError
+from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavailable
 from api.faces.web.schemas import ErrorBody
 from api.services.text import clean, cut, one_line
 
@@ -67,9 +67,8 @@ def error_body(code: str, message: str, trace_id: str) -> dict[str, Any]:
 
 
 def described(error: ListenpostError, trace_id: str) -> dict[str, Any]:
-    """An error of ours in that shape; faults of ours say no more than that."""
-    inside = type(error) is ListenpostError
-    return error_body(error.code, "internal error" if inside else str(error), trace_id)
+    """An error of ours in that shape, in words that may leave this machine."""
+    return error_body(error.code, error.public, trace_id)
 
 
 def trace_id_of(scope: Mapping[str, Any]) -> str:
@@ -83,6 +82,8 @@ def install(app: FastAPI) -> None:
     async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ListenpostError)
         headers = {}
+        if isinstance(error, StoreUnavailable):
+            _log.warning("request %s: %s", trace_id_of(request.scope), error)
         if isinstance(error, LimitReached):
             headers["Retry-After"] = str(error.retry_after)
         if isinstance(error, AccessDenied):

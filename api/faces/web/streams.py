@@ -53,7 +53,8 @@ class TurnEvent(CustomEvent, name="turn"):
 def _safe(error: Exception) -> Exception:
     """An error whose text may be sent."""
     if isinstance(error, ListenpostError) and type(error) is not ListenpostError:
-        return error
+        _log.warning("a chat turn failed: %s", error)
+        return ListenpostError(error.public)
     _log.error("a chat turn failed", exc_info=error)
     return ListenpostError("internal error")
 

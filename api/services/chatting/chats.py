@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -20,8 +21,10 @@ from api.settings import DepthName
 
 LIVE = 64
 """Sessions whose runs stay in memory."""
+UNKEPT = "this turn could not be stored; the session knows it only while the program runs"
 LONGEST_ID = 128
 """Characters a session id may have, at every door."""
+_log = logging.getLogger(__name__)
 _Key = tuple[str, str]
 
 
@@ -66,7 +69,8 @@ class Chats:
 
     chat: Answering
     store: Sessions
-    _live: OrderedDict[_Key, tuple[Session, str]] = field(default_factory=OrderedDict)
+    _live: OrderedDict[_Key, tuple[Session, str | None]] = field(default_factory=OrderedDict)
+    """Each with what the store has of it."""
     _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def stream(
@@ -94,7 +98,7 @@ class Chats:
         Raises:
             NotFound: no session of that id is the tenant's.
             UsageError: the id is too long or empty.
-            StoreUnavailable: the session cannot be read or kept.
+            StoreUnavailable: the session cannot be read; one that cannot be kept is a note.
         """
         if session_id is not None and not 1 <= len(session_id) <= LONGEST_ID:
             raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
@@ -102,13 +106,19 @@ class Chats:
         key = (tenant, session.id)
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
+            text: str | None = None
             if session_id is not None:
-                session = await self._opened(key, session, known)
+                session, text = await self._opened(key, session, known)
             try:
                 async with aclosing(self.chat.stream(session, message, depth)) as moments:
                     async for moment in moments:
                         if isinstance(moment, Turn):
-                            await self._keep(key, session)
+                            try:
+                                await self._keep(key, session)
+                            except StoreUnavailable as error:  # what is worked is not lost
+                                _log.warning("a chat turn could not be stored: %s", error)
+                                self._hold(key, session, text)
+                                moment = replace(moment, notes=(*moment.notes, UNKEPT))
                         yield moment
             except (asyncio.CancelledError, GeneratorExit):
                 if session_id is not None:  # else nobody was told the id
@@ -116,19 +126,25 @@ class Chats:
                         await self._keep(key, session)
                 raise
 
-    async def _opened(self, key: _Key, fresh: Session, known: bool) -> Session:
-        """The live session, unless another process has gone on with it; else what was saved."""
+    async def _opened(self, key: _Key, fresh: Session, known: bool) -> tuple[Session, str | None]:
+        """The live session, unless another process has gone on with it; else what was saved.
+
+        And what the store has of it.
+        """
         text = await self.store.session(*key)
         live = self._live.get(key)
         if live is not None and live[1] == text:
-            return live[0]
+            return live
         if text is None and known:
             raise NotFound(f"there is no chat session `{fresh.id[:40]}`")
-        return fresh if text is None else self.chat.resume(*key, text) or fresh
+        return fresh if text is None else self.chat.resume(*key, text) or fresh, text
 
     async def _keep(self, key: _Key, session: Session) -> None:
         text = session.save()
         await self.store.keep_session(*key, text)
+        self._hold(key, session, text)
+
+    def _hold(self, key: _Key, session: Session, text: str | None) -> None:
         self._live[key] = (session, text)
         self._live.move_to_end(key)
         while len(self._live) > LIVE:

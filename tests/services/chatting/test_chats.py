@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.services.chatting.chats import LIVE, LONGEST_ID, Chats, Forgetful
+from api.services.chatting.chats import LIVE, LONGEST_ID, UNKEPT, Chats, Forgetful
 from api.services.chatting.session import Exchange, Session, restored
 from api.services.chatting.turns import AnswerPiece, Moment, Turn
 from api.services.listening import Ask, analyze
@@ -187,6 +187,33 @@ class Broken(Forgetful):
 
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
         raise StoreUnavailable("the database cannot be used")
+
+
+async def test_a_turn_that_cannot_be_stored_is_answered_with_a_note() -> None:
+    """It was worked and paid for; the session knows it as long as the program runs."""
+    store, echo = Broken(), Echo()
+    chats = Chats(echo, store)
+
+    first = await say(chats, "one")
+    second = await say(chats, "two", first.session_id)
+
+    assert (second.text, first.notes, second.notes) == ("one\ntwo", (UNKEPT,), (UNKEPT,))
+    with pytest.raises(NotFound):
+        await say(Chats(echo, store), "three", first.session_id)
+
+
+async def test_a_session_that_cannot_be_read_is_refused_before_it_is_worked() -> None:
+    """Nobody is asked."""
+
+    class Unreadable(Forgetful):
+        async def session(self, tenant: str, session_id: str) -> str | None:
+            raise StoreUnavailable("the database cannot be used")
+
+    echo = Echo()
+    with pytest.raises(StoreUnavailable):
+        await say(Chats(echo, Unreadable()), "one", "s1", known=False)
+
+    assert echo.begun == []
 
 
 async def test_a_report_is_what_a_session_begins_with() -> None:
