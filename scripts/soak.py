@@ -140,7 +140,7 @@ class Soak:
         self.ended[str(report.decision)] += 1
         for source in report.sources.values():
             self.outcomes[str(source.outcome)] += 1
-            if not source.outcome.asked and not source.reason:
+            if not source.outcome.answered and not source.reason:
                 self.unexplained.append(f"{source.source}: {source.outcome} without a reason")
 
 

@@ -98,7 +98,7 @@ class House:
     ) -> Heard:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
-        async def asked(tell: Listener) -> Heard:
+        async def fetching(tell: Listener) -> Heard:
             product = await self.product()
             usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
             heard = await fetch_within(self.limits, tenant, usd, product, source, ask, tell)
@@ -106,7 +106,7 @@ class House:
                 count(heard.fetched)
             return heard
 
-        return await self._fetches.share((tenant.id, source, ask), asked, listener)
+        return await self._fetches.share((tenant.id, source, ask), fetching, listener)
 
     def on_fetch(self, count: Callable[[Fetched], None]) -> None:
         """Tell `count` about every answer of one source, however many wait for it."""
@@ -120,7 +120,7 @@ class House:
         The same items and question of one tenant at the same time are judged once.
         """
 
-        async def judged(tell: Listener) -> Gated:
+        async def judging(tell: Listener) -> Gated:
             product = await self.product()
             gate, name = (self._own or product).gate, clean(source)
             from api.services.tools import shown  # loads with the product, as the next
@@ -131,7 +131,7 @@ class House:
             return await judge_within(self.limits, tenant, usd, gate, question, seen, name)
 
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
-        return await self._judging.share((tenant.id, question, source, digest), judged)
+        return await self._judging.share((tenant.id, question, source, digest), judging)
 
     async def turn(
         self,

@@ -114,7 +114,7 @@ class Run:
         second_look = question if adaptive.second_look else None
         own: list[Gathered] = []
 
-        async def asked(listener: Listener) -> Gathered:
+        async def gathering(listener: Listener) -> Gathered:
             gathered = await gather(
                 _CommentsOnce(source, self._commented),
                 plan,
@@ -127,7 +127,7 @@ class Run:
             return gathered
 
         key = (*identity(question), name, plan)
-        gathered = await self.under_way.share(key, asked, self.listener)
+        gathered = await self.under_way.share(key, gathering, self.listener)
         return gathered if own else replace(gathered, usage=Usage(), upstream_calls=0)
 
     async def grade(

@@ -90,7 +90,7 @@ def identity(question: Question) -> tuple[str, str]:
 _Key = tuple[str, str, str]
 
 
-class _Found(NamedTuple):
+class _Answer(NamedTuple):
     """A verdict, and why it is none: what passed unjudged."""
 
     verdict: Verdict
@@ -102,7 +102,7 @@ class RunGate:
     """The gate of one run: an item is judged once per question, whatever query or tool found it."""
 
     gate: Gate
-    _known: Memory[_Key, _Found] = field(default_factory=Memory)
+    _known: Memory[_Key, _Answer] = field(default_factory=Memory)
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
         """Verdicts in order; what was judged in this run, or is being judged, is not sent again.
@@ -118,20 +118,20 @@ class RunGate:
             return Gated((), "skipped")
         calls: list[Gated] = []
 
-        async def find(mine: dict[_Key, Item]) -> dict[_Key, _Found]:
+        async def find(mine: dict[_Key, Item]) -> dict[_Key, _Answer]:
             gated = await self.gate.judge(question, tuple(mine.values()), source)
             calls.append(gated)
             reason = None if gated.status == "ok" else gated.reason or gated.status
             return {
-                key: _Found(verdict, reason)
+                key: _Answer(verdict, reason)
                 for key, verdict in zip(mine, gated.verdicts, strict=True)
             }
 
         known = await self._known.recall(wanted, find)
         reasons = []
-        for key, found in known.items():
-            if found.reason is not None:
-                reasons.append(found.reason)
+        for key, answer in known.items():
+            if answer.reason is not None:
+                reasons.append(answer.reason)
                 self._known.forget(key)
         verdicts = tuple(known[*identified, item.original].verdict for item in items)
         model = calls[-1].model if calls else verdicts[0].judge or None

@@ -43,7 +43,7 @@ class Memory(Generic[K, V]):
         }
         if mine:
             flight: Flight[Mapping[K, V]] = Flight()
-            flight.begin(self._found(mine, find))
+            flight.begin(self._find(mine, find))
             self._finding |= dict.fromkeys(mine, flight)
             flight.when_over(partial(self._free, mine, flight))
             flights.append(flight)
@@ -64,14 +64,14 @@ class Memory(Generic[K, V]):
         """Let the next caller look again; those already waiting keep what was found."""
         self._known.pop(key, None)
 
-    async def _found(
+    async def _find(
         self,
         mine: dict[K, T],
         find: Callable[[dict[K, T]], Coroutine[Any, Any, Mapping[K, V]]],
     ) -> Mapping[K, V]:
-        found = await find(mine)
-        self._known |= {key: found[key] for key in mine if key in found}
-        return found
+        values = await find(mine)
+        self._known |= {key: values[key] for key in mine if key in values}
+        return values
 
     def _free(self, keys: Mapping[K, T], flight: Flight[Mapping[K, V]]) -> None:
         for key in keys:
