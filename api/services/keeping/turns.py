@@ -30,7 +30,12 @@ class Place:
     @property
     def running(self) -> bool:
         """Its turn has come."""
-        return self._let_in.done()
+        return self._let_in.done() and not self._let_in.cancelled()
+
+    @property
+    def waits(self) -> bool:
+        """Its turn has not come, and nobody has given it up."""
+        return not self._let_in.done()
 
     async def turn(self) -> None:
         """Wait for it."""
@@ -102,6 +107,9 @@ class Turns:
         if self.at_once and self._running.total() >= self.at_once:
             return None
         for name, queue in self._queues.items():
-            if queue and (not self.at_once or self._running[name] < self._share(queue[0].tenant)):
-                return queue[0]
+            for place in queue:
+                if self.at_once and self._running[name] >= self._share(place.tenant):
+                    break
+                if place.waits:
+                    return place
         return None

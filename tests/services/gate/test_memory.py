@@ -60,3 +60,40 @@ async def test_an_error_frees_the_claim() -> None:
         await memory.recall({"a": 1}, fail)
     async with asyncio.timeout(5):
         assert await memory.recall({"a": 1}, find) == {"a": 1}
+
+
+async def test_what_is_given_up_is_found_anew_though_it_has_not_ended() -> None:
+    """
+    Who comes while a cancelled search still cleans up begins its own, which stays the one.
+    """
+    memory: Memory[str, int] = Memory()
+    entered, cleaned = asyncio.Event(), asyncio.Event()
+    go, looked = asyncio.Event(), list[str]()
+
+    async def slow(mine: dict[str, int]) -> dict[str, int]:
+        entered.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await cleaned.wait()
+        return mine
+
+    async def find(mine: dict[str, int]) -> dict[str, int]:
+        looked.append("again")
+        await go.wait()
+        return mine
+
+    gone = asyncio.create_task(memory.recall({"a": 1}, slow))
+    await entered.wait()
+    gone.cancel()
+    late = [asyncio.create_task(memory.recall({"a": 2}, find)) for _ in range(2)]
+    while not looked:
+        await asyncio.wait(late, timeout=0)
+    cleaned.set()
+    await asyncio.wait([gone])
+    later = asyncio.create_task(memory.recall({"a": 3}, find))
+    await asyncio.wait([later], timeout=0)
+    go.set()
+
+    assert [await each for each in (*late, later)] == [{"a": 2}] * 3
+    assert (gone.cancelled(), looked) == (True, ["again"])

@@ -54,6 +54,7 @@ class Works:
         for name in names:
             self.tasks[name].cancel()
         await asyncio.wait([self.tasks[name] for name in names])
+        assert all(self.tasks[name].cancelled() for name in names)
         await settled()
 
 
@@ -127,7 +128,10 @@ async def test_who_leaves_the_queue_gives_its_turn_to_the_next() -> None:
     await works.cancel("a0")
 
     assert works.begun == ["a0", "a2"]
+    await works.begin(A, "a3")
+    assert works.begun == ["a0", "a2"], "one place, and it is taken"
     await works.end("a2")
+    await works.end("a3")
 
 
 async def test_alone_at_this_machine_all_places_are_there() -> None:
