@@ -25,6 +25,7 @@ from api import wiring
 from api.errors import ListenpostError
 from api.sandbox.faults import ENDPOINTS, KINDS
 from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
 from api.services.keeping.keys import LOCAL
 from api.services.keeping.storage import Filters
 from api.services.listening import Ask
@@ -44,10 +45,13 @@ PRODUCTS = (
 )
 WINDOWS: tuple[Window, ...] = ("all", "year", "month")
 UPSTREAMS = ("reddit", "youtube", "amazon", "openai")
+ENDLESS = Options(reddit_limit=10**9, search_quota=10**9, unit_quota=10**9)
+"""What the sandbox would refuse by its quotas is no fault of the draw."""
 SHARE, AT_ONCE, TOLERANCE = 0.2, 6, 1.05
 SETTINGS = {
     "LISTENPOST_MODE": "live",
     "LISTENPOST_PAGE_TTL": "60",
+    "LISTENPOST_YOUTUBE_SEARCHES_PER_DAY": "1000000",
     "LISTENPOST_SOURCE_TIMEOUT": "1",
     "LISTENPOST_SCORING_TIMEOUT": "1",
     "LISTENPOST_CRAWL_TIMEOUT": "10",
@@ -193,7 +197,7 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Sandbox.start() as sandbox:
+    with tempfile.TemporaryDirectory() as folder, Sandbox.start(options=ENDLESS) as sandbox:
         os.environ.update({**sandbox.environment, **SETTINGS})
         del os.environ["LANGFUSE_SECRET_KEY"]
         os.environ["LISTENPOST_DATABASE_URL"] = f"sqlite:///{folder}/soak.db"
