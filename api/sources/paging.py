@@ -20,7 +20,7 @@ from typing import Any
 from api.errors import StoreUnavailable
 from api.services.flights import Flights
 from api.services.keeping.storage import PageCache
-from api.services.ports import Listener
+from api.services.progress import Listener
 from api.services.schemas import Batch, Comment, FetchPlan, Item
 from api.settings import Window
 

@@ -10,7 +10,7 @@ import pytest
 from api.errors import Unreachable
 from api.services.flights import Flights
 from api.services.listening import Ask
-from api.services.progress import Event, Listener
+from api.services.progress import Listener, SourceStarted
 from api.services.schemas import Outcome
 from tests.services.fakes import FakeJudge, FakeSource, Heard, items
 from tests.services.kit import Grading, kit, posts
@@ -29,7 +29,7 @@ class Work:
     async def __call__(self, listener: Listener) -> int:
         self.begun += 1
         number = self.begun
-        listener(Event("source.started", "reddit"))
+        listener(SourceStarted(source="reddit", query="mug", limit=5))
         self.entered.set()
         try:
             await self.go.wait()

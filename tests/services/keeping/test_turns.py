@@ -13,7 +13,7 @@ from api.services.keeping.keys import LOCAL, Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask
-from api.services.ports import Listener
+from api.services.progress import Listener
 from api.services.reporting.composing import Origin, clarified
 from api.services.reporting.report import Report
 from tests.services.shelf import NOW, Shelf
