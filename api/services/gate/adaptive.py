@@ -107,7 +107,8 @@ async def _fill(
                     basket.refetch_failed(wider, calls.made, error)
     if basket.kept and policy.left <= basket.pace:
         basket.hurried("request for comments", policy.left)
-    elif basket.kept:
+        return
+    if basket.kept:
         try:
             async with asyncio.timeout_at(policy.until):
                 reading = source.comments(basket.kept)
