@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from api.lab.metrics import cohen_kappa
 from api.sandbox import corpus
@@ -65,13 +66,19 @@ def parts() -> tuple[Part, Part]:
 
 def support_lines() -> list[str]:
     """Agreement on the support set; what a passage carries counts when both readers say so."""
-    triples = rows(SUPPORT / "triples.jsonl")
+    return carried_lines(rows(SUPPORT / "triples.jsonl"))
+
+
+def carried_lines(triples: Sequence[dict[str, Any]]) -> list[str]:
+    """Agreement on triples with two readings, and how many passages and leans stand."""
     lines = []
     for field in ("supported", "lean"):
         first, second = ([row[reader][field] for row in triples] for reader in ("first", "second"))
         lines.append(f"support   {field}: {_compared(first, second)}")
     for place in ("report", "chat"):
         passages = [row for row in triples if row["place"] == place]
+        if not passages:
+            continue
         carried: dict[tuple[str, str], list[bool]] = {}
         for row in passages:
             both = row["first"]["supported"] and row["second"]["supported"]
@@ -85,6 +92,8 @@ def support_lines() -> list[str]:
         )
     sure = [row for row in triples if row["lean"]]
     right = [[row["lean"] == row[r]["lean"] for row in sure] for r in ("first", "second")]
+    if not sure:
+        return lines
     seen = sum(row["first"]["lean"] == row["second"]["lean"] != 0 for row in triples)
     lines.append(
         f"support   leans: {_share(sum(map(all, zip(*right, strict=True))), len(sure))} are right, "
@@ -122,7 +131,8 @@ def part_of(text: str) -> str:
 def _compared(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> str:
     """Kappa and disagreements of two readings of the same texts."""
     differing = sum(a != b for a, b in zip(mine, theirs, strict=True))
-    return f"kappa {cohen_kappa(mine, theirs):.2f}, {differing} of {len(mine)} differ"
+    kappa = cohen_kappa(mine, theirs)
+    return f"kappa {'-' if kappa is None else f'{kappa:.2f}'}, {differing} of {len(mine)} differ"
 
 
 def _share(count: int, n: int) -> str:

@@ -27,7 +27,11 @@ from recorded import ROOT, rows
 
 SUPPORT = ROOT / "evaluation" / "support"
 TRIPLES = SUPPORT / "triples.jsonl"
-_ASKED = "battery price app support subscription setup speed connection screen account".split()
+_ASKED = (
+    "battery price app support subscription setup speed connection screen account sleep comfort"
+    " build updates temperature noise privacy export automation delivery repair memory camera pen"
+    " accuracy transcripts summaries".split()
+)
 """What a person asks about in the chat, beside what the report holds."""
 
 

@@ -105,7 +105,7 @@ def test_the_local_judge_runs_from_the_wheel(installed: Installed, tmp_path: Pat
     words = ("-m", "api", "analyze", "plaud", "--items", "own.jsonl", "--format", "json")
     ended = installed.run("python", *words, cwd=tmp_path)
 
-    assert ended.stderr.startswith("Your items: kept 1 of 1, yield 100 %\nkept as ")
+    assert ended.stderr.startswith("Your items: 1 of 1 results were about it\nkept as ")
     gate = json.loads(ended.stdout)["sources"]["items"]["gate"]
     assert gate["status"] == "ok"
     assert gate["model"].startswith("local")

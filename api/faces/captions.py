@@ -8,14 +8,31 @@ strangers'.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, date
 
-from api.faces.outline import source_title
-from api.services.evidence.figures import AspectCount, Feeling, Figures, Period
+from api.faces.outline import findings_by_kind, source_title
+from api.services.evidence.figures import (
+    AspectCount,
+    Feeling,
+    Figures,
+    Period,
+    Timeline,
+    Unit,
+    by_period,
+)
 from api.services.reporting.report import Report
+from api.services.reporting.themes import COUNTED, UNNAMED
 
 FEW_GRADED, FEW_DATED = 5, 10
 """Items below which shares, and a timeline, would say more than is known."""
+FULL_PERIOD = 3
+"""Items that a period of a timeline holds on average, at least."""
+_FEWEST_PERIODS = 3
+_UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
+"""From the finest."""
 _WEEK = "week (from Monday, UTC)"
 
 
@@ -33,44 +50,83 @@ def sentiment(figures: Figures) -> tuple[str, tuple[Feeling, ...]]:
     felt = figures.sentiment
     if felt is None or not felt.n:
         return "", ()
-    caption = f"Sentiment of {_items(felt.n, 'graded')}"
+    caption = f"How {_items(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
     if felt.n < FEW_GRADED:
         counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings)
         return f"{caption}: {counts}; too few to draw shares", ()
     if felt.ungraded:
-        was = "was" if felt.ungraded == 1 else "were"
-        caption += f"; {felt.ungraded} more {was} kept without one"
+        caption += f"; of {felt.ungraded} more nobody can tell"
     return caption, felt.feelings
 
 
-def timeline(figures: Figures, most: int) -> tuple[str, tuple[Period, ...]]:
-    """Items over time, the latest `most` periods, those without any item among them."""
-    dates = figures.timeline
-    if dates is None or not (kept := dates.dated + dates.undated):
-        return "", ()
-    share = f"{dates.dated} of {kept} kept"
-    if dates.dated < FEW_DATED:
-        return f"Too few dated items for a timeline: {share}", ()
-    points = dates.points
-    if len(points) < 2:
-        return f"All dated items ({share}) are of one {dates.unit}, {points[0].start} (UTC)", ()
-    unit = _WEEK if dates.unit == "week" else f"{dates.unit} (UTC)"
-    caption = f"Items per {unit}, {share} have a date"
-    if len(points) > most:
-        caption += f"; the latest {most} of {len(points)} {dates.unit}s"
-    return caption, points[-most:]
+def timeline(report: Report, most: int) -> tuple[str, tuple[Period, ...]]:
+    """Items over time by the finest unit of which a period holds `FULL_PERIOD` on average.
+
+    The latest `most` periods, those without any item among them; a sentence where items are few.
+    """
+    dates = report.figures.timeline
+    if dates is None or not dates.dated:
+        return ("None of the kept items has a date" if dates and dates.undated else ""), ()
+    days = _days(report, dates)
+    share = f"{dates.dated} of {dates.dated + dates.undated} kept items have a date"
+    finest = _UNITS.index(dates.unit)
+    for unit in _UNITS[finest:] if dates.dated >= FEW_DATED else ():
+        points = by_period(unit, days)
+        if len(points) >= _FEWEST_PERIODS and dates.dated >= FULL_PERIOD * len(points):
+            named = _WEEK if unit == "week" else f"{unit} (UTC)"
+            caption = f"Items per {named}; {share}"
+            if len(points) > most:
+                caption += f"; the latest {most} of {len(points)} {unit}s"
+            return caption, points[-most:]
+    return f"{share}, {_between(days)}", ()
+
+
+def _days(report: Report, dates: Timeline) -> Counter[date]:
+    """Dated items by day; of a timeline that knows more than the items, by its periods' first."""
+    written = (item.created_at for item in report.items)
+    days = Counter(moment.astimezone(UTC).date() for moment in written if moment)
+    if days.total() != dates.dated:
+        days = Counter({period.start: period.count for period in dates.points if period.count})
+    return days
+
+
+def _between(days: Counter[date]) -> str:
+    """`between 2 March and 14 June 2026, most of them in May (9)`."""
+    first, last = min(days), max(days)
+    if first == last:
+        return f"on {_day(last)}"
+    opening = f"{first.day} {first:%B}" if first.year == last.year else _day(first)
+    words = f"between {opening} and {_day(last)}"
+    months = Counter[tuple[int, int]]()
+    for day, count in days.items():
+        months[day.year, day.month] += count
+    (month, count), *others = months.most_common(2)
+    if others and count > max(1, others[0][1]):
+        named = date(*month, 1)
+        year = "" if first.year == last.year else f" {named.year}"
+        words += f", most of them in {named:%B}{year} ({count})"
+    return words
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B} {day.year}"
 
 
 def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
-    """The aspects named most often, in the order in which the report's words come to them.
+    """What is spoken of most, in the order in which the report's words come to it.
 
-    Those that no word of it names follow, the most often named first.
+    Where the words count themes, those with the same counts, unless there is one alone; else the
+    aspects that the grader noted, of which those that no word names follow, the most often named
+    first.
     """
+    felt = report.figures.sentiment
+    kept = felt.n + felt.ungraded if felt is not None else len(report.items)
+    if themes := list(_themes(report)):
+        caption = f"Themes, by how many of {_items(kept, 'kept')} speak of them"
+        return (caption, themes[:most]) if len(themes) > 1 else ("", [])
     named = (report.figures.aspects or ())[:most]
     if not named:
         return "", []
-    felt = report.figures.sentiment
-    kept = felt.n + felt.ungraded if felt is not None else len(report.items)
     texts = (report.summary, *(finding.text for finding in report.findings))
     prose = "\n".join(texts).casefold()
 
@@ -84,10 +140,29 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
     return caption, sorted(named, key=place)
 
 
+def _themes(report: Report) -> Iterator[AspectCount]:
+    """The themes that the findings count, with what their posts sound like."""
+    feelings = {item.key: item.sentiment for item in report.items}
+    for _, findings in findings_by_kind(report):
+        for finding in findings:
+            match = COUNTED.match(finding.text)
+            if match is None or match["name"] == UNNAMED:
+                continue
+            sounds = Counter(feelings.get(key) for key in finding.cites)
+            yield AspectCount(
+                aspect=match["name"].lower(),
+                count=len(finding.cites),
+                positive=sounds[1],
+                negative=sounds[-1],
+                cites=finding.cites,
+            )
+
+
 def legend(aspect: AspectCount) -> str:
     """What the signed numbers beside an aspect are, told by one of them."""
-    those = "1 item that names it" if aspect.count == 1 else f"{aspect.count} items that name it"
-    return f"(+{aspect.positive} -{aspect.negative}): praise, complaint among the {those}"
+    those = "the 1 item" if aspect.count == 1 else f"the {aspect.count} items"
+    signs = f"(+{aspect.positive} -{aspect.negative})"
+    return f"{signs}: of {those}, how many sound like praise and like complaint"
 
 
 def funnel(report: Report) -> tuple[str, list[FunnelRow]]:

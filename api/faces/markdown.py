@@ -46,7 +46,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
         ]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report)
-    parts += ["## Coverage", _sources(report.sources.values()), md(report.coverage)]
+    parts += ["## Coverage", _sources(report.sources.values()), md(outline.trouble(report))]
     parts.append(md(f"{outline.judged_by(report.sources.values())} {outline.spent(report)}"))
     parts += _listed("Sources", report.items)
     if dropped:
@@ -89,9 +89,9 @@ def _figures(report: Report) -> list[str]:
             for feeling in feelings
             for low, high in [feeling.interval or (0.0, 1.0)]
         ]
-        head = "| sentiment | items | 95 % interval of the share |\n| --- | ---: | ---: |"
+        head = "| they sound | items | likely share of all posts (95 %) |\n| --- | ---: | ---: |"
         parts.append("\n".join([head, *rows]))
-    caption, periods = captions.timeline(report.figures, _PERIODS)
+    caption, periods = captions.timeline(report, _PERIODS)
     parts.append(f"{caption}." if caption else "")
     if periods:
         first, last = periods[0].start, periods[-1].start
@@ -106,7 +106,7 @@ def _figures(report: Report) -> list[str]:
             f"| {md(aspect.aspect)} | {aspect.count} | {aspect.positive} | {aspect.negative} |"
             for aspect in aspects
         ]
-        head = "| aspect | named by | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
+        head = "| subject | items | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
         parts += [f"{caption}.", "\n".join([head, *rows])]
     return ["## Figures", *parts] if any(parts) else []
 
@@ -114,12 +114,12 @@ def _figures(report: Report) -> list[str]:
 def _sources(sources: Iterable[SourceReport]) -> str:
     rows = [
         f"| {md(row.name)} | {md(row.outcome)} | {row.fetched} | {row.kept} "
-        f"| {row.share} | {row.refetched} | {md(row.gate)} | {row.requests} |"
+        f"| {row.share} | {row.searched} | {md(row.judged)} | {row.requests} |"
         for row in outline.source_rows(sources)
     ]
     if not rows:
         return ""
-    head = "| source | outcome | fetched | kept | yield | refetched | gate | requests |"
+    head = "| source | outcome | found | about it | share | searched | judged | requests |"
     return "\n".join([head, "| --- | --- | ---: | ---: | ---: | --- | --- | ---: |", *rows])
 
 

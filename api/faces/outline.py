@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from api.judges.answers import STAND_IN
 from api.services.progress import (
     Event,
     ItemsGraded,
@@ -21,8 +22,10 @@ from api.services.progress import (
     SourceStarted,
     Writing,
 )
+from api.services.reporting.dossier import WHY
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
+from api.services.schemas import Decision, Outcome
 from api.services.text import clean, cut, is_visible, one_line
 from api.sources import TITLES
 
@@ -44,6 +47,27 @@ _KINDS: tuple[tuple[FindingKind, str], ...] = (
 )
 
 
+_DECISIONS = {
+    Decision.FULL: "a full report",
+    Decision.SHORT: "a short report",
+    Decision.INSUFFICIENT: "too little was found for a report",
+    Decision.CLARIFY: "the question names nothing to look for",
+    Decision.UNJUDGED: "no model answered: items as they were found",
+}
+_ANSWERED = {
+    Outcome.OK: "ok",
+    Outcome.IRRELEVANT: "nothing was about it",
+    Outcome.EMPTY: "nothing was found",
+}
+_DROPPED = {
+    "gate": "not about it",
+    "cutoff": "does not answer the question",
+    "floor": "too little about it",
+    "duplicate": "copy",
+}
+_JUDGED = {"ok": "yes", "degraded": "no", "skipped": "-"}
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """How asking one source went, in words and numbers for a table."""
@@ -53,9 +77,11 @@ class SourceRow:
     fetched: int
     kept: int
     share: str
-    """The yield in percent, `-` of nothing."""
-    refetched: str
-    gate: str
+    """Of what was found, that is about the question; `-` of nothing."""
+    searched: str
+    """Once, or twice where the first search held too little."""
+    judged: str
+    """Whether relevance could be judged."""
     requests: int
 
 
@@ -90,8 +116,8 @@ def heading(report: Report) -> str:
 
 
 def decision(report: Report) -> str:
-    """What the evidence allowed, in plain words; its name, as programs know it, comes last."""
-    return f"{report.decision_rationale.removesuffix('.')} ({report.decision})."
+    """What the evidence allowed, in a sentence."""
+    return f"{report.decision_rationale.removesuffix('.')}."
 
 
 def paragraphs(report: Report) -> list[str]:
@@ -148,27 +174,41 @@ def source_title(name: str) -> str:
 
 
 def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
-    """The table of sources; no yield of nothing."""
+    """The table of sources; no share of nothing."""
     return [
         SourceRow(
             name=source_title(source.source),
-            outcome=str(source.outcome),
+            outcome=_ANSWERED.get(source.outcome) or WHY[source.outcome],
             fetched=source.fetched,
             kept=source.kept,
             share=f"{source.yield_ratio * 100:.0f} %" if source.fetched else "-",
-            refetched="yes" if source.refetched else "no",
-            gate=source.gate.status,
+            searched="twice" if source.refetched else "once",
+            judged=_JUDGED[source.gate.status],
             requests=source.upstream_calls,
         )
         for source in sources
     ]
 
 
+def trouble(report: Report) -> str:
+    """What the table of sources does not say: when one can be asked, why one was not judged."""
+    sources = report.sources.values()
+    complete = all(not source.retry_at and source.gate.status != "degraded" for source in sources)
+    return "" if sources and complete else report.coverage
+
+
 def judged_by(sources: Iterable[SourceReport]) -> str:
     """Who judged relevance, in a sentence; empty when nobody did."""
     judges = dict.fromkeys(source.gate.model for source in sources)
-    named = ", ".join(judge for judge in judges if judge)
-    return f"Relevance was judged by {named}." if named else ""
+    named = ", ".join(_judge(judge) for judge in judges if judge)
+    return f"What is about the question was judged by {named}." if named else ""
+
+
+def _judge(name: str) -> str:
+    """A judge as a person knows it."""
+    if name == STAND_IN:
+        return "the sandbox's stand-in for a model"
+    return f"the judge on this machine ({name})" if name.startswith("local") else f"`{name}`"
 
 
 def spent(report: Report) -> str:
@@ -206,8 +246,8 @@ def caption(item: KeptItem) -> Caption:
 
 
 def why_dropped(item: DroppedItem) -> str:
-    """The stage that dropped it, and its reason."""
-    return f"{item.dropped_by}: {item.reason}"
+    """What it lacked, and the reason."""
+    return f"{_DROPPED.get(item.dropped_by or '', 'dropped')}: {item.reason}"
 
 
 def progress(event: Event) -> str | None:
@@ -216,24 +256,26 @@ def progress(event: Event) -> str | None:
         case SourceStarted():
             return f"asking for {event.limit} …"
         case SourceFetched():
-            return f"{event.fetched} fetched, judging …"
+            return f"{event.fetched} found, judging which are about it …"
         case SourceJudged():
-            return f"{event.relevant} of {event.judged} relevant"
+            return f"{event.relevant} of {event.judged} are about it"
         case SourceRefetching():
-            return f"too little of it is relevant, fetching {event.limit} …"
+            return f"too little of it is about it, searching for {event.limit} …"
         case SourceLookedAgain():
             return "a second look at what was dropped: " + ("kept" if event.relevant else "no")
         case SourceKept() if event.outcome not in GOOD:
-            return f"{event.outcome}: {event.reason}"
+            why = WHY[Outcome(event.outcome)]
+            return f"{why}: {event.reason}" if event.reason else why
         case SourceKept():
-            share = f", yield {event.yield_ratio * 100:.0f} %" if event.fetched else ""
-            again = ", refetched" if event.refetched else ""
-            gate = f", gate degraded ({event.reason})" if event.status == "degraded" else ""
-            return f"kept {event.kept} of {event.fetched}{share}{again}{gate}"
+            counted = f"{event.kept} of {event.fetched} results"
+            again = ", searched twice" if event.refetched else ""
+            if event.status == "degraded":
+                return f"kept {counted}{again}; relevance could not be judged ({event.reason})"
+            return f"{counted} were about it{again}"
         case ItemsGraded():
-            return f"{event.survived} of {event.scored} survive grading"
+            return f"{event.survived} of {event.scored} answer the question"
         case Writing():
-            return f"writing over {event.exhibits} exhibits …"
+            return f"writing about {event.exhibits} items …"
         case Reported():
-            return str(event.decision)
+            return _DECISIONS[Decision(event.decision)]
     return None

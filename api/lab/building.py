@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from api.errors import UsageError
+from api.judges.answers import STAND_IN
 from api.judges.local import LocalJudge
 from api.judges.local_support import LocalSupport
 from api.lab.baselines import BASELINES
@@ -63,6 +64,8 @@ async def candidate(
         from api.services.text import Fence
 
         models, bare = settings.models, Fence("")
+        if sampled(settings, name):
+            model = STAND_IN
         model = model or models.filter_model
         shown = model + (f"@{host}" if host else "")
         if name == "openai":
@@ -89,7 +92,8 @@ async def support_checker(
             from api.judges.booleans import OpenAISupport
 
             models = settings.models
-            yield OpenAISupport(client, model or models.filter_model, models.scoring_timeout)
+            model = STAND_IN if sampled(settings, name) else model or models.filter_model
+            yield OpenAISupport(client, model, models.scoring_timeout)
     else:
         raise UsageError(f"`{name}` checks no support; there are `local` and `openai`")
 
@@ -104,7 +108,7 @@ async def _server(settings: Settings, name: str) -> AsyncIterator[tuple[ModelCli
 
             url = stack.enter_context(Sandbox.start()).url
             update = {"openai_api_key": SecretStr("sandbox"), "openai_base_url": f"{url}/v1"}
-            host, models = "sandbox", models.model_copy(update=update)
+            host, models = "", models.model_copy(update=update)
         elif models.openai_api_key is None:
             raise UsageError(f"`{name}` asks a model; set `OPENAI_API_KEY`")
         elif models.openai_base_url == ModelSettings.model_fields["openai_base_url"].default:

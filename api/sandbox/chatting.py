@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import Prompt
+from api.services.chatting.keyless import FOREIGN, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
+from api.services.question.query import is_foreign
 from api.services.reporting.aspects import aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.subjects import Subject
@@ -152,7 +154,7 @@ def chat(prompt: Prompt) -> str:
     question = last_question(prompt)
     if not prompt.exhibits:
         if any(role == "tool" for role, _ in prompt.messages):
-            return f"I could not find posts about {question.query}."
+            return _missing(question)
         return (
             "I can tell you what people say about a product on Reddit, YouTube and Amazon. "
             "Name the product and I will look."
@@ -160,13 +162,19 @@ def chat(prompt: Prompt) -> str:
     if sides := _sides(prompt):
         return "\n\n".join(_side(name, prompt) for name in sides)
     if not _about(prompt, question):
-        return f"I could not find posts about {question.query}."
+        return _missing(question)
     themed = find_themes(
         Question(question.subject or question.text), prompt.shown, focus=question.words
     )
     if not themed.findings:
-        return f"The posts say nothing about {', '.join(question.words)}."
+        return silent(", ".join(question.words))
     return shown_lines(themed.findings)
+
+
+def _missing(question: ChatQuestion) -> str:
+    """That nothing was found; of a question that was not understood, why."""
+    missing = f"I could not find posts about {question.query}."
+    return f"{missing} {FOREIGN[0].upper()}{FOREIGN[1:]}." if is_foreign(question.text) else missing
 
 
 def _side(name: str, prompt: Prompt) -> str:

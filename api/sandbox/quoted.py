@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from api.services.reporting.dossier import BODY, COMMENT, Exhibit
+from api.services.reporting.dossier import BODY, COMMENT, LINE_END, Exhibit
 from api.services.reporting.sentences import sentences
 from api.services.schemas import Assessed, Comment, Item, Verdict
 
@@ -41,8 +41,8 @@ class Quoted:
 
     def as_exhibit(self, source: str) -> Exhibit:
         """The exhibit as far as the prompt shows it; a sentence that was cut off is left out."""
-        own = [piece for piece in self._pieces if _bare(piece) == piece]
-        comments = [_bare(piece) for piece in self._pieces if _bare(piece) != piece]
+        own = [_lined(piece) for piece in self._pieces if _bare(piece) == piece]
+        comments = [_lined(_bare(piece)) for piece in self._pieces if _bare(piece) != piece]
         title, body = (*own, "", "")[:2]
         place = _PLACE.match(self.text)
         item = Item(
@@ -152,6 +152,11 @@ def _whole(text: str, limit: int) -> str:
     if len(text) < limit - _GRAPHEME:
         return text
     return " ".join(sentences(text)[:-1])
+
+
+def _lined(text: str) -> str:
+    """The text with its lines apart, where the product shows that one ends."""
+    return re.sub(rf"\s*{LINE_END}\s*", "\n", text)
 
 
 def _bare(piece: str) -> str:

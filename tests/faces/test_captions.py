@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -19,13 +20,13 @@ from tests.services.kit import plain
     ("counts", "ungraded", "caption", "drawn"),
     [
         ((0, 0, 0), 3, "", False),
-        ((1, 0, 0), 0, "Sentiment of 1 graded item: 1 positive, 0 neutral, 0 negative; "
+        ((1, 0, 0), 0, "How 1 kept item sounds: 1 positive, 0 neutral, 0 negative; "
          "too few to draw shares", False),
-        ((2, 1, 1), 9, "Sentiment of 4 graded items: 2 positive, 1 neutral, 1 negative; "
+        ((2, 1, 1), 9, "How 4 kept items sound: 2 positive, 1 neutral, 1 negative; "
          "too few to draw shares", False),
-        ((2, 1, 2), 0, "Sentiment of 5 graded items", True),
-        ((2, 1, 2), 1, "Sentiment of 5 graded items; 1 more was kept without one", True),
-        ((2, 1, 9), 2, "Sentiment of 12 graded items; 2 more were kept without one", True),
+        ((2, 1, 2), 0, "How 5 kept items sound", True),
+        ((2, 1, 2), 1, "How 5 kept items sound; of 1 more nobody can tell", True),
+        ((2, 1, 9), 2, "How 12 kept items sound; of 2 more nobody can tell", True),
     ],
 )  # fmt: skip
 def test_sentiment_of_a_handful_is_a_sentence(
@@ -38,44 +39,67 @@ def test_sentiment_of_a_handful_is_a_sentence(
     assert [feeling.count for feeling in rows] == (list(counts) if drawn else [])
 
 
-def timeline(unit: Unit, counts: Sequence[int], undated: int = 0) -> Figures:
-    """One period after the other from a Monday on."""
+async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
+    """A report with so many items in each period, the first of which is 2 March 2026."""
+    steps = {"day": 1, "week": 7, "month": 31}[unit]
     points = tuple(
-        Period(start=date(2026, 3, 2) + timedelta(7 * at), count=count)
+        Period(start=date(2026, 3, 2) + timedelta(steps * at), count=count)
         for at, count in enumerate(counts)
     )
-    return Figures(timeline=Timeline(unit=unit, points=points, undated=undated))
+    figures = Figures(timeline=Timeline(unit=unit, points=points, undated=undated))
+    return (await plain_report()).model_copy(update={"figures": figures})
 
 
 @pytest.mark.parametrize(
-    ("counts", "undated", "caption", "drawn"),
+    ("unit", "counts", "undated", "caption", "drawn"),
     [
-        ([], 0, "", 0),
-        ([], 2, "Too few dated items for a timeline: 0 of 2 kept", 0),
-        ([4, 0, 5], 1, "Too few dated items for a timeline: 9 of 10 kept", 0),
-        ([12], 1, "All dated items (12 of 13 kept) are of one week, 2026-03-02 (UTC)", 0),
-        ([4, 0, 6], 0, "Items per week (from Monday, UTC), 10 of 10 kept have a date", 3),
-        ([4, 0, 6, 0, 0, 1], 0, "Items per week (from Monday, UTC), 11 of 11 kept have a date; "
-         "the latest 5 of 6 weeks", 5),
+        ("week", [], 0, "", 0),
+        ("week", [], 2, "None of the kept items has a date", 0),
+        ("week", [4, 0, 5], 1, "9 of 10 kept items have a date, between 2 March and 16 March 2026",
+         0),
+        ("week", [12], 1, "12 of 13 kept items have a date, on 2 March 2026", 0),
+        ("week", [4, 0, 6], 0, "Items per week (from Monday, UTC); 10 of 10 kept items have a date",
+         3),
+        ("week", [9, 1, 6, 3, 3, 1], 0, "Items per week (from Monday, UTC); "
+         "23 of 23 kept items have a date; the latest 5 of 6 weeks", 5),
+        ("week", [1, 0, 1, 0, 0, 7, 2], 0, "11 of 11 kept items have a date, "
+         "between 2 March and 13 April 2026, most of them in April (9)", 0),
+        ("month", [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 0,
+         "13 of 13 kept items have a date, between 2 March 2026 and 9 March 2027, "
+         "most of them in May 2026 (9)", 0),
     ],
 )  # fmt: skip
-def test_a_timeline_needs_ten_dated_items(
-    counts: list[int], undated: int, caption: str, drawn: int
+async def test_a_timeline_needs_full_periods(
+    unit: Unit, counts: list[int], undated: int, caption: str, drawn: int
 ) -> None:
-    """And two periods; what is left out is said."""
-    said, periods = captions.timeline(timeline("week", counts, undated), 5)
+    """Three of three items each, else a sentence; what is left out is said."""
+    said, periods = captions.timeline(await dated(unit, counts, undated), 5)
 
     assert said == caption
     assert [period.count for period in periods] == (counts[-drawn:] if drawn else [])
 
 
-def test_the_unit_is_said() -> None:
+async def test_sparse_weeks_are_counted_by_month() -> None:
     """
-    Months and days are as they are in UTC.
+    Ten weeks of nearly nothing are three months of something.
     """
-    caption, _ = captions.timeline(timeline("month", [5, 6]), 60)
+    caption, periods = captions.timeline(await dated("week", [1, 2, 1, 0, 3, 0, 1, 0, 2, 1]), 60)
 
-    assert caption == "Items per month (UTC), 11 of 11 kept have a date"
+    assert caption == "Items per month (UTC); 11 of 11 kept items have a date"
+    assert [period.count for period in periods] == [7, 3, 1]
+
+
+async def test_the_days_are_those_of_the_items() -> None:
+    """
+    A period would only tell its first day.
+    """
+    report = await plain_report()
+    days = sorted(item.created_at.day for item in report.items if item.created_at)
+    caption, _ = captions.timeline(report, 60)
+
+    assert caption == (
+        f"2 of 3 kept items have a date, between {days[0]} September and {days[1]} September 2026"
+    )
 
 
 async def told(summary: str, finding: str, **counts: int) -> Report:
@@ -121,8 +145,29 @@ def test_the_signs_have_a_legend() -> None:
     eleven = AspectCount(aspect="lid", count=11, positive=6, negative=5, cites=())
     single = AspectCount(aspect="lid", count=1, positive=0, negative=1, cites=())
 
-    assert captions.legend(eleven) == ("(+6 -5): praise, complaint among the 11 items that name it")
-    assert captions.legend(single).endswith("among the 1 item that names it")
+    assert captions.legend(eleven) == (
+        "(+6 -5): of the 11 items, how many sound like praise and like complaint"
+    )
+    assert captions.legend(single).startswith("(+0 -1): of the 1 item, ")
+
+
+async def test_themes_have_one_count_everywhere() -> None:
+    """
+    Where the words count themes, the figure shows those, whatever the grader noted.
+    """
+    report = await told("Two.", "Lid: two posts speak of it; one leans positive.", price=9, lid=7)
+    (lid,) = report.findings
+    heat = replace(lid, text="Heat: two posts speak of it.", kind="other")
+    both = report.model_copy(update={"findings": (heat, lid)})
+
+    caption, rows = captions.aspects(both, 5)
+
+    assert caption == "Themes, by how many of 3 kept items speak of them"
+    assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
+    assert (rows[0].positive, rows[0].negative) == (1, 1)
+    assert captions.aspects(report, 5) == ("", [])
+    unnamed = await told("Two.", "No shared theme: two posts are about it.", price=9)
+    assert [row.aspect for row in captions.aspects(unnamed, 5)[1]] == ["price"]
 
 
 async def test_the_way_from_found_to_cited() -> None:

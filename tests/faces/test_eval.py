@@ -121,7 +121,7 @@ def test_the_whole_paid_path_runs_without_a_key(labels: Path, tmp_path: Path) ->
 
     assert result.exit_code == again.exit_code == 0
     assert "the offline sandbox answers" in result.stderr
-    assert result.stdout.startswith("gpt-4o-mini@sandbox: 6 items")
+    assert result.stdout.startswith("sample stand-in: 6 items")
     assert result.stdout == again.stdout
     assert len(written.splitlines()) == 2
     assert kept.read_bytes() == written
@@ -131,7 +131,7 @@ def test_a_grader_is_evaluated_on_grades(labels: Path) -> None:
     """Its own scores are ranked, under the model's name that was asked for."""
     shown = figures(labels, "--judge", "grader", "--model", "gpt-4o")
 
-    assert shown["judge"] == "grades:gpt-4o@sandbox"
+    assert shown["judge"] == "grades:sample stand-in"
     assert shown["grades"]["n"] == 4
     assert set(shown["grades"]) >= {"spearman", "quadratic_kappa", "ndcg10"}
     assert shown["overall"]["tokens"] > 0
@@ -251,7 +251,7 @@ def test_what_is_wrong_is_named(labels: Path, tmp_path: Path, words: list[str], 
 
 
 @pytest.mark.parametrize(
-    ("judge", "name"), [("local", "local-support-1"), ("openai", "gpt-4o-mini")]
+    ("judge", "name"), [("local", "local-support-1"), ("openai", "sample stand-in")]
 )
 def test_a_support_check_is_measured(tmp_path: Path, judge: str, name: str) -> None:
     """On labelled claims; the sandbox's model answers like the keyless check."""

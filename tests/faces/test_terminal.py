@@ -64,12 +64,12 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert lines[:6] == [
         "The mug",
         "=======",
-        "! 1 item was dropped: graded below the cutoff.",
+        "! 1 item was dropped: graded too low to answer the question.",
         "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
-        "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full one needs "
-        "4 at depth",
+        "Enough was found for a short report only: 3 of 4 items answer the question, graded 3 or "
+        "more of 5; a",
     ]
     assert "\n\nPeople like it.\n" in text
     assert "- It stays warm. [1][2] (unverified)" in lines
@@ -77,16 +77,20 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "  “Warm all day” [1]",
         "    https://www.example.org/0",
     ]
-    assert "standard (short_report)." in lines
+    assert "full one needs 4." in lines
     assert lines[lines.index("Figures") + 2 :][:2] == [
-        "Sentiment of 2 graded items: 1 positive, 0 neutral, 1 negative; too few to draw shares",
-        "Too few dated items for a timeline: 2 of 3 kept",
+        "How 2 kept items sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
+        "2 of 3 kept items have a date, between 1 September and 3 September 2026",
     ]
-    assert "Reddit             4     4   100 %  no        ok        ok" in lines
+    assert "Reddit             4         4   100 %  once      yes         ok" in lines
+    assert "results were about it" not in text
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
     assert "[2] Lid leaks - Reddit" in lines
     assert "[3] untitled - Reddit (r/a), 2026-09-03, low relevance" in lines
-    assert "- Tea leaves - cutoff: score 1 of 5, below the cutoff 3: about tea" in lines
+    assert (
+        "- Tea leaves - does not answer the question: score 1 of 5, below the cutoff 3: about tea"
+        in lines
+    )
     assert "- Is it heavy?" in lines
     assert lines[-1].startswith("5 requests to sources, 1221 tokens for 0.5100 USD. It took ")
 
@@ -117,7 +121,9 @@ async def test_bars_stand_below_each_other() -> None:
     assert rows[1] == "  lid      ████████████············ 1 (+0 -1)"
     assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
     assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
-    assert lines[start + 3] == "  (+1 -1): praise, complaint among the 2 items that name it"
+    assert lines[start + 3] == (
+        "  (+1 -1): of the 2 items, how many sound like praise and like complaint"
+    )
 
 
 async def test_enough_graded_items_are_bars() -> None:
@@ -127,12 +133,13 @@ async def test_enough_graded_items_are_bars() -> None:
     answer = plain(await plain_report())
     answer["figures"]["sentiment"] = sentiment(3, 0, 3).model_dump(mode="json")
     lines = report_text(Report.model_validate(answer), False, 100).split("\n")
-    start = lines.index("Sentiment of 6 graded items") + 1
+    start = lines.index("How 6 kept items sound") + 1
 
     assert lines[start : start + 2] == [
-        "  positive  ████████████············ 3 of 6 (95 %: 19-81 %)",
-        "  neutral   ························ 0 of 6 (95 %: 0-39 %)",
+        "  positive  ████████████············ 3 of 6 (19-81 %)",
+        "  neutral   ························ 0 of 6 (0-39 %)",
     ]
+    assert lines[start + 3] == "  in brackets: where the share among all posts likely lies (95 %)"
 
 
 async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
@@ -145,7 +152,9 @@ async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
 
     text = report_text(Report.model_validate(answer), False, 100)
 
-    assert "Items per day (UTC), 105 of 105 kept have a date; the latest 12 of 14 days\n" in text
+    assert (
+        "Items per day (UTC); 105 of 105 kept items have a date; the latest 12 of 14 days\n" in text
+    )
     assert "2026-09-02 " not in text
     assert "  2026-09-14 ████████████████████████ 14" in text
     assert "  2026-09-03 █████··················· 3" in text
@@ -159,7 +168,10 @@ async def test_an_answer_without_figures_has_no_empty_parts() -> None:
     text = report_text(await analyze(product, Ask("ember mug")), True, 100)
 
     assert underlined(text) == ["Sources", "Next questions"]
-    assert "Amazon             0     0       -  no        skipped   blocked" in text
+    assert (
+        "Amazon             0         0       -  once      -           blocked by a captcha" in text
+    )
+    assert "could not be asked:" not in text
     assert "Nothing was said about it." in text
 
 
@@ -220,7 +232,7 @@ async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "400")
     wide = report_text(await plain_report(), False, None)
 
-    words = "Enough was found for a short report only: 3 of 4 items scored 3 or more; a full"
+    words = "Enough was found for a short report only: 3 of 4 items answer the question, graded 3"
     assert words not in narrow
     assert words in wide
 
@@ -269,5 +281,5 @@ async def test_each_figure_stands_alone(part: str) -> None:
     answer["figures"] = {part: answer["figures"][part]}
     text = report_text(Report.model_validate(answer), False, 100)
 
-    shown_parts = [name in text for name in ("Sentiment of", "for a timeline", "Aspects")]
+    shown_parts = [name in text for name in ("How 2 kept", "have a date", "Aspects")]
     assert shown_parts == [part == name for name in ("sentiment", "timeline", "aspects")]

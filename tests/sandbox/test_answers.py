@@ -78,7 +78,7 @@ def test_an_explanation_is_the_products_own() -> None:
     for dropped in ((), ("Glow worms | reason: about insects", "Glow stars") * 3):
         lines = [
             FENCE.quote("glow lamp review", "query"),
-            FENCE.quote("Reddit: kept 0 of 5, yield 0 %", "source"),
+            FENCE.quote("Reddit: 0 of 5 results were about it", "source"),
             *(FENCE.quote(text, "dropped") for text in dropped),
         ]
         made = answer("explanation_text", prompt("Glow Lamp", *lines), words)
@@ -86,7 +86,7 @@ def test_an_explanation_is_the_products_own() -> None:
 
         assert 150 <= len(text.split()) <= 250
         assert "“glow lamp review”" in text
-        assert "kept 0 of 5" in text
+        assert "0 of 5 results were about it" in text
         assert ("about insects" in text) is bool(dropped)
         assert made["suggestions"]
 

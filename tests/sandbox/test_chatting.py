@@ -98,7 +98,7 @@ def test_without_fitting_exhibits_it_says_so() -> None:
     silent = chat(prompt("Glow Lamp", "and the warranty?", exhibits=LAMP))
 
     assert other == "I could not find posts about Oura Ring."
-    assert silent == "The posts say nothing about warranty."
+    assert silent == "No sentence of the posts says plainly anything about warranty."
     assert chat(prompt("Glow Lamp", after="none")) == ("I could not find posts about Glow Lamp.")
     assert "Name the product" in chat(prompt("hello"))
 

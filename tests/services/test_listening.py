@@ -86,7 +86,8 @@ async def test_a_full_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["decision_rationale"] == (
-        "Enough was found for a full report: 8 of 8 items scored 3 or more at depth standard"
+        "Enough was found for a full report: 8 of 8 items answer the question, graded 3 or more "
+        "of 5"
     )
     assert answer["findings"][0]["cites"] == [answer["items"][0]["key"]]
     assert (answer["topic"], answer["summary"]) == ("The mug", "People like it.")
@@ -242,7 +243,7 @@ async def test_the_explanation_hears_what_was_found_and_why_it_went() -> None:
 
     assert answer["decision"] == "insufficient_data"
     assert teller.told[0].dropped == ((found[0].title, "about tea"), (found[1].title, ""))
-    assert teller.told[0].coverage == ("Reddit: kept 3 of 4, yield 75 %",)
+    assert teller.told[0].coverage == ("Reddit: 3 of 4 results were about it",)
     assert teller.told[0].queries == ("ember mug",)
 
 
@@ -413,7 +414,7 @@ async def test_when_no_model_answers_nothing_is_claimed() -> None:
     assert answer["decision"] == "unjudged"
     assert answer["explanation_text"].startswith("No model answered (unreachable)")
     assert (len(answer["items"]), answer["findings"], answer["quotes"]) == (5, [], [])
-    assert answer["quality_notes"][0] == "The relevance gate did not work for reddit: no_key."
+    assert answer["quality_notes"][0] == "Relevance could not be judged for reddit: no_key."
     assert {item["verdict"] for item in answer["items"]} == {None}
 
 
@@ -450,11 +451,11 @@ async def test_a_degraded_gate_opens_the_report() -> None:
     answer = await analyze(kit(FakeSource(posts(5)), judge=NOBODY, grader=grading), ASK)
 
     assert answer["decision"] == "full_report"
-    assert answer["quality_notes"][0] == "The relevance gate did not work for reddit: no_key."
+    assert answer["quality_notes"][0] == "Relevance could not be judged for reddit: no_key."
     assert answer["sources"]["reddit"]["gate"] == {
         "status": "degraded", "reason": "no_key", "model": None,
     }  # fmt: skip
-    assert "did not work (no_key), nothing was filtered" in answer["coverage"]
+    assert "relevance could not be judged (no_key), so none was sorted out" in answer["coverage"]
     assert [one["key"] for one in answer["dropped"]] == ["reddit:4"]
 
 
@@ -468,7 +469,9 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
 
     assert answer["decision"] == "short_report"
     assert answer["disclaimer"].startswith("Only 2 of 7 items found were relevant")
-    assert note_of(answer, "dropped") == "5 items were dropped: graded below the cutoff."
+    assert (
+        note_of(answer, "dropped") == "5 items were dropped: graded too low to answer the question."
+    )
 
 
 def looked_up(product: Product, *turns: Any, **fields: Any) -> Product:
@@ -628,7 +631,7 @@ async def test_fetch_at_quick_is_the_gate_alone() -> None:
     assert grading.asked == []
     assert [item["id"] for item in plain(heard.fetched)["items"]] == ["3", "2", "1", "0"]
     assert {item["score"] for item in plain(heard.fetched)["items"]} == {None}
-    assert heard.text.startswith("Reddit: kept 4 of 4, yield 100 %.\nNote: ")
+    assert heard.text.startswith("Reddit: 4 of 4 results were about it.\nNote: ")
 
 
 async def test_fetch_at_standard_grades_and_ranks() -> None:
@@ -669,7 +672,7 @@ async def test_the_text_shows_numbered_exhibits_behind_a_fence() -> None:
 
     lines = heard.text.splitlines()
     assert lines[:3] == [
-        "Reddit: kept 2 of 2, yield 100 %.",
+        "Reddit: 2 of 2 results were about it.",
         "This is made-up sample data from the offline sandbox.",
         "Note: 1 failed.",
     ]

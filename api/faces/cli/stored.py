@@ -204,7 +204,7 @@ def _with_report(name: str, work: Callable[[Report], None]) -> NoReturn:
     async def read(store: Store, keys: Keys) -> None:
         kept = await _find(store, name)
         if kept.report is None:
-            raise UsageError(f"`{kept.id}` holds no report: {kept.reason or kept.state}")
+            raise UsageError(kept.why_none)
         work(kept.report)
 
     _with_store(read)

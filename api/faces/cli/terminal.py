@@ -61,7 +61,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.address(quote.url)
     _figures(page, report)
     _sources(page, list(report.sources.values()))
-    page.wrapped(report.coverage)
+    page.wrapped(outline.trouble(report))
     _listed(page, "Cited and kept", report.items)
     if dropped:
         _dropped(page, report.dropped)
@@ -139,7 +139,7 @@ def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
 
 def _figures(page: _TextPage, report: Report) -> None:
     sentiment, feelings = captions.sentiment(report.figures)
-    timeline, periods = captions.timeline(report.figures, _PERIODS)
+    timeline, periods = captions.timeline(report, _PERIODS)
     naming, aspects = captions.aspects(report, _ASPECTS)
     if not (sentiment or timeline or naming):
         return
@@ -150,9 +150,11 @@ def _figures(page: _TextPage, report: Report) -> None:
         spread = ""
         if feeling.interval is not None and not page.narrow:
             low, high = feeling.interval
-            spread = f" (95 %: {low * 100:.0f}-{high * 100:.0f} %)"
+            spread = f" ({low * 100:.0f}-{high * 100:.0f} %)"
         count = f"{feeling.count} of {n}{spread}"
         page.row(f"  {feeling.name:<9}", page.bar(feeling.count, n), count)
+    if feelings and not page.narrow:
+        page.wrapped("in brackets: where the share among all posts likely lies (95 %)", "  ")
     page.wrapped(timeline)
     most = max((period.count for period in periods), default=0)
     for period in periods:
@@ -176,20 +178,20 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
     page.head("Sources")
     if not page.narrow:
         page.row(
-            f"{'source':<12}{'fetched':>8}{'kept':>6}{'yield':>8}  "
-            f"{'refetched':<10}{'gate':<10}outcome"
+            f"{'source':<12}{'found':>8}{'about it':>10}{'share':>8}  "
+            f"{'searched':<10}{'judged':<12}outcome"
         )
     for row in outline.source_rows(sources):
         if page.narrow:
             page.wrapped(
-                f"{row.name}: {row.outcome}, fetched {row.fetched}, kept {row.kept}, "
-                f"yield {row.share}, refetched {row.refetched}, gate {row.gate}",
+                f"{row.name}: {row.outcome}, {row.kept} of {row.fetched} were about it, "
+                f"searched {row.searched}, judged: {row.judged}",
                 "- ",
             )
         else:
             page.row(
-                f"{padded(row.name, 12)}{row.fetched:>8}{row.kept:>6}{row.share:>8}  "
-                f"{row.refetched:<10}{row.gate:<10}{row.outcome}"
+                f"{padded(row.name, 12)}{row.fetched:>8}{row.kept:>10}{row.share:>8}  "
+                f"{row.searched:<10}{row.judged:<12}{row.outcome}"
             )
     page.wrapped(outline.judged_by(sources))
 

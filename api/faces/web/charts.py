@@ -29,12 +29,15 @@ details.data{font-size:.85rem;color:var(--soft);margin-top:.4rem}
 ASPECTS, PERIODS = 10, 60
 """Rows of a picture, and bars of a timeline, at most."""
 _COLOURS = {"positive": "good", "neutral": "plain", "negative": "bad"}
-_STEPS = ("found", "kept by the gate", "left in the report", "cited")
-_SPREAD = "Bars are shares of these items, lines their 95 % intervals."
+_STEPS = ("found", "about the question", "left in the report", "cited")
+_SPREAD = (
+    "Bars are shares of these items; the line on a bar is the range in which the share of all that "
+    "people write is likely to lie (95 % interval)."
+)
 _LEANING = "Praise and complaint count those of them that sound positive or negative."
 _WAY = (
-    "Kept: about the question, says the gate. Graded: left in the report after grading, ranking "
-    "and merging of copies. Cited: by a finding or a quote."
+    "About it: judged to be about the question. In the report: what is left after grading and "
+    "after copies were merged. Cited: by a finding or a quote."
 )
 
 
@@ -43,7 +46,7 @@ def charts(report: Report) -> list[str]:
     figures = report.figures
     caption, feelings = captions.sentiment(figures)
     parts = [_figure(caption, _SPREAD, *_sentiment(feelings)) if feelings else _sentence(caption)]
-    caption, periods = captions.timeline(figures, PERIODS)
+    caption, periods = captions.timeline(report, PERIODS)
     parts.append(_figure(caption, "", *_timeline(periods)) if periods else _sentence(caption))
     caption, aspects = captions.aspects(report, ASPECTS)
     if aspects:
@@ -174,7 +177,7 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawn:
     shapes = [
         words(percent(0.49), 12, "complaint", class_="bad", text_anchor="end"),
         words(percent(0.51), 12, "praise", class_="good"),
-        words("100%", 12, "named by", class_="dim", text_anchor="end"),
+        words("100%", 12, "items", class_="dim", text_anchor="end"),
     ]
     for at, aspect in enumerate(aspects):
         y = top + at * row
@@ -193,7 +196,7 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawn:
     rows: list[Sequence[object]] = [
         (aspect.aspect, aspect.count, aspect.positive, aspect.negative) for aspect in aspects
     ]
-    return bottom, shapes, ("aspect", "named by", "praise", "complaint"), rows
+    return bottom, shapes, ("subject", "items", "praise", "complaint"), rows
 
 
 def _beside(x: float, y: float, count: int, gap: int) -> str:
@@ -205,7 +208,7 @@ def _funnel(rows: Sequence[captions.FunnelRow]) -> Drawn:
     """A row for each source, a bar for each step, all on one scale."""
     row, top, column = 44, 24, 1 / len(_STEPS)
     most = max(max(line.counts) for line in rows)
-    heads = ("found", "→ kept", "→ graded", "→ cited")
+    heads = ("found", "→ about it", "→ in the report", "→ cited")
     shapes = [words(percent(at * column), 12, name, class_="dim") for at, name in enumerate(heads)]
     for at, line in enumerate(rows):
         y = top + at * row

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from api.services.chatting.keyless import nothing_found, themes_of
+from api.services.chatting.keyless import FOREIGN, nothing_found, themes_of
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.passages import passage_for
 from api.services.chatting.turns import AnswerPiece, Citation, Turn
+from api.services.question.query import is_foreign
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.dossier import Exhibit, gate_line
 from api.services.reporting.grounds import Ground, ground_of
 from api.services.text import one_line, web_url
 
+ANEW = (
+    "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
+)
 SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
 
 
@@ -105,6 +109,11 @@ class AnswerDraft:
         desk = self._desk
         if desk.session.sample:
             yield SAMPLE
+        if desk.session.anew:
+            desk.session.anew = False
+            yield ANEW
+        if failed and is_foreign(desk.question):
+            yield FOREIGN
         if failed:
             yield f"the chat model could not be used ({failed})"
         if stopped:

@@ -137,7 +137,9 @@ class Chats:
             return live
         if text is None and known:
             raise NotFound(f"there is no chat session `{fresh.id[:40]}`")
-        return fresh if text is None else self.chat.resume(*key, text) or fresh, text
+        session = None if text is None else self.chat.resume(*key, text)
+        fresh.anew = text is not None and session is None
+        return session or fresh, text
 
     async def _keep(self, key: _Key, session: Session) -> None:
         text = session.save()

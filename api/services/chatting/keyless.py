@@ -8,22 +8,29 @@ from collections.abc import Iterable, Sequence
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.session import item_words, question_words
 from api.services.question.comparing import compared, points_back
-from api.services.question.guard import telling_words
+from api.services.question.guard import stem, telling_words
+from api.services.question.query import is_foreign
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, md
 from api.services.reporting.grounds import ADDRESSES
 from api.services.reporting.themes import find_themes, shown_lines
 from api.services.schemas import Question
 
+FOREIGN = (
+    "a question in another language than English may be misread: write the product's name alone, "
+    "or with what is asked about in English"
+)
 THEMES = 5
 """Themes of one answer at most."""
+_MOST_WORDS = 3
+"""Words that a question asks about at most; more are no list of subjects."""
 
 
 async def look_around(desk: ChatDesk) -> None:
     """Ask every source the question itself, when nothing known holds its words.
 
     Of a comparison each product that nothing is known of is looked up by name; a question that
-    points back is asked with the name of what it points at.
+    points back, or asks about a part, is asked with the name of what it points at.
     """
     names = compared(desk.question)
     if names:
@@ -31,13 +38,18 @@ async def look_around(desk: ChatDesk) -> None:
         queries = [name for name in names if not desk.knows(name)]
     elif fitting(desk, desk.citable.values()):
         queries = []
-    elif desk.before and points_back(desk.question):
+    elif desk.before and (points_back(desk.question) or _asks_of_it(desk)):
         queries = [" ".join((*desk.before, *telling_words(desk.question)))]
     else:
         queries = [desk.question]
     await asyncio.gather(
         *(desk.look(name, query, "quick") for query in queries for name in desk.product.sources)
     )
+
+
+def _asks_of_it(desk: ChatDesk) -> bool:
+    """Whether a question names no product, but a part of the one before: `and the lid?`."""
+    return bool(desk.unnamed) and "the" in desk.question.casefold().split()
 
 
 def fitting(desk: ChatDesk, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
@@ -61,7 +73,7 @@ def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
     new = fitting(desk, desk.exhibits.values()) or list(desk.exhibits.values())
     exhibits = new or fitting(desk, desk.session.exhibits.values())
     if not compared(desk.question):
-        return _themes(desk.question, exhibits)
+        return _answer(desk, exhibits)
     parts, cited = [], []
     for name in desk.subjects:
         labels = desk.session.exhibits_for([name])
@@ -72,8 +84,33 @@ def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
     return "\n\n".join(parts), cited
 
 
-def _themes(question: str, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
-    findings = find_themes(Question(question), exhibits).findings[:THEMES]
+def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
+    """What is said of the words that the question adds to its subject.
+
+    Where nothing is: that, and what else is said.
+    """
+    name = next(iter(desk.subjects), "") or desk.question
+    known = {stem(word) for word in telling_words(name)}
+    words = [word for word in telling_words(desk.question) if stem(word) not in known]
+    if not words or len(words) > _MOST_WORDS:
+        return _themes(name, exhibits)
+    text, cited = _themes(name, exhibits, words)
+    if cited:
+        return text, cited
+    text, cited = _themes(name, exhibits)
+    named = ", ".join(formatted(word) for word in words)
+    return f"{silent(named)} What they do speak of:\n\n{text}" if cited else "", cited
+
+
+def silent(words: str) -> str:
+    """That nothing was found to show for words that were asked about."""
+    return f"No sentence of the posts says plainly anything about {words}."
+
+
+def _themes(
+    question: str, exhibits: Sequence[Exhibit], focus: Sequence[str] = ()
+) -> tuple[str, list[Exhibit]]:
+    findings = find_themes(Question(question), exhibits, focus=focus).findings[:THEMES]
     cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
     text = shown_lines(findings, lambda words: md(ADDRESSES.sub("", words)))
@@ -83,8 +120,11 @@ def _themes(question: str, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhib
 def nothing_found(question: str, lines: Iterable[str]) -> str:
     """That there is no answer, and why, without a word about the product."""
     outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))
+    if is_foreign(question):
+        advice = f"{FOREIGN[0].upper()}{FOREIGN[1:]}."
+    else:
+        advice = "Another spelling, or a few words on what it is, may help."
     return (
         f"I couldn't find relevant posts about “{formatted(question)}”. "
-        f"{outcomes or 'Nothing was looked up.'} "
-        "Another spelling, or a few words on what it is, may help."
+        f"{outcomes or 'Nothing was looked up.'} {advice}"
     )

@@ -19,7 +19,9 @@ _BETWEEN = regex.compile(
 
 
 def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
-    """A whole sentence of the exhibit, word for word; nothing when none shares a word with `text`.
+    """A whole sentence of the exhibit, word for word: the one that is quoted, else the nearest.
+
+    Nothing when none shares a word with `text`.
 
     Args:
         text: an answer that cites the exhibit; its sentences that do so are compared.
@@ -39,6 +41,9 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
         return max((len(claim & words) for claim in claims), default=0), -len(passage)
 
     title, *texts = exhibit.item.texts
+    for part in (part for words in (title, *texts) for part in sentences(words)):
+        if f"“{part}” [{exhibit.label}]" in text:
+            return part
     for written in (texts, [title]):
         passages = [part for words in written for part in sentences(words) if len(part) <= LONGEST]
         best = max(passages, key=likeness, default="")

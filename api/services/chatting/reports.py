@@ -24,7 +24,7 @@ async def stored_report(analyses: Analyses, tenant: str, report_id: str) -> Repo
     if kept is None:
         raise NotFound(f"there is no report `{one_line(clean(report_id))[:60]}`")
     if kept.report is None:
-        raise UsageError(f"`{report_id}` holds no report: {kept.reason or kept.state}")
+        raise UsageError(kept.why_none)
     return kept.report
 
 
@@ -40,7 +40,7 @@ def read_report(session: Session, report: Report) -> None:
         if source.outcome.answered:
             labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
             title = title_of(session.run.places, name)
-            line = f"{title}: kept {source.kept} of {source.fetched}"
+            line = f"{title}: {source.kept} of {source.fetched} results were about it"
             session.remember(name, report.query, report.depth, line, labels)
     by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
     lines = [report.summary or report.explanation_text or ""]

@@ -103,6 +103,8 @@ class Session:
     """What the last turn was about; stored as `asked`."""
     sample: bool = False
     """What it knows is made up, in part at least."""
+    anew: bool = False
+    """What was saved of it could not be read; told in its first turn, never saved."""
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property
@@ -288,7 +290,7 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         saved.subjects,
         saved.asked,
         saved.sample,
-        known,
+        _known=known,
     )
 
 

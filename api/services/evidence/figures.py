@@ -232,8 +232,7 @@ def _timeline(kept: Sequence[Assessed], now: datetime) -> Timeline:
         if entry.item.created_at is not None
     ]
     unit = _unit(min(days), max(*days, now.astimezone(UTC).date())) if days else "day"
-    counts = Counter(_start(day, unit) for day in days)
-    return Timeline(unit=unit, points=periods(unit, counts), undated=len(kept) - len(days))
+    return Timeline(unit=unit, points=by_period(unit, Counter(days)), undated=len(kept) - len(days))
 
 
 def _unit(first: date, last: date) -> Unit:
@@ -270,6 +269,14 @@ def periods(unit: Unit, counts: Mapping[date, int]) -> tuple[Period, ...]:
     return tuple(points)
 
 
+def by_period(unit: Unit, days: Mapping[date, int]) -> tuple[Period, ...]:
+    """The counts of days by a unit, with the empty periods between them."""
+    counts = Counter[date]()
+    for day, count in days.items():
+        counts[_start(day, unit)] += count
+    return periods(unit, counts)
+
+
 def filled(timeline: Timeline) -> Timeline:
     """A timeline that lacks its empty periods, with them; by year when it spans as much.
 
@@ -280,8 +287,8 @@ def filled(timeline: Timeline) -> Timeline:
     unit: Unit = "year" if spans_years else timeline.unit
     counts = Counter[date]()
     for point in timeline.points:
-        counts[_start(point.start, unit)] += point.count
-    return timeline.model_copy(update={"unit": unit, "points": periods(unit, counts)})
+        counts[point.start] += point.count
+    return timeline.model_copy(update={"unit": unit, "points": by_period(unit, counts)})
 
 
 def _aspects(kept: Sequence[Assessed]) -> tuple[AspectCount, ...]:

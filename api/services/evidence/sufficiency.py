@@ -49,7 +49,7 @@ class Decided:
 
 def decide(counts: Counts) -> Decided:
     """Full, short or no report; `unjudged` when no model answered; no source asked is no data."""
-    notes, depth, name = tuple(_notes(counts)), counts.depth, counts.depth_name
+    notes, depth = tuple(_notes(counts)), counts.depth
     survived, scored = counts.total_survived, counts.total_scored
     if not counts.answered:
         nobody = f"None of the {counts.wanted} sources could be asked, so nothing was searched"
@@ -77,30 +77,31 @@ def decide(counts: Counts) -> Decided:
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
-    graded = f"scored {depth.relevance_cutoff} or more"
-    how = graded if counts.grading_on else "were judged relevant"
-    rationale = f"{verdict}: {survived} of {scored} items {how}{needed} at depth {name}"
+    graded = f"answer the question, graded {depth.relevance_cutoff} or more of 5"
+    how = graded if counts.grading_on else "were judged to be about it"
+    rationale = f"{verdict}: {survived} of {scored} items {how}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:
         rationale = f"{rationale}; {_defaults(counts)}"
     return Decided(decision, rationale, disclaimer, notes)
 
 
 def _defaults(counts: Counts) -> str:
-    return f"{counts.defaulted} of {counts.total_scored} grades are defaults, the grader gave none"
+    missing = f"{counts.defaulted} of {counts.total_scored} grades are missing"
+    return f"{missing}: the grader gave none, so a 3 stands in"
 
 
 _STAGES = {
     "unfit": "removed, or written by no person",
     "gate": "judged not to be about it",
-    "cutoff": "graded below the cutoff",
-    "floor": "below the relevance threshold",
+    "cutoff": "graded too low to answer the question",
+    "floor": "too little about it",
     "duplicate": "copies of others",
 }
 
 
 def _notes(counts: Counts) -> list[str]:
     notes = [
-        f"The relevance gate did not work for {source}: {reason}."
+        f"Relevance could not be judged for {source}: {reason}."
         for source, reason in counts.gate_degraded
     ]
     if counts.grading_on and counts.defaulted:

@@ -30,6 +30,14 @@ class Kept:
     reason: str | None = None
     """Why it failed. A report that this program cannot read counts as failed."""
 
+    @property
+    def why_none(self) -> str:
+        """Why there is no report, and what to do about it."""
+        if self.state in {"queued", "running"}:
+            return f"`{self.id}` holds no report yet: it is {self.state}; look again in a while"
+        why = (self.reason or self.state).rstrip(".")
+        return f'`{self.id}` holds no report: {why}; ask again: `listenpost analyze "{self.query}"`'
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:

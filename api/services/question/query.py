@@ -247,6 +247,11 @@ def languages_of(text: str) -> frozenset[str]:
     return frozenset(language for language, count in counts.items() if count == most)
 
 
+def is_foreign(text: str) -> bool:
+    """Whether a text is in another language than English, as far as its small words tell."""
+    return "en" not in languages_of(text)
+
+
 def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
     """Whether the text greets, thanks or tests and names nothing that could be searched.
 

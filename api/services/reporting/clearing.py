@@ -7,7 +7,7 @@ that could begin a link, an image, code or HTML is escaped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ import regex
 
 from api.services.reporting.escaping import formatted
 from api.services.reporting.grounds import ADDRESS, LABEL, NAME, Ground, bare, numbers
-from api.services.text import clean
+from api.services.text import clean, cut
 
 # `[E1]`, `(E1; E2)`: what may stand behind a full stop and still belongs to the sentence
 _CITED_AFTER = r"(?:[ \t]*[\[(（【][Ee]\d[^\n\[\]()（）【】]{0,60}[\])）】]){0,4}"
@@ -50,6 +50,9 @@ _BLANKS = regex.compile(r"(?<![ \t])[ \t]*+\0++(?=[\s.,;:!?…。，！？]|$)|\
 _ANGLED = regex.compile("<(\x01[^\x02]*\x02)>")
 _AFTER_CITED = regex.compile(r"^[(:{]")
 
+_ADVISED, _ADVISED_LENGTH = 10, 120
+"""Things of one kind that a model is told of, and characters of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flaws:
@@ -79,20 +82,20 @@ class Flaws:
 
     @property
     def advice(self) -> str:
-        """What the model is told when its draft comes back."""
+        """What the model is told when its draft comes back: of each kind the first few."""
         parts = []
         if self.citations:
-            parts.append(f"these are no exhibits: {', '.join(self.citations)}")
+            parts.append(f"these are no exhibits: {_some(self.citations)}")
         if self.links:
             parts.append("links are not allowed")
         if self.numbers:
-            parts.append(f"no exhibit says these numbers: {', '.join(self.numbers)}")
+            parts.append(f"no exhibit says these numbers: {_some(self.numbers)}")
         if self.uncited:
             parts.append("every finding needs a passage of at least one exhibit that exists")
         if self.passages:
             parts.append(
                 "these passages do not stand word for word in their exhibit: "
-                f"{'; '.join(self.passages)}"
+                f"{_some(self.passages, '; ')}"
             )
         return f"Correct the report: {'; '.join(parts)}."
 
@@ -107,6 +110,13 @@ class Flaws:
             (self.uncited, "finding(s) without a passage that stands removed"),
         )
         return tuple(f"{count} {what}" for count, what in counted if count)
+
+
+def _some(wrong: Sequence[str], between: str = ", ") -> str:
+    """The first of them, each cut, and how many more there are: an answer may hold thousands."""
+    shown = between.join(cut(words, _ADVISED_LENGTH) for words in wrong[:_ADVISED])
+    more = len(wrong) - _ADVISED
+    return f"{shown}{between}and {more} more" if more > 0 else shown
 
 
 class Clearing:

@@ -18,7 +18,7 @@ BODY, COMMENT, COMMENTS = 600, 220, 4
 TITLE, PLACE = 600, 80
 """Characters of title and place; a person's own item may have any text for those."""
 
-_WHY = {
+WHY = {
     Outcome.NOT_CONFIGURED: "not configured",
     Outcome.REFUSED: "access refused",
     Outcome.RATE_LIMITED: "rate limited",
@@ -29,6 +29,11 @@ _WHY = {
     Outcome.BROKEN: "its answer was malformed",
     Outcome.CANCELLED: "cancelled",
 }
+"""Why a source gave no answer, for people and models alike."""
+LINE_END = "⏎"
+"""Stands in what a model is shown where a line ends, unless a sentence does."""
+# where a line that does not end a sentence is followed by one that begins it: `Still fine|\nIt is`
+_LINE_END = regex.compile(r"(?<![.!?…:,;。！？\s])[^\S\n]*+\n\s*+(?!\p{Ll})")
 _NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
 
 
@@ -90,13 +95,21 @@ class Dossier:
 def text_of(item: Item, question: str = "") -> str:
     """Everything of an item that a model is shown, on one line; comments that fit it first."""
     best = best_comments(item, question)[:COMMENTS]
-    comments = [text for comment in best if (text := cut(one_line(comment.body), COMMENT))]
+    comments = [text for comment in best if (text := cut(_joined(comment.body), COMMENT))]
     parts = [
         cut(one_line(item.title), TITLE),
-        cut(one_line(item.body), BODY),
+        cut(_joined(item.body), BODY),
         *(f'"{words}"' for words in comments),
     ]
     return " | ".join(part for part in parts if part)
+
+
+def _joined(text: str) -> str:
+    """The lines of a text on one line, with a mark where one ends without the end of a sentence.
+
+    Else a review's heading would run into its first sentence.
+    """
+    return one_line(_LINE_END.sub(f" {LINE_END} ", text.strip()))
 
 
 def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "") -> str:
@@ -135,14 +148,13 @@ def gate_line(gathered: Gathered) -> str:
     if not gathered.outcome.answered:
         at = gathered.retry_at
         when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
-        return f"{name} could not be asked: {_WHY[gathered.outcome]}{when}"
+        return f"{name} could not be asked: {WHY[gathered.outcome]}{when}"
     if gathered.outcome is Outcome.EMPTY:
         return f"{name} was asked and found nothing"
-    line = f"{name}: kept {len(gathered.kept)} of {gathered.fetched}"
-    refetched = ", refetched once" if gathered.refetched else ""
+    counted = f"{len(gathered.kept)} of {gathered.fetched} results"
+    again = ", searched twice" if gathered.refetched else ""
     if gathered.status == "degraded":
-        stood_in = f"{gathered.model} stood in" if gathered.model else "nothing was filtered"
+        instead = f"{gathered.model} judged instead" if gathered.model else "none was sorted out"
         why = gathered.gate_reason or "unknown"
-        return f"{line}{refetched}; the relevance gate did not work ({why}), {stood_in}"
-    none = "" if gathered.kept else ", nothing found was about it"
-    return f"{line}, yield {gathered.yield_ratio * 100:.0f} %{refetched}{none}"
+        return f"{name}: kept {counted}{again}; relevance could not be judged ({why}), so {instead}"
+    return f"{name}: {counted} were about it{again}"

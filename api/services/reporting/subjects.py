@@ -16,7 +16,7 @@ import regex
 from api.services.question.naming import core_of, name_of
 from api.services.question.query import stop_words
 from api.services.reporting.aspects import aspect_words
-from api.services.schemas import Item, Question
+from api.services.schemas import Question
 from api.services.text import fold
 
 ELSEWHERE = regex.compile(
@@ -37,27 +37,13 @@ ELSEWHERE = regex.compile(
 _LEFT = regex.compile(
     r"\b(?:moved|switched|went|migrated|changed|left|swapped)\b(?: \w+){0,3}? (?:to|for)\b", regex.I
 )
-# before a name that is only weighed against: `better than`, `unlike`, `coming from`
-_AGAINST = regex.compile(
-    r"(?:\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)|instead of|like"
-    r"|alternative to|replace[sd]?"
+AGAINST = regex.compile(
+    r"(?:\bis \w+['’]s (?:\w+ )?|\b(?:than|unlike|from|over|vs\.?|versus|compared (?:to|with)"
+    r"|instead of|like|alternative to|replace[sd]?"
     r"|left|ditched|for my|for the|for)\s+(?:(?:the|my|an?|your)\s+)?)$",
     regex.I,
 )
-# a title that weighs several products or tells of leaving one
-_WEIGHING = regex.compile(
-    r"\b(?:vs\.?|versus|alternatives?|compared|comparison|or|oder|instead of"
-    r"|switch\w* (?:to|from)|coming from|moved|wechsel|replac\w+)\b",
-    regex.I,
-)
-# a shop's thing that goes with the product: `Lid compatible with`, `Guide (Paperback)`
-_BESIDE = regex.compile(
-    r"\b(?:compatible|for|paperback|guide|playbook|\w*book|\w*buch|stickers?|decals?|cases?"
-    r"|covers?|sleeves?|lids?|straps?"
-    r"|bands?|replacement|chargers?|cables?|holders?|stands?|protectors?"
-    r"|planner|poster|kit|mount|skin)\b",
-    regex.I,
-)
+"""Before a name that is only weighed against: `better than`, `unlike`, `Colour is Oslo's`."""
 _PRONOUN = regex.compile(
     # a sentence that goes on about what was just named: `It holds`, `Has never failed`
     r"^\W*(?:it|its|it's|they|their|this|mine|ours|also|and|but|still|has|had|is|was|does|works"
@@ -70,11 +56,16 @@ _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
 _SMALL = regex.compile(r"(?<![\w#@/.])\p{Ll}\p{L}+")
 # a proper word right before a name, no verb: `Intel Arc`, `PreSonus Notion`, not `Leaving Notion`
 _MAKER = regex.compile(r"(?<![\p{L}\p{N}@#])(\p{Lu}[\p{L}\p{N}]+(?<!ing)) $")
+# what says that somebody else bears a name: `a cat named Notion`, `我家猫名叫 小米`
+_NAMED = regex.compile(r"(?:\bnamed|\bnamens|名叫|取名)\W*$", regex.I)
 _NEXT = regex.compile(r" (\p{L}+)")
+# what follows a name that it is part of: `Mail` of `Notion Mail`, `XM5` of `WH-1000XM5`
+_GOES_ON = regex.compile(r"[ \-]?((?:\p{Lu}|\d)[\p{L}\p{N}]*)")
+# a version, a model or an edition: `r1`, `1000XM4`, `IV`
+_NUMBER = regex.compile(r"(?<!\p{L})\p{L}*+\d[\p{L}\d]*|[IVX]+")
+_WORDS = regex.compile(r"[\p{L}\p{N}]+")
 # a web ending right behind a name: `bolt.new`, `Ember.js`
 _ENDING = regex.compile(r"\.\p{Ll}{2,}\b")
-_FRONT = 300
-"""Characters of a text in which what it is about is named."""
 _MANY = 300
 """Words that must have been read before one is called rare."""
 # nothing, or the end of a sentence or the start of a quotation, before a word
@@ -116,10 +107,16 @@ class Subject:
     name: str
     """As the question has it; "" when it names none."""
     pattern: regex.Pattern[str]
+    name_words: frozenset[str]
+    """Its words, folded."""
+    numbers: frozenset[str]
+    """Words of name and description that tell a version or model, folded: `r1`, `iv`."""
     common: frozenset[str]
     """Words that stand in small letters somewhere in the texts, so that a capital says nothing."""
     stated: frozenset[str]
     """Words of question and description, folded, and web endings with their dot."""
+    described: frozenset[str]
+    """Words of the description alone, folded."""
 
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
@@ -135,27 +132,16 @@ class Subject:
         small = {word for text in texts for word in _SMALL.findall(text)}
         stated = regex.findall(r"\.?[\p{L}\p{N}]+", fold(f"{question.text} {question.about}"))
         pattern = regex.compile(bounded, regex.I)
-        return cls(name, pattern, frozenset(small), frozenset((*stated, *parts, *proper)))
+        named = frozenset(map(fold, parts))
+        written = (*_WORDS.findall(core), *proper)
+        numbers = frozenset(fold(word) for word in written if _NUMBER.fullmatch(word))
+        known = frozenset((*stated, *parts, *proper))
+        described = frozenset(_WORDS.findall(fold(question.about)))
+        return cls(name, pattern, named, numbers, frozenset(small), known, described)
 
     def is_named(self, text: str) -> bool:
         """Whether a text holds the name or a part of it."""
         return self.pattern.search(text) is not None
-
-    def is_topic(self, item: Item) -> bool:
-        """Whether an item, with what is said under it, is about the product alone.
-
-        Its title names it and weighs it against nothing; or it is named early on, and no rival.
-        """
-        match = self.pattern.search(item.title)
-        if item.source == "amazon":
-            words = item.title[: match.start()].split() if match else ()
-            return match is not None and len(words) < 4 and not _BESIDE.search(item.title)
-        if _WEIGHING.search(item.title) or self.names_rival(item.title):
-            return False
-        if match is not None:
-            return not _AGAINST.search(item.title[: match.start()])
-        front = f"{item.title}. {item.body[:_FRONT]} {item.place or ''}"
-        return self.is_named(front) and not self.names_rival(f"{front} {item.body}")
 
     def names_rival(self, text: str) -> bool:
         """Whether a text names a well-known product that is not this one."""
@@ -166,14 +152,59 @@ class Subject:
         """Whether a text names only another thing of the same name: `Chevy Bolt`, `bolt.new`.
 
         A proper word stands right before each sighting, or a web ending right behind, that neither
-        question nor description has. The name with its kind is the thing itself: `Old Ember mug`.
+        question nor description has; or a part of the name goes on otherwise (`Echo Show` is no
+        `Echo Dot`), or somebody is named so. The name with its kind is the thing itself: `Old Ember
+        mug`.
         """
-        sightings = list(self.pattern.finditer(text))
-        return bool(sightings) and all(
-            " " not in at[0] and self._is_anothers(text, *at.span()) for at in sightings
-        )
+        sightings = self._sightings(text)
+        if self.numbers and any(self._is_renumbered(text, *span) for span in sightings):
+            return not any(self.is_numbered(text[start:end]) for start, end in sightings)
+        return bool(sightings) and all(self._is_anothers(text, *span) for span in sightings)
+
+    def is_numbered(self, text: str) -> bool:
+        """Whether a text has the product's own number, if that has one: `1000XM4`, `r1`, `IV`."""
+        return not self.numbers or not self.numbers.isdisjoint(_WORDS.findall(fold(text)))
+
+    def _is_renumbered(self, text: str, start: int, end: int) -> bool:
+        """Whether another number goes on where the product's own would: `WH-1000XM5`."""
+        on = _GOES_ON.match(text, end)
+        if on is None or not _NUMBER.fullmatch(on[1]):
+            return False
+        return not self.is_numbered(text[start : on.end()])
+
+    def is_carried_on(self, text: str) -> bool:
+        """Whether all that a text names is what carries the name on: `Notion Mail is out`."""
+        sightings = self._sightings(text)
+        return bool(sightings) and all(self._carried_on(text, end) for _, end in sightings)
+
+    def _sightings(self, text: str) -> list[tuple[int, int]]:
+        """Where the name stands; words of it side by side are one sighting."""
+        spans: list[tuple[int, int]] = []
+        for match in self.pattern.finditer(text):
+            start, end = match.span()
+            if spans and text[spans[-1][1] : start] in ("", " ", "-"):
+                start = spans.pop()[0]
+            spans.append((start, end))
+        return spans
+
+    def _carried_on(self, text: str, end: int) -> bool:
+        """Whether a capital goes on behind a name, in a text that does not set all of them."""
+        match = _GOES_ON.match(text, end)
+        if match is None or match[1][0].isdigit() or self.is_known(match[1]):
+            return False
+        words = regex.findall(r"\p{L}+", text[: match.start()] + text[match.end() :])
+        small = [word for word in words if word[0].islower()]
+        return 2 * len(small) > len(words)
 
     def _is_anothers(self, text: str, start: int, end: int) -> bool:
+        # `Echo` of `Echo Dot`, where it goes on as `Echo Show`
+        part = set(_WORDS.findall(fold(text[start:end]))) < self.name_words
+        if part and self._carried_on(text, end):
+            return True
+        if _NAMED.search(text[:start]):
+            return True
+        if " " in text[start:end]:
+            return False
         ending = _ENDING.match(text, end)
         if ending is not None:
             return not self.is_known(ending[0])
@@ -204,7 +235,7 @@ class Subject:
         sightings = list(self.pattern.finditer(text))
         if self.is_namesake(text):
             return False
-        if sightings and all(_AGAINST.search(text[: at.start()]) for at in sightings):
+        if sightings and all(AGAINST.search(text[: at.start()]) for at in sightings):
             return False
         if names_another(text, self):
             return False

@@ -18,7 +18,7 @@ from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
 from api.services.reporting.citing import Drafted, plain_topic
 from api.services.reporting.dossier import Dossier
-from api.services.reporting.findings import Finding, Passage
+from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.grounds import says_count
 from api.services.reporting.report import SupportCheck
 from api.services.reporting.themes import recounted
@@ -81,6 +81,7 @@ async def supported(
     for (finding, passage), holds in zip(pairs, flags, strict=False):
         if holds:
             carried.setdefault(id(finding), []).append(passage)
+    stays = {passage for passages in carried.values() for passage in passages}
     left = {id(f): _left_of(f, carried.get(id(f), ())) for f in draft.findings}
     findings = tuple(filter(None, left.values()))
     stands = [
@@ -102,6 +103,7 @@ async def supported(
             topic=draft.topic if headed else plain_topic(question),
             summary=" ".join(kept) if findings else "",
             findings=findings,
+            quotes=_unrefused(draft.quotes, [p for _, p in pairs if p not in stays]),
         ),
         SupportCheck(status="ok", model=answer.model, pairs=len(pairs), supported=holding),
         answer.usage,
@@ -128,6 +130,19 @@ async def _checked(checker: SupportChecker, question: Question, claims: Sequence
                 raise ModelError("malformed", "an answer that is no boolean")
     flags = tuple(flag for answer in answers for flag in answer.supported)
     return Support(flags, answers[0].model, usage)
+
+
+def _unrefused(quotes: Sequence[Quote], gone: Sequence[Passage]) -> tuple[Quote, ...]:
+    """The quotes without those of passages that went: what carries nothing is not quoted either."""
+    return tuple(
+        quote
+        for quote in quotes
+        if not any(
+            quote.key == passage.key
+            and (quote.text in passage.passage or passage.passage in quote.text)
+            for passage in gone
+        )
+    )
 
 
 def _left_of(finding: Finding, carried: Sequence[Passage]) -> Finding | None:

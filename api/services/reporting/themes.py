@@ -19,15 +19,17 @@ from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import FindingKind
 from api.services.reporting.polarity import ASKING, WISHING, lean_of
 from api.services.reporting.sentences import LONGEST, beginning, sentences
+from api.services.reporting.speaking import speaks_of, speaks_plainly
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
+from api.services.reporting.threads import is_elsewhere, is_told_apart, is_topic
 from api.services.schemas import Comment, Question
 from api.services.text import one_line
 
 THEMES, PASSAGES, TELLING = 7, 4, 3
 """Themes of a report, passages worth showing, and themes named by a telling word, at most."""
 SHARED, FEW = 3, 3
-"""Items that make a theme, and themes below which those of one or two posts are shown, too."""
+"""Items that make a theme, and themes below which those of two posts are shown, too."""
 DOUBTED = 0.55
 """Below this probability a kept item's passages come last."""
 KIND = "app"
@@ -108,9 +110,9 @@ class _Speech:
         """The same sentence with its lean about a theme."""
         return replace(self, lean=lean_of(self.passage.text, theme))
 
-    def holds(self, theme: regex.Pattern[str]) -> bool:
+    def holds(self, theme: regex.Pattern[str], subject: Subject) -> bool:
         """Whether it speaks of a theme."""
-        return theme.search(self.passage.text) is not None
+        return speaks_of(self.passage.text, theme, subject)
 
 
 def find_themes(
@@ -122,7 +124,7 @@ def find_themes(
 ) -> Themed:
     """The themes of the exhibits, those that the question names first, then by how many speak.
 
-    With a `focus`, words that the question is about, only what is said of those.
+    With a `focus`, words that the question is about, only what is said of those, by one post too.
     """
     texts = [text for exhibit in exhibits for text in _texts(exhibit)]
     subject = Subject.of(question, texts)
@@ -142,18 +144,19 @@ def find_themes(
         (
             _finding(name, held, len(exhibits))
             for name, pattern in themes.items()
-            if (held := [speech.under(pattern) for speech in speeches if speech.holds(pattern)])
+            if (held := _speaking(speeches, pattern, subject))
         ),
         key=lambda finding: (finding.name.lower() not in wanted, -len(finding.passages)),
     )
     whole = [finding for finding in findings if len(finding.passages) >= SHARED]
-    chosen = findings if focus else whole if len(whole) >= FEW else findings[:FEW]
+    few = [finding for finding in findings if len(finding.passages) > 1][:FEW]
+    chosen = findings if focus else whole if len(whole) >= FEW else few
     chosen = _shown_once(chosen[:most])
     name = subject.name or "it"
     return Themed(
         f"What people say about {one_line(sought(question.text))}",
         _summary(chosen, len(exhibits)),
-        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches)),
+        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
         tuple(
             f"What do people say about the {finding.name.lower()} of {name}?"
             for finding in (() if compared(question.text) else chosen[:3])
@@ -195,11 +198,11 @@ def _texts(exhibit: Exhibit) -> Iterator[str]:
 def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     """The sentences about the product; what a shop says of its own goods is no opinion."""
     item = exhibit.item
-    if subject.is_namesake(item.title):
+    if is_elsewhere(item, subject):
         return
     probability = exhibit.assessed.verdict.probability
     doubted = probability is not None and probability < DOUBTED
-    topic = subject.is_topic(item)
+    topic = is_topic(item, subject)
     places: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
     places = [] if item.source == "amazon" else places
     places += [(comment.body, comment) for comment in item.comments]
@@ -234,6 +237,19 @@ def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
         _kind(leans, wishes, len(by_label)),
         tuple(replace(speech.passage, lean=speech.lean) for speech in _telling_first(by_label)),
     )
+
+
+def _speaking(
+    speeches: Iterable[_Speech], theme: regex.Pattern[str], subject: Subject
+) -> list[_Speech]:
+    """What speaks of a theme; where few posts do, none that is doubted, and one alone plainly."""
+    held = [speech.under(theme) for speech in speeches if speech.holds(theme, subject)]
+    if len({speech.passage.label for speech in held}) >= SHARED:
+        return held
+    sure = [speech for speech in held if not speech.doubted]
+    if len({speech.passage.label for speech in sure}) > 1:
+        return sure
+    return [speech for speech in sure if speaks_plainly(speech.passage.text, theme, subject)]
 
 
 def _shown_once(findings: Sequence[ThemeFinding]) -> list[ThemeFinding]:
@@ -306,14 +322,21 @@ def _summary(findings: Sequence[ThemeFinding], total: int) -> str:
     return f"Of {posts}, at least so many speak of each theme: {named}."
 
 
-def _bare(exhibits: Sequence[Exhibit], speeches: Sequence[_Speech]) -> Iterator[ThemeFinding]:
-    """Without a theme: that they are about it, and a sentence or title of each."""
-    first = {speech.passage.label: speech.passage for speech in reversed(speeches)}
-    passages = [
+def _bare(
+    exhibits: Sequence[Exhibit], speeches: Sequence[_Speech], subject: Subject
+) -> Iterator[ThemeFinding]:
+    """Without a theme: how many name the product, and the first sentence or title that does."""
+    first = {speech.passage.label: speech.passage for speech in reversed(speeches) if speech.named}
+    passages = (
         first.get(exhibit.label) or ThemePassage(exhibit.label, None, one_line(exhibit.item.title))
         for exhibit in exhibits
-    ]
-    held = tuple(passage for passage in passages if 0 < len(passage.text) <= LONGEST)
+        if is_told_apart(exhibit.item, subject) and not is_elsewhere(exhibit.item, subject)
+    )
+    held = tuple(
+        passage
+        for passage in passages
+        if len(passage.text) <= LONGEST and subject.is_named(passage.text)
+    )
     if held:
         count = _count(len(held), len(exhibits), "is about it", "are about it")
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", held)

@@ -93,7 +93,7 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
     """
     (figure,) = charts(await report(sentiment=felt(1, 2, 9_999_997)))
 
-    assert 'role="img" aria-label="Sentiment of 10000000 graded items"' in figure
+    assert 'role="img" aria-label="How 10000000 kept items sound"' in figure
     assert "1 of 10M" in texts(figure)
     assert table(figure)[1:3] == [
         ["positive", "1", "0%", "0% to 0%"], ["neutral", "2", "0%", "0% to 0%"],
@@ -113,7 +113,7 @@ async def test_too_little_is_a_sentence() -> None:
 
     assert [text.startswith("<p>") for text in said] == [True, True]
     assert "too few to draw" in said[0]
-    assert "Too few dated items for a timeline: 9 of 9 kept." in said[1]
+    assert "9 of 9 kept items have a date, on 2 March 2026." in said[1]
     assert charts(await report()) == []
 
 
@@ -121,7 +121,7 @@ async def test_weeks_without_items_are_gaps() -> None:
     """
     A bar without height, with its date and count where a pointer rests; one scale for all.
     """
-    counts = [4, 0, 8, 0, 2]
+    counts = [4, 0, 8, 0, 3]
     points = [
         {"start": f"2026-03-{2 + 7 * at:02}", "count": count} for at, count in enumerate(counts)
     ]
@@ -129,7 +129,7 @@ async def test_weeks_without_items_are_gaps() -> None:
     (figure,) = charts(await report(timeline=timeline))
     drawn = list(picture(figure).iter("rect"))
 
-    assert [float(bar.attrib["height"]) for bar in drawn] == [40, 0, 80, 0, 20]
+    assert [float(bar.attrib["height"]) for bar in drawn] == [40, 0, 80, 0, 30]
     assert [bar[0].text for bar in drawn][:2] == ["2026-03-02: 4", "2026-03-09: 0"]
     assert texts(figure) == ["8 items", "2026-03-02", "2026-03-30", "2026-03-16"]
     assert table(figure)[2] == ["2026-03-09", "0"]
@@ -148,7 +148,7 @@ async def test_complaint_and_praise_part_in_the_middle() -> None:
     assert [group[0].text for group in picture(figure).iter("g")] == [long, "电池" * 20, "<b>"]
     cut = [group[1].text or "" for group in picture(figure).iter("g")]
     assert cut == ["what a very long name of an asp…", "电池" * 7 + "电…", "<b>"]
-    assert table(figure)[0] == ["aspect", "named by", "praise", "complaint"]
+    assert table(figure)[0] == ["subject", "items", "praise", "complaint"]
     assert table(figure)[3] == ["&lt;b&gt;", "1", "0", "1"]
 
 

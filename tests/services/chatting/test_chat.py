@@ -17,6 +17,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from api.errors import Blocked, NotConfigured
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chat import Chat
+from api.services.chatting.keyless import FOREIGN
 from api.services.chatting.session import Session
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
@@ -116,7 +117,7 @@ async def test_an_answer_cites_what_was_looked_up() -> None:
     assert told[0] == LookupStarted(
         "call0", "fetch_reddit", {"query": "ember mug", "depth": "quick"}
     )
-    assert told[1] == LookupEnded("call0", "fetch_reddit", "Reddit: kept 3 of 3, yield 100 %.")
+    assert told[1] == LookupEnded("call0", "fetch_reddit", "Reddit: 3 of 3 results were about it.")
     assert "".join(m.text for m in told if isinstance(m, AnswerPiece)) == turn.text
     assert turn.text == "It stays warm [E1, E3]."
     assert [(c.label, c.key, c.url) for c in turn.citations] == [
@@ -172,7 +173,7 @@ async def test_the_same_source_and_query_is_asked_once() -> None:
     turn = await ask(one, "what else is said about the mug?", back)
 
     assert len(source.plans) == 1
-    assert "Reddit: kept 3 of 3, yield 100 %; looked up before." in script.returns()[-1]
+    assert "Reddit: 3 of 3 results were about it; looked up before." in script.returns()[-1]
     assert " E3>" in script.returns()[-1]
     assert (turn.text, turn.partial) == ("Warm [E2].", False)
 
@@ -189,11 +190,13 @@ async def test_an_overview_asks_every_source_and_weighs() -> None:
     read = script.returns()[-1]
     turn = await ask(one, "and an overview of the mug again?", session)
 
-    assert "Reddit: kept 4 of 4" in read
-    assert "YouTube: kept 4 of 4" in read
+    assert "Reddit: 4 of 4 results were about it" in read
+    assert "YouTube: 4 of 4 results were about it" in read
     assert "full_report: " in read
     assert "Sentiment of 8 graded items: 8 positive, 0 neutral, 0 negative" in read
-    assert told[1] == LookupEnded("call0", "analyze_product", "Reddit: kept 4 of 4, yield 100 %")
+    assert told[1] == LookupEnded(
+        "call0", "analyze_product", "Reddit: 4 of 4 results were about it"
+    )
     assert "looked up before" in script.returns()[-1]
     assert [len(source.plans) for source in sources] == [1, 1]
     assert turn.citations[0].label == "E5"
@@ -852,3 +855,31 @@ async def test_a_turn_is_one_trace() -> None:
     ]  # fmt: skip
     assert watching.facts[0].upstream_calls == 4
     assert (turn.trace_id, clarified.trace_id) == ("t1", "t1")
+
+
+async def test_a_question_in_another_language_is_told_that_it_may_be_misread() -> None:
+    """
+    Without a model, whatever was found; never of a question in English.
+    """
+    german = await ask(chat(None, kit(reddit())), "Was nervt die Leute an der ember mug?")
+    nothing = await ask(chat(None, kit(reddit(0))), "Was nervt die Leute an der ember mug?")
+    english = await ask(chat(None, kit(reddit())))
+
+    assert FOREIGN in german.notes
+    assert "may be misread" in nothing.text
+    assert FOREIGN not in english.notes
+
+
+async def test_what_no_post_says_plainly_is_said_before_what_they_do_say() -> None:
+    """
+    The posts of the product, for a word that none of them speaks of.
+    """
+    one = chat(None, kit(FakeSource([post(0, body="The battery is weak"), post(1)])))
+    session = one.begin()
+    await ask(one, session=session)
+
+    turn = await ask(one, "and the lid?", session)
+
+    assert "No sentence of the posts says plainly anything about lid." in turn.text
+    assert "Battery: “The battery is weak” [E1]" in turn.text
+    assert session.subjects == ["ember mug"]

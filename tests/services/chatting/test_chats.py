@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from api.errors import NotFound, StoreUnavailable, UsageError
+from api.services.chatting.answering import ANEW
+from api.services.chatting.chat import Chat
 from api.services.chatting.chats import LIVE, LONGEST_ID, UNKEPT, Chats, Forgetful
 from api.services.chatting.session import Exchange, Session, restored
 from api.services.chatting.turns import AnswerPiece, Moment, Turn
 from api.services.listening import Ask, analyze
 from api.services.reporting.report import Report
-from api.settings import DepthName
+from api.settings import ChatSettings, DepthName
 from tests.services.kit import kit
 
 PRODUCT = kit()
@@ -246,3 +248,18 @@ async def test_the_depth_is_passed_on() -> None:
         pass
 
     assert echo.depths == ["deep"]
+
+
+async def test_a_session_that_cannot_be_read_begins_anew_and_says_so() -> None:
+    """
+    Once: what the turn after it knows is what this one said.
+    """
+    store = Forgetful()
+    await store.keep_session("ada", "s1", "damaged")
+    real = Chats(Chat(kit(), None, ChatSettings()), store)
+
+    first = await say(real, "What do people say about the ember mug?", "s1")
+    second = await say(real, "and the lid?", "s1")
+
+    assert ANEW in first.notes
+    assert ANEW not in second.notes

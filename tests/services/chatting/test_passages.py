@@ -32,9 +32,11 @@ EXHIBIT = Exhibit("E1", assessed(POST))
         ("The screen is dim [E1].", ""),
         ("The battery lasts [E11].", ""),
         ("E1 says that the battery lasts.", "Its battery lasts 4.5 days."),
+        ("- Battery: “Plaud.ai after a month of transcripts” [E1] lasts.",
+         "Plaud.ai after a month of transcripts"),
         ("", ""),
     ],
 )  # fmt: skip
 def test_the_nearest_whole_sentence_is_shown(text: str, passage: str) -> None:
-    """By words in common; names count only where there is nothing else, the title last."""
+    """What is quoted, else by words in common; names only where nothing else is, the title last."""
     assert passage_for(text, EXHIBIT, ["plaud"]) == passage

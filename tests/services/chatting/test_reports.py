@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from api.errors import NotFound, UsageError
 from api.services.chatting.chat import Chat
 from api.services.chatting.reports import stored_report
+from api.services.keeping.storage import Kept
 from api.services.listening import Ask, Product, analyze
 from api.services.reporting.report import Report
 from api.services.schemas import Outcome
@@ -54,7 +56,7 @@ async def test_a_question_is_answered_from_the_report_s_items() -> None:
     assert [grade and (grade.score, grade.aspects) for grade in grades] == [(4, ("heat",))] * 6
     assert exhibits[0].item.comments[0].body == "good"
     assert again is not None
-    assert again.line == "Reddit: kept 6 of 6"
+    assert again.line == "Reddit: 6 of 6 results were about it"
     assert session.lookup("youtube", "ember mug", "standard") is not None
     assert session.subjects == ["ember mug"]
     assert session.exchanges[0].question == "ember mug"
@@ -96,5 +98,9 @@ async def test_a_report_is_found_by_its_id() -> None:
     for tenant, name in (("eve", report.id), ("ada", "nope"), ("ada", "a\x00b"), ("ada", "")):
         with pytest.raises(NotFound, match="there is no report"):
             await stored_report(shelf.store, tenant, name)
-    with pytest.raises(UsageError, match="`x1` holds no report: running"):
+    with pytest.raises(UsageError, match="`x1` holds no report yet: it is running; look again"):
         await stored_report(shelf.store, "ada", "x1")
+    failed = Kept("x2", "ada", "failed", datetime(2026, 9, 1, tzinfo=UTC), "mug", None, "stopped.")
+    assert failed.why_none == (
+        '`x2` holds no report: stopped; ask again: `listenpost analyze "mug"`'
+    )

@@ -43,7 +43,10 @@ def test_every_boundary(depth: DepthName, scored: int, survived: int, decision: 
 
     assert decided.decision is decision
     assert (decided.disclaimer is not None) is (decision is SHORT)
-    assert f": {survived} of {scored} items scored 3 or more" in decided.rationale
+    assert (
+        f": {survived} of {scored} items answer the question, graded 3 or more of 5"
+        in decided.rationale
+    )
 
 
 def test_the_thresholds_are_the_depths_own() -> None:
@@ -57,8 +60,8 @@ def test_the_thresholds_are_the_depths_own() -> None:
     )  # fmt: skip
 
     assert decide(four).rationale == (
-        "Too little was found for a report: 4 of 9 items scored 4 or more; a short one needs 5 "
-        "at depth standard"
+        "Too little was found for a report: 4 of 9 items answer the question, graded 4 or more "
+        "of 5; a short one needs 5"
     )
 
 
@@ -78,18 +81,19 @@ def test_the_texts() -> None:
     short = decide(counts(7, 2))
 
     assert decide(counts(7, 4)).rationale == (
-        "Enough was found for a full report: 4 of 7 items scored 3 or more at depth standard"
+        "Enough was found for a full report: 4 of 7 items answer the question, graded 3 or more "
+        "of 5"
     )
     assert short.disclaimer == (
         "Only 2 of 7 items found were relevant to your question. "
         "Consider this a starting point, not a comprehensive answer."
     )
     assert short.rationale == (
-        "Enough was found for a short report only: 2 of 7 items scored 3 or more; "
-        "a full one needs 4 at depth standard"
+        "Enough was found for a short report only: 2 of 7 items answer the question, graded 3 or "
+        "more of 5; a full one needs 4"
     )
     assert decide(counts(7, 4, grading_on=False, defaulted=7)).rationale == (
-        "Enough was found for a full report: 4 of 7 items were judged relevant at depth standard"
+        "Enough was found for a full report: 4 of 7 items were judged to be about it"
     )
     assert decide(counts(7, 4)).notes == ()
 
@@ -98,7 +102,7 @@ def test_the_texts() -> None:
 def test_defaulted_grades_are_named(defaulted: int, told: bool) -> None:
     """More than half by default is said in the rationale; any at all is a note."""
     decided = decide(counts(7, 7, defaulted=defaulted))
-    words = f"{defaulted} of 7 grades are defaults, the grader gave none"
+    words = f"{defaulted} of 7 grades are missing: the grader gave none, so a 3 stands in"
 
     assert decided.decision is FULL
     assert (words in decided.rationale) is told
@@ -109,7 +113,7 @@ def test_exactly_half_defaulted_is_not_most() -> None:
     """
     Three of six are not mostly defaulted.
     """
-    assert "defaults" not in decide(counts(6, 6, defaulted=3)).rationale
+    assert "missing" not in decide(counts(6, 6, defaulted=3)).rationale
 
 
 def test_a_degraded_gate_is_told_and_does_not_decide() -> None:
@@ -119,7 +123,7 @@ def test_a_degraded_gate_is_told_and_does_not_decide() -> None:
     decided = decide(counts(7, 4, gate_degraded=[("reddit", "timeout")], defaulted=1))
 
     assert decided.decision is FULL
-    assert decided.notes[0] == "The relevance gate did not work for reddit: timeout."
+    assert decided.notes[0] == "Relevance could not be judged for reddit: timeout."
 
 
 def test_a_dead_source_is_told() -> None:
@@ -138,8 +142,8 @@ def test_what_was_dropped_is_counted_by_cause() -> None:
     dropped = {"gate": 3, "cutoff": 1, "floor": 0, "duplicate": 2}
 
     assert decide(counts(7, 2, dropped=dropped)).notes == (
-        "6 items were dropped: 3 judged not to be about it, 1 graded below the cutoff, "
-        "2 copies of others.",
+        "6 items were dropped: 3 judged not to be about it, 1 graded too low to answer the "
+        "question, 2 copies of others.",
     )
 
 

@@ -28,6 +28,17 @@ from api.services.reporting.aspects import aspects_in
         ("an app builder", []),
         ("one minute per app", []),
         ("the app", ["app"]),
+        ("sleep mode", []),
+        ("comfortable with it", []),
+        ("a comfortable strap", ["comfort"]),
+        ("signed up for the beta", []),
+        ("signed up for an account", ["account"]),
+        ("shipped four scripts", []),
+        ("it shipped late", ["delivery"]),
+        ("it scratched my desk", []),
+        ("it scratches", ["build"]),
+        ("PDF zoom", []),
+        ("optical zoom", ["camera"]),
     ],
 )
 def test_a_neighbour_can_make_a_word_mean_something_else(text: str, names: list[str]) -> None:

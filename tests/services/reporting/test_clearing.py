@@ -198,3 +198,15 @@ def test_each_sentence_has_its_own_ground() -> None:
     clearing = Clearing(lambda text: GROUND if "mug" in text else empty, markdown=True)
 
     assert clearing.whole("A mug [E1]. A pen [E1].") == "A mug [E1]. A pen."
+
+
+def test_what_a_model_is_told_is_bounded() -> None:
+    """
+    Of thousands of wrong things the first few, each cut, and how many more there are.
+    """
+    many = tuple(f"E{number}: {'word ' * 200}" for number in range(2000))
+    advice = Flaws(citations=("E8", "E9"), numbers=many, passages=many).advice
+
+    assert len(advice) < 3000
+    assert "these are no exhibits: E8, E9;" in advice
+    assert advice.count("and 1990 more") == 2

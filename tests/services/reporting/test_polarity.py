@@ -31,6 +31,8 @@ LABELLED = Path(__file__).parents[3] / "evaluation/support/polarity.jsonl"
         ("电池太差了", None),
         ("...", None),
         ("My old one was excellent.", None),
+        ("A plan without a dimmer is a joke.", -1),
+        ("No bugs, no crashes.", 1),
     ],
 )
 def test_only_what_is_sure_leans(sentence: str, lean: int | None) -> None:

@@ -295,7 +295,7 @@ def test_coverage_is_one_sentence_per_source() -> None:
     )
 
     assert coverage(found) == (
-        "Reddit: kept 1 of 1, yield 100 %. "
+        "Reddit: 1 of 1 results were about it. "
         "Amazon could not be asked: blocked by a captcha, login wall or 403 page."
     )
     assert coverage(()) == "No source was asked."

@@ -13,7 +13,7 @@ from api.services.ports import Claim, Support
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
-from api.services.reporting.findings import Finding, Passage
+from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.report import SupportCheck
 from api.services.reporting.support import MOST_PAIRS, supported
 from api.services.schemas import Question, Usage
@@ -108,6 +108,22 @@ async def test_a_pair_that_does_not_hold_goes_and_a_finding_without_any() -> Non
         "support check: 2 of 3 passages do not say what their sentence says, removed",
         "support check: 1 finding(s) that no passage carries, removed",
     )
+
+
+async def test_what_went_is_not_quoted_either() -> None:
+    """
+    A quote of the same words goes with them; the others stay.
+    """
+    quotes = (
+        Quote("tea warm", WARM.key, "https://www.example.org/1"),
+        Quote(LEAKS.passage, LEAKS.key, "https://www.example.org/0"),
+        Quote("tea warm", LEAKS.key, "https://www.example.org/0"),
+    )
+    written = replace(draft(*FINDINGS), quotes=quotes)
+
+    checked = await supported(written, dossier(), MUG, FakeChecker(("still", "warm")))
+
+    assert checked.draft.quotes == quotes[1:]
 
 
 async def test_sentences_of_the_summary_rest_on_the_passages_of_their_findings() -> None:

@@ -77,9 +77,20 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
 )
 def test_the_kind_is_what_all_sure_leans_agree_on(bodies: list[str], text: str, kind: str) -> None:
     """Two at least; wishes make a request."""
-    (finding,) = find_themes(LAMP, exhibits(*bodies)).findings
+    (finding,) = find_themes(LAMP, exhibits(*bodies), focus=["battery"]).findings
 
     assert (finding.text, finding.kind) == (f"Battery: {text}.", kind)
+
+
+def test_what_one_post_alone_says_is_a_theme_only_when_it_is_asked_for() -> None:
+    """
+    A report shows the posts without a theme instead.
+    """
+    one = exhibits("The battery is excellent.", "It glows.")
+
+    assert [finding.name for finding in find_themes(LAMP, one).findings] == [UNNAMED]
+    (asked,) = find_themes(LAMP, one, focus=["battery"]).findings
+    assert asked.text == "Battery: one post speaks of it; one leans positive."
 
 
 def test_a_word_that_three_share_as_a_noun_is_a_theme() -> None:
@@ -122,19 +133,29 @@ def test_words_that_are_asked_about_are_looked_for_alone() -> None:
 
 
 def test_without_a_theme_the_posts_stand_alone() -> None:
-    """A sentence of each, or its title; nothing at all makes no finding."""
+    """A sentence or title of each that names the product; none of what may mean something else."""
     (few,) = find_themes(LAMP, exhibits("It glows.", "It is blue.", "")).findings
-    (lone,) = find_themes(Question("why?"), shown(post(0, title="Hm"))).findings
+    items = [post(0, title="Hm"), post(1, title="Hm", body="Well. My Glow Lamp glows.")]
+    (lone,) = find_themes(LAMP, shown(*items)).findings
+    (sold,) = find_themes(LAMP, shown(post(0, "amazon", title="Glow Lamp, 2-Pack"))).findings
 
     assert few.text == "No shared theme: 3 of 3 kept posts are about it."
     assert [passage.text for passage in few.passages] == [
         "Glow Lamp a", "Glow Lamp b", "Glow Lamp c",
     ]  # fmt: skip
     assert lone.text == "No shared theme: one post is about it."
+    assert [passage.text for passage in lone.passages] == ["My Glow Lamp glows."]
+    assert [passage.text for passage in sold.passages] == ["Glow Lamp, 2-Pack"]
     empty = find_themes(LAMP, shown(post(0, title="")))
     assert (empty.findings, empty.summary) == (
         (), "The posts share no theme that could be counted.",
     )  # fmt: skip
+    journey = Question("Journey", "a console game")
+    (game,) = find_themes(
+        journey,
+        shown(post(0, title="A journey to Rome"), post(1, title="Journey, best game", body="Ah.")),
+    ).findings
+    assert [passage.label for passage in game.passages] == ["E2"]
 
 
 def test_what_a_shop_says_of_its_goods_is_no_opinion() -> None:
@@ -163,24 +184,26 @@ def test_more_than_twelve_are_counted_in_digits() -> None:
 def test_an_item_about_a_namesake_shows_nothing() -> None:
     """Not even what stands below its title."""
     items = [post(0, title="Glow.js is out", body="The battery is awful.")]
-    (finding,) = find_themes(LAMP, shown(*items)).findings
 
-    assert finding.name == UNNAMED
+    assert find_themes(LAMP, shown(*items)).findings == ()
 
 
 def test_what_the_judge_was_hardly_sure_of_comes_last() -> None:
-    """However telling it is."""
-    first, second = (
+    """However telling it is; and it makes no theme that few speak of."""
+    first, *others = (
         Assessed(exhibit.item, Verdict(True, probability=probability))
         for exhibit, probability in zip(
-            exhibits("The battery is excellent, every day.", "Battery: eight hours."),
-            (DOUBTED - 0.01, DOUBTED),
+            exhibits("The battery is excellent, every day.", "Battery: eight hours.", "A battery."),
+            (DOUBTED - 0.01, DOUBTED, DOUBTED),
             strict=True,
         )
     )
-    (finding,) = find_themes(LAMP, Dossier().show([first, second])).findings
+    (many,) = find_themes(LAMP, Dossier().show([first, *others])).findings
+    pair = Dossier().show([first, others[0]])
+    (few,) = find_themes(LAMP, pair, focus=["battery"]).findings
 
-    assert [passage.label for passage in finding.shown] == ["E2", "E1"]
+    assert [passage.label for passage in many.shown] == ["E2", "E3", "E1"]
+    assert [passage.label for passage in few.shown] == ["E2"]
 
 
 def test_its_own_sentences_are_known() -> None:
@@ -207,6 +230,7 @@ def test_of_an_endless_post_the_beginning_is_read() -> None:
             f"{filler}The battery is awful, every day.",
             "The battery lasts." * READ,
         ),
+        focus=["battery"],
     )
 
     (finding,) = themed.findings

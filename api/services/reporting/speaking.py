@@ -1,0 +1,108 @@
+"""Whether a sentence speaks of a theme, or only holds its word beside the point.
+
+Less is better: a word that names where or by what something happens (`it was on screen`), that
+tells one product from another (`the WiFi doorbell`) or belongs to somebody else (`the Gmail app`)
+shows nothing about the theme; nor does a list of what a text will treat.
+"""
+
+from __future__ import annotations
+
+import regex
+
+from api.services.question.query import stop_words
+from api.services.reporting.aspects import aspects_in
+from api.services.reporting.polarity import feelings, is_english
+from api.services.reporting.subjects import Subject
+from api.services.text import fold
+
+# where, by what or since when something happens: `found over |Bluetooth`, `look in the |app`
+_BESIDE = regex.compile(
+    r"\b(?:in|on|off|onto|into|via|over|through|by|using|inside|from|per|im|auf|sur|dans)"
+    r"(?:\s+(?:the|its|my|a|an|your|their|our|this|that|dem|der|la|le|les)(?:\s+[\p{L}-]+)?)?\s+$",
+    regex.I,
+)
+# what people make with a product, none of its own: `made a bike bell |app`
+_MADE = regex.compile(
+    r"\b(?:made|make|built|build|building|wrote|coded|created)\s+(?:an?|my|our|some|any)\s+"
+    r"(?:[\p{L}-]+\s+){0,2}$",
+    regex.I,
+)
+# what stands before a theme that a clause is about: `The old |battery`, `I love it, |battery is`
+_BEGINNING = regex.compile(
+    r"(?:^|[，；：。！？、]|[.,:;!?–—(-]\s|\b(?:and|but|und|aber|y|pero|et|mais)\s"
+    r"|\b(?:the|its|my|their|your|this|that|no|der|die|das|den|el|la|los|las|le|les|l'|l’)\s?)"
+    r"\W*(?:[\p{L}-]+\s+)?$",
+    regex.I,
+)
+# a word that says of what kind something is: `the app-|controlled mug`, `ride-|hailing`
+_COMPOUND = regex.compile(r"-(?!là|ci)\p{Ll}")
+# things of a kind that a word only names: `two bluetooth devices`, `a wifi adapter`
+_THINGS = regex.compile(
+    r"(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?)\b", regex.I
+)
+_BEHIND = regex.compile(r"(?<!\s)(?:\s++[\p{L}-]++)??\s++([\p{L}\p{N}]+)")
+# whose it is, with a capital inside a sentence or inside the word: `the Gmail |app`, `myBank |app`,
+# `the Spotify Android |app`
+_OWNER = regex.compile(
+    r"(?:(?<=\S\s)\p{Lu}[\p{L}\p{N}]+|\p{Ll}+\p{Lu}\p{L}*)"
+    r"(?=(?:['’]s)?\s+(?:(?:Android|iOS|iPhone|iPad|Mac|Windows|web|desktop|mobile)\s+)?$)"
+)
+# what a text will treat, told before it does: `here is the truth on`, `we test`,
+# `in this video`, `sync, export, and whether you need it`
+_ANNOUNCING = regex.compile(
+    r"\b(?:here(?:'s| is| are) (?:the|my|our|what|how)|in this (?:video|review|post|guide|episode)"
+    r"|(?:we|i|let's|let us|i'll|we'll) (?:will |also )?(?:test|compare|cover|discuss|explain"
+    r"|look at|talk about|walk (?:you )?through|go (?:over|through))"
+    r"|(?:[\p{L}-]+, ){2,}and (?:whether|how|why|what) (?:you|we|i|it|to))\b",
+    regex.I,
+)
+_LISTED = 3
+"""Aspects in one English sentence without a word of feeling: a table of contents."""
+# what to do, told to a reader: `Leave it off the charger`, `Try the cable`, `Make sure`
+_TELLING_TO = regex.compile(
+    r"^\W*(?:(?:please|just|pro ?tip|tip|first|then|also|always|never|don't|do not)\W+)*"
+    r"(?:leave|put|use|try|reset|restart|clean|wash|wipe|keep|turn|check|make sure|remove|unplug"
+    r"|plug|install|buy|get|ask|go|set|hold|press|open|see|look|send|call|delete|log|take"
+    r"|forget)\b(?!\s+(?:is|was|are|were|has|had|works?|up took)\b)",
+    regex.I,
+)
+
+
+def speaks_of(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
+    """Whether some word of the theme is what a sentence about the product speaks of."""
+    text = sentence.replace("’", "'")
+    sightings = [match.span() for match in theme.finditer(text)]
+    if not sightings or _is_aside(text):
+        return False
+    return any(not _is_beside(text, *span, subject) for span in sightings)
+
+
+def speaks_plainly(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
+    """Whether a sentence says by itself that a theme is the product's.
+
+    It names the product, or a clause begins with the theme, or with whose it is: `the battery`.
+    """
+    text = sentence.replace("’", "'")
+    return subject.is_named(text) or any(
+        _BEGINNING.search(text[: match.start()]) for match in theme.finditer(text)
+    )
+
+
+def _is_aside(text: str) -> bool:
+    """Whether a sentence only announces, lists or instructs."""
+    if any(feelings(text)):
+        return False
+    announcing = _ANNOUNCING.search(text) or _TELLING_TO.search(text)
+    return announcing is not None or (is_english(text) and len(aspects_in(text)) >= _LISTED)
+
+
+def _is_beside(text: str, start: int, end: int, subject: Subject) -> bool:
+    before, after = text[:start], text[end:]
+    aside = _COMPOUND.match(after) or _THINGS.match(after)
+    if aside or _BESIDE.search(before) or _MADE.search(before):
+        return True
+    behind = _BEHIND.match(after)
+    if behind is not None and fold(behind[1]) in subject.stated - stop_words("en"):
+        return True
+    owner = _OWNER.search(before) if is_english(text) else None
+    return owner is not None and not (subject.is_named(owner[0]) or subject.is_known(owner[0]))
