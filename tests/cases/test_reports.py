@@ -67,7 +67,7 @@ async def test_an_outage_of_the_grader_is_not_nothing(world: World) -> None:
 
     assert report["decision"] == "full_report"
     assert [item["defaulted"] for item in report["items"]] == [True] * 4
-    assert "default" in report["quality_notes"][0]
+    assert "the grader gave none" in report["quality_notes"][0]
 
 
 async def test_a_gate_that_fails_is_seen_by_everyone(world: World) -> None:
@@ -86,7 +86,7 @@ async def test_a_gate_that_fails_is_seen_by_everyone(world: World) -> None:
     assert (gate["status"], gate["reason"]) == ("degraded", "unauthorized")
     assert report["sources"]["reddit"]["yield_ratio"] == 1.0
     assert len(report["items"]) == 4
-    assert "gate did not work (unauthorized)" in report["coverage"]
+    assert "relevance could not be judged (unauthorized)" in report["coverage"]
     assert "unauthorized" in report["quality_notes"][0]
     assert (
         "unauthorized" in report_markdown(Report.model_validate(report), False).split("**full")[0]

@@ -26,7 +26,7 @@ def test_kept_lines_are_the_same_bytes() -> None:
 
     assert ended.code == 0
     assert ended.raw == b"".join(KEPT)
-    assert ended.err.startswith("3 of 4 results were about it, gate ok, judged by local")
+    assert ended.err.startswith("3 of 4 were about it, judged by local")
     assert ended.err.count("\n") == 1
 
 
@@ -74,7 +74,7 @@ def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> 
     ended = inside(*ABOUT, env=env, stdin=DROPPED)
 
     assert (ended.code, ended.out.encode()) == (0, DROPPED)
-    assert ended.err.startswith("1 of 1 results were about it, gate degraded (unauthorized)")
+    assert ended.err.startswith("kept 1 of 1; relevance could not be judged (unauthorized)")
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_a_reader_that_leaves_is_no_error(reader: str) -> None:
 
     assert ended.code == UNJUDGED
     assert ended.out in {"", "{"}
-    assert ended.err.startswith("Your items: 200 of 200 results were about it, gate degraded")
+    assert ended.err.startswith("Your items: kept 200 of 200 results; relevance could not")
     assert [line.partition(" ")[0] for line in ended.err.splitlines()] == ["Your", "kept"]
 
 

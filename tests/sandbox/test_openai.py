@@ -277,7 +277,7 @@ async def test_a_report_is_a_call_of_its_tool(sandbox: Sandbox, connect: Connect
     assert choice.finish_reason == "tool_calls"
     assert set(arguments) == {"topic", "findings"}
     assert {c for finding in arguments["findings"] for c in finding["cites"]} <= {"E1", "E2", "E3"}
-    assert len(arguments["findings"]) == 2
+    assert len(arguments["findings"]) == 1
     assert sandbox.requests("openai")[0].endpoint == "agent"
 
 

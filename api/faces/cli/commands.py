@@ -135,11 +135,13 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
             items = [item_of(line.fields, line.number, name) for line in lines]
             gated = await product.gate.judge(Question(screened.query, clean(about)), items, name)
         relevance = Relevance.of([dict(line.fields) for line in lines], gated)
-        share = f"{relevance.yield_ratio * 100:.0f} %" if lines else "-"
-        kept = f"kept {len(relevance.relevant)} of {len(lines)}, yield {share}"
-        reason = f" ({relevance.reason})" if relevance.reason else ""
+        counted = f"{len(relevance.relevant)} of {len(lines)}"
         judge = f", judged by {gated.model}" if gated.model else ""
-        tell(f"{kept}, gate {relevance.status}{reason}{judge}")
+        if relevance.status == "degraded":
+            why = f"relevance could not be judged ({relevance.reason})"
+            tell(f"kept {counted}; {why}{judge}")
+        else:
+            tell(f"{counted} were about it{judge}")
         if form is Format.json:
             say(as_json(relevance.model_dump()))
         else:

@@ -99,7 +99,7 @@ def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhi
         return text, cited
     text, cited = _themes(name, exhibits)
     named = ", ".join(formatted(word) for word in words)
-    return f"{silent(named)} What they do speak of:\n\n{text}" if cited else "", cited
+    return f"{silent(named)} What they say besides:\n\n{text}" if cited else "", cited
 
 
 def silent(words: str) -> str:

@@ -176,7 +176,7 @@ async def test_the_page_of_a_report_without_anything(served: Served) -> None:
     address = (await served.client.post("/v1/analyses", json={"query": "hi"})).headers["location"]
     page = (await served.client.get(address, params={"format": "html"})).text
 
-    assert "clarify" in page
+    assert "names nothing to look for" in page
     assert "<h2>Sources" not in page
 
 

@@ -881,5 +881,6 @@ async def test_what_no_post_says_plainly_is_said_before_what_they_do_say() -> No
     turn = await ask(one, "and the lid?", session)
 
     assert "No sentence of the posts says plainly anything about lid." in turn.text
-    assert "Battery: “The battery is weak” [E1]" in turn.text
+    assert "What they say besides:" in turn.text
+    assert [citation.label for citation in turn.citations] == ["E1", "E2"]
     assert session.subjects == ["ember mug"]
