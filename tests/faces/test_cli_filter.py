@@ -41,7 +41,7 @@ def test_json_has_both_sides() -> None:
     assert ended.json["dropped"] == [json.loads(DROPPED)]
     assert ended.json["yield_ratio"] == 0.75
     assert (ended.json["status"], ended.json["reason"]) == ("ok", None)
-    assert ended.err.startswith("kept 3 of 4")
+    assert ended.err.startswith("3 of 4 were about it")
 
 
 def test_no_input_is_skipped_not_all() -> None:
@@ -50,7 +50,7 @@ def test_no_input_is_skipped_not_all() -> None:
     told = inside(*ABOUT, "--format", "json", stdin=b"")
 
     assert (text.code, text.out) == (0, "")
-    assert text.err == "kept 0 of 0, yield -, gate skipped\n"
+    assert text.err == "0 of 0 were about it\n"
     assert told.json == {
         "relevant": [], "dropped": [], "yield_ratio": 1.0, "status": "skipped", "reason": None,
     }  # fmt: skip
