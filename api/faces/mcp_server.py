@@ -28,6 +28,7 @@ from api.errors import ListenpostError
 from api.faces.outline import progress, source_title
 from api.faces.web.schemas import MOST_ITEMS, Relevance
 from api.services.chatting.streaming import streamed
+from api.services.gate.handed import WORDS
 from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.progress import Event, Listener
@@ -60,7 +61,10 @@ About = Annotated[
 Names = Annotated[list[str] | None, Field(description="Only these sources; default: all.")]
 Items = Annotated[
     list[dict[str, Any]],
-    Field(max_length=MOST_ITEMS, description="Each with `title` and `body`; other fields stay."),
+    Field(
+        max_length=MOST_ITEMS,
+        description=f"Each with at least one text ({WORDS}); other fields stay.",
+    ),
 ]
 
 

@@ -14,7 +14,9 @@ from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 
+from api.errors import UsageError
 from api.services.containment import Failure, contained
+from api.services.gate.handed import texts_of
 from api.services.gate.judging import Gate
 from api.services.listening import Ask
 from api.services.ports import Judge, provided
@@ -62,8 +64,8 @@ async def relevance_filter(
 
     Args:
         query: the product or question, as a person typed it.
-        items: dicts with `title` and `body` (or `content`, `description`), or `Item`s; any field
-            may be missing, null or a number.
+        items: dicts with `title` and `body` (or another of `api.services.gate.handed.KNOWN`), or
+            `Item`s; any field may be missing, null or a number.
         source: `reddit`, `youtube`, `amazon` or any other name.
         judge: instead of the configured one.
         about: words that tell the product from its namesakes.
@@ -74,27 +76,29 @@ async def relevance_filter(
 
     Raises:
         ConfigurationError: the environment holds an unknown or malformed setting.
+        UsageError: an object has fields, but no text in one that is known; no judge was asked.
     """
     if not items:
         return Filtered.of(items, Gated((), "skipped"))
-    gate = Gate(judge) if judge is not None else (await provided(own_items=True)).gate
     seen = [shown(item, source, number) for number, item in enumerate(items)]
+    gate = Gate(judge) if judge is not None else (await provided(own_items=True)).gate
     return Filtered.of(items, await gate.judge(Question(clean(query), clean(about)), seen, source))
 
 
 def shown(item: object, source: str, number: int) -> Item:
-    """Anything as the item a judge sees; its key holds only within the call."""
+    """Anything as the item a judge sees; its key holds only within the call.
+
+    Raises:
+        UsageError: an object without text in a field that is known, named by its number from 0.
+    """
     if isinstance(item, Item):
         return item
     fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"title": item}
-    bodies = (clean(fields.get(name)) for name in ("body", "content", "description"))
-    return Item(
-        key=f"{source}:{number}",
-        id=str(number),
-        source=source,
-        title=clean(fields.get("title")),
-        body=next((body for body in bodies if body), ""),
-    )
+    try:
+        title, body = texts_of(fields)
+    except UsageError as error:
+        raise UsageError(f"`items[{number}]`: {error}") from None
+    return Item(key=f"{source}:{number}", id=str(number), source=source, title=title, body=body)
 
 
 async def fetch_reddit_tool(

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from api.errors import UsageError
+from api.services.gate.handed import texts_of
 from api.services.ports import Place, Probe
 from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item, Measure
 from api.services.text import clean, one_line, web_url
-from api.sources.fields import entries, moment, number, pseudonym, record
+from api.sources.dates import date_of
+from api.sources.fields import entries, number, pseudonym, record
+from api.sources.lines import read_lines
 from api.sources.paging import within
+from api.sources.times import plausible
 
 NAME = "items"
 OWN_ITEMS = Place(NAME, "Your items", "Items that you handed in.")
-_BOM = b"\xef\xbb\xbf"
+DATES = (
+    "created_at", "created_utc", "published_at", "publishedAt", "date", "timestamp",
+    "unixReviewTime", "reviewTime",
+)  # fmt: skip
+"""Names of the time something was said; the first that says anything wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnItems:
+    """What a person handed in, and what to know about it."""
+
+    items: tuple[Item, ...]
+    notes: tuple[str, ...] = ()
 
 
 class ItemsSource:
@@ -25,14 +41,15 @@ class ItemsSource:
 
     name = NAME
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, own: OwnItems) -> None:
         """Keep the items in their order, the first of each key."""
         first: dict[str, Item] = {}
-        for item in items:
+        for item in own.items:
             first.setdefault(item.key, item)
-        self._items, again = tuple(first.values()), len(items) - len(first)
-        note = f"{again} of {len(items)} items have the key of an earlier one and were left out"
-        self._notes = (note,) if again else ()
+        count = len(own.items)
+        self._items, again = tuple(first.values()), count - len(first)
+        note = f"{again} of {count} items have the key of an earlier one and were left out"
+        self._notes = (note, *own.notes) if again else own.notes
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """All items inside the window; never full, since there are no more."""
@@ -54,58 +71,44 @@ class ItemsSource:
         """Nothing to close."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemLine:
-    """One JSON object that a person wrote, and the bytes of its line, the end included."""
-
-    number: int
-    raw: bytes
-    fields: Mapping[str, Any]
-
-
-def read_lines(data: bytes) -> list[ItemLine]:
-    """The objects of a text with one a line; blank lines count as lines but are skipped.
-
-    Wrong UTF-8 is replaced and NaN is null. Only a line feed or carriage return ends a line: a JSON
-    string may hold what else Unicode takes for an end.
+def read_items(data: bytes) -> OwnItems:
+    """Items from JSON lines; see `item_of` for the fields.
 
     Raises:
-        UsageError: a line that is no JSON object, named by its number.
+        UsageError: a line that is no item, named by its number, or no line at all.
     """
-    lines = []
-    for at, raw in enumerate(data.splitlines(keepends=True), 1):
-        if text := raw.removeprefix(_BOM).decode("utf-8", "replace").strip():
-            try:
-                value = json.loads(text, parse_constant=number, parse_float=number)
-            except (ValueError, RecursionError):
-                value = None
-            if not isinstance(value, dict):
-                raise UsageError(f"line {at} is no JSON object; write one object per line")
-            lines.append(ItemLine(at, raw, value))
-    return lines
-
-
-def read_items(data: bytes) -> list[Item]:
-    """Items from JSON lines: `title`, `body` (or `content`, `description`), and what else there is.
-
-    Known fields: id, key, source, title, body, url, author, created_at (ISO 8601 or epoch seconds),
-    engagement, place, comments (texts or objects).
-
-    Raises:
-        UsageError: a line that is no JSON object, named by its number, or no line at all.
-    """
-    items = [item_of(line.fields, line.number) for line in read_lines(data)]
-    if not items:
+    lines = read_lines(data)
+    if not lines:
         raise UsageError("there is no item; write one JSON object per line")
-    return items
+    items = tuple(item_of(line.fields, line.number) for line in lines)
+    objects = (
+        fields
+        for line in lines
+        for fields in (line.fields, *map(record, entries(line.fields.get("comments"))))
+    )
+    undated = sum(_date(fields) is not None and _created_at(fields) is None for fields in objects)
+    note = f"{undated} time(s) could not be read or cannot be true; these count as undated"
+    return OwnItems(items, (note,) if undated else ())
 
 
 def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
     """One object as an item; what it lacks comes from its text and its line's number.
 
-    `source` is where it is from, whatever the object says.
+    Known fields: the texts (`api.services.gate.handed`), id, key, source, url, author, `DATES`,
+    engagement, place, comments (texts or objects). `source` is where it is from, whatever the
+    object says.
+
+    Raises:
+        UsageError: it or one of its comments holds no text in a field that is known.
     """
-    title, body = clean(fields.get("title")), _first(fields, "body", "content", "description")
+    try:
+        title, body = texts_of(fields)
+        comments = tuple(
+            _comment(record(comment) or {"body": comment}, place)
+            for place, comment in enumerate(entries(fields.get("comments")), 1)
+        )
+    except UsageError as error:
+        raise UsageError(f"line {at}: {error}") from None
     source = source or _word(fields.get("source")) or NAME
     made = hashlib.sha256(f"{at}\n{title}\n{body}".encode()).hexdigest()[:12]
     known = _word(fields.get("id")) or made
@@ -117,31 +120,33 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
         body=body,
         url=web_url(fields.get("url")),
         author=pseudonym("author", fields.get("author")),
-        created_at=moment(fields.get("created_at")),
+        created_at=_created_at(fields),
         engagement=_measures(fields.get("engagement")),
         place=_word(fields.get("place")) or None,
-        comments=tuple(
-            _comment(record(comment) or {"body": comment}, place)
-            for place, comment in enumerate(entries(fields.get("comments")), 1)
-        ),
+        comments=comments,
     )
-
-
-def _first(fields: Mapping[str, Any], *names: str) -> str:
-    return next((text for name in names if (text := clean(fields.get(name)))), "")
 
 
 def _word(value: object) -> str:
     return one_line(clean(value))
 
 
+def _date(fields: Mapping[str, Any]) -> object:
+    """What an object says of its time, in any of the fields for it."""
+    return next((fields[name] for name in DATES if fields.get(name) not in (None, "")), None)
+
+
+def _created_at(fields: Mapping[str, Any]) -> datetime | None:
+    return plausible(date_of(_date(fields)))
+
+
 def _comment(fields: Mapping[str, Any], at: int) -> Comment:
     return Comment(
         id=_word(fields.get("id")) or str(at),
-        body=_first(fields, "body", "content", "text"),
+        body="\n".join(filter(None, texts_of(fields))),
         url=web_url(fields.get("url")),
         author=pseudonym("author", fields.get("author")),
-        created_at=moment(fields.get("created_at")),
+        created_at=_created_at(fields),
         engagement=_measures(fields.get("engagement")),
     )
 

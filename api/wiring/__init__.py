@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import cache, partial
@@ -21,9 +21,9 @@ from api.services.evidence.pipeline import Steps
 from api.services.keeping.storage import SourceMemory
 from api.services.listening import Product
 from api.services.ports import Probing, SilentObserver, Source
-from api.services.schemas import Item
 from api.settings import ModelSettings, Settings, SourceSettings
 from api.sources import PLACES, SOURCES
+from api.sources.items import NAME, ItemsSource, OwnItems
 from api.wiring.models import agent_model, checker, gate, model_client, model_probe, steps_of_model
 
 if TYPE_CHECKING:
@@ -57,30 +57,29 @@ def mode_of(settings: Settings) -> Mode:
     return "live" if there else "sandbox"
 
 
-def mode_for(settings: Settings, items: Sequence[Item] | None) -> Mode:
+def mode_for(settings: Settings, *, own_items: bool) -> Mode:
     """`mode_of`, but a person's own items are no sample data: `auto` is live with them."""
-    own = items is not None and settings.general.mode == "auto"
-    return "live" if own else mode_of(settings)
+    return "live" if own_items and settings.general.mode == "auto" else mode_of(settings)
 
 
 def build(
     settings: Settings,
-    items: Sequence[Item] | None = None,
+    own: OwnItems | None = None,
     *,
     switchboard: Switchboard | None = None,
     memory: SourceMemory | None = None,
 ) -> Product:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
-    With `items` they are the only source, and unless the mode says `sandbox` the person's own model
+    `own` items are the only source, and unless the mode says `sandbox` the person's own model
     answers: their items are no sample data. `switchboard` is what several products share.
     `memory` is what real sources remember between runs; the sandbox starts afresh each time.
     """
-    if mode_for(settings, items) == "live":
-        return _product(settings, items, switchboard, memory)
+    if mode_for(settings, own_items=own is not None) == "live":
+        return _product(settings, own, switchboard, memory)
     from api.sandbox.server import Sandbox
 
-    return _product(settings, items, switchboard, sandbox=Sandbox.start())
+    return _product(settings, own, switchboard, sandbox=Sandbox.start())
 
 
 def build_gate(settings: Settings, *, switchboard: Switchboard | None = None) -> Product:
@@ -93,7 +92,7 @@ def build_gate(settings: Settings, *, switchboard: Switchboard | None = None) ->
         models = settings.models.model_copy(update={"openai_api_key": None})
         tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
         settings = replace(settings, models=models, tracing=tracing)
-    return _product(settings, (), switchboard)
+    return _product(settings, OwnItems(()), switchboard)
 
 
 class PerLoop:
@@ -148,7 +147,7 @@ class PerLoop:
 
 def _product(
     settings: Settings,
-    items: Sequence[Item] | None,
+    own: OwnItems | None,
     switchboard: Switchboard | None,
     memory: SourceMemory | None = None,
     sandbox: Sandbox | None = None,
@@ -163,7 +162,7 @@ def _product(
     client = model_client(settings.models, switchboard)
     if client is not None:
         closing.push_async_callback(client.aclose)
-    sources = _sources(settings.sources, items, tracing, memory)
+    sources = _sources(settings.sources, own, tracing, memory)
     for source in sources.values():
         if not isinstance(source, SourceError):
             closing.push_async_callback(source.aclose)
@@ -252,14 +251,12 @@ def _tracing(settings: Settings) -> tuple[Tracing | None, Probing]:
 
 def _sources(
     settings: SourceSettings,
-    items: Sequence[Item] | None,
+    own: OwnItems | None,
     tracing: Tracing | None,
     memory: SourceMemory | None,
 ) -> dict[str, Source | SourceError]:
-    if items is not None:
-        from api.sources.items import NAME, ItemsSource
-
-        return {NAME: ItemsSource(items)}
+    if own is not None:
+        return {NAME: ItemsSource(own)}
     built: dict[str, Source | SourceError] = {}
     for name, spec in SOURCES.items():
         try:

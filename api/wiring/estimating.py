@@ -14,7 +14,7 @@ from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.spec import SourceSpec
-from api.wiring import mode_for, mode_of, stand_in
+from api.wiring import mode_for, stand_in
 
 UNKNOWN_USD = 0.1
 """Stands in for an analysis by models whose price nobody knows."""
@@ -162,8 +162,7 @@ def add(usd: float | None, other: float | None) -> float | None:
 
 
 def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
-    mode = mode_of(settings) if own is None else mode_for(settings, ())
-    sandboxed = mode == "sandbox"
+    sandboxed = mode_for(settings, own_items=own is not None) == "sandbox"
     wanted = [SOURCES[name] for name in dict.fromkeys(ask.sources or SOURCES) if name in SOURCES]
     places = [spec for spec in wanted if sandboxed or spec.configured(settings.sources)]
     model = sandboxed or settings.models.openai_api_key is not None

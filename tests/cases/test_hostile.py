@@ -18,7 +18,7 @@ from api.faces.markdown import report_markdown
 from api.services import listening
 from api.services.listening import Ask, Product
 from api.services.reporting.report import Report
-from api.sources.items import item_of
+from api.sources.items import OwnItems, item_of
 from tests.cases.conftest import Mind, finding, handing_in
 from tests.judges.model_server import KEY, Reply, says, serving, verdicts
 from tests.services.kit import plain
@@ -68,14 +68,14 @@ async def product(
     mind: Mind, posts: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Product, list[dict[str, Any]]]]:
     """The product over these posts as own items, and every request its model got."""
-    items = [
+    items = tuple(
         item_of({**post, "id": f"h{n}", "comments": [post.get("comment", "")]}, n)
         for n, post in enumerate(posts, 1)
-    ]
+    )
     async with serving(respond=mind.answer) as model:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", model.url)
-        built = wiring.build(wiring.load_settings(), items)
+        built = wiring.build(wiring.load_settings(), OwnItems(items))
         yield built, model.asked
         await built.aclose()
 

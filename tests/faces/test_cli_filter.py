@@ -56,6 +56,26 @@ def test_no_input_is_skipped_not_all() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            KEPT[0] + b'{"Review": "mug"}',
+            "line 2: no text in a field that is known; its fields are",
+        ),
+        (b"title,body\nmug,good\n", "the input looks like CSV; write one JSON object per line"),
+        (b'[{"title": "mug"}, {"title": "bread"}]', "line 1 begins a JSON array; write one object"),
+        (b'{"kind": "Listing", "data": {"children": []}}', "line 1: no text in a field that is"),
+    ],
+)
+def test_what_nobody_can_read_is_refused(text: bytes, words: str) -> None:
+    """Before anything is judged, with the way to unpack it."""
+    ended = inside(*ABOUT, stdin=text)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"listenpost: error: {words}")
+
+
 def test_the_model_of_the_key_judges(upstream: Sandbox) -> None:
     """One call, with what tells the product from its namesakes."""
     env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}

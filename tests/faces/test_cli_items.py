@@ -128,9 +128,9 @@ def test_nothing_about_it_is_three(here: Here) -> None:
     ("text", "said"),
     [
         ('{"title": "a"}\n\n{"title": \n', "`own.jsonl`: line 3 is no JSON object"),
-        ("[1]\n", "`own.jsonl`: line 1 is no JSON object"),
+        ("[1]\n", "`own.jsonl`: line 1 begins a JSON array"),
         ('"text"', "`own.jsonl`: line 1 is no JSON object"),
-        ("[" * 100_000, "`own.jsonl`: line 1 is no JSON object"),
+        ("[" * 100_000, "`own.jsonl`: line 1 begins a JSON array"),
         ("\n \n", "`own.jsonl`: there is no item"),
         ("", "`own.jsonl`: there is no item"),
     ],
@@ -142,6 +142,38 @@ def test_a_wrong_line_is_named(here: Here, text: str, said: str) -> None:
 
     assert (ended.code, ended.out) == (2, "")
     assert f"listenpost: error: {said}; write one" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"Review": "plaud"}, "line 2: no text in a field that is known; its fields are `Review`"),
+        ({"kind": "Listing", "data": {"children": []}}, "jq -c '.data.children[].data'"),
+        ({"kind": "youtube#searchListResponse", "items": [{}]}, "jq -c '.items[].snippet'"),
+        ([MINE[0], MINE[1]], "line 2 begins a JSON array; write one object per line, with `jq"),
+    ],
+)
+def test_what_nobody_can_read_is_refused(here: Here, row: Any, words: str) -> None:
+    """Named and with a way out, never one blank item."""
+    own(MINE[0], row)
+    ended = here(*WORDS)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+
+
+def test_times_that_are_lost_are_noted(here: Here) -> None:
+    """Undated in the JSON and in the timeline, and counted in a note."""
+    times = (0, -5, "0001-01-01", 4_070_908_800_000, "soon")
+    own(*MINE[:3], *({**MINE[0], "key": f"items:{at}", "created_at": at} for at in times))
+    report = here(*WORDS, "--format", "json").json
+
+    noted = "5 time(s) could not be read or cannot be true; these count as undated"
+    assert noted in report["sources"]["items"]["notes"]
+    created = {item["key"]: item["created_at"] for item in report["items"]}
+    assert [at for key, at in created.items() if key.startswith("items:")] == [None] * len(
+        [key for key in created if key.startswith("items:")]
+    )
 
 
 def test_a_folder_is_no_file(here: Here) -> None:

@@ -24,7 +24,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 import api
-from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimited
+from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimited, UsageError
 from api.services import tools
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Product
@@ -195,6 +195,8 @@ async def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ({"title": "T", "body": "B"}, "T", "B"),
         ({"title": "T", "content": "C"}, "T", "C"),
         ({"title": "T", "description": "D"}, "T", "D"),
+        ({"selftext": "S"}, "", "S"),
+        ({"reviewText": "R", "summary": "S"}, "S", "R"),
         ({"title": "T", "body": "", "content": None, "description": "D"}, "T", "D"),
         ({"title": None, "body": 123}, "", "123"),
         ({"title": 4.5, "body": {}}, "4.5", ""),
@@ -230,6 +232,19 @@ async def test_odd_items_are_judged_and_come_back_themselves() -> None:
     assert relevant[1] is own
     assert share == 0.6
     assert judge.questions[0].text == "mug \ufffd"
+
+
+@pytest.mark.parametrize(
+    "unread", [{"Review": "x"}, {"body": {"html": "x"}}, {"title": ["x"]}, [1]]
+)
+async def test_what_nobody_can_read_is_not_judged(unread: object) -> None:
+    """The object is named by its place, with its fields and the known names; nothing is asked."""
+    judge = FakeJudge()
+
+    with pytest.raises(UsageError, match=r"^`items\[1\]`: no text in a field that is known; its"):
+        await relevance_filter("mug", [{"selftext": "a mug"}, unread], "reddit", judge=judge)
+
+    assert judge.asked == []
 
 
 def test_verdicts_and_items_must_match() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -11,13 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.errors import UsageError
+from api.services.gate.handed import BODIES
 from api.services.schemas import FetchPlan, Item
-from api.sources.items import ItemsSource, item_of, read_items, read_lines
+from api.sources.items import DATES, ItemsSource, OwnItems, item_of, read_items
+from api.sources.lines import read_lines
+
+NOON = datetime(2023, 1, 15, 12, 34, 56, tzinfo=UTC)
 
 
-def read(*rows: dict[str, Any]) -> list[Item]:
-    """The items of these objects."""
+def own(*rows: dict[str, Any]) -> OwnItems:
+    """What is read of these objects."""
     return read_items("\n".join(json.dumps(row) for row in rows).encode())
+
+
+def read(*rows: dict[str, Any]) -> tuple[Item, ...]:
+    """The items of them."""
+    return own(*rows).items
 
 
 def test_every_field_is_read() -> None:
@@ -58,6 +68,7 @@ def test_every_field_is_read() -> None:
         ({"content": 5}, "5"),
         ({"body": ["x"]}, ""),
         ({}, ""),
+        *(({name: "b"}, "b") for name in BODIES),
     ],
 )
 def test_the_body_has_several_names(fields: dict[str, Any], body: str) -> None:
@@ -65,11 +76,44 @@ def test_the_body_has_several_names(fields: dict[str, Any], body: str) -> None:
     assert read({"title": "t", **fields})[0].body == body
 
 
+def test_a_summary_is_the_title_of_a_review() -> None:
+    """As in Amazon's lists of reviews; alone it is the text."""
+    items = read({"reviewText": "It leaks.", "summary": "One star"}, {"summary": "It leaks."})
+
+    assert [(item.title, item.body) for item in items] == [
+        ("One star", "It leaks."), ("", "It leaks."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"Review": "x", "stars": 5}, "`Review`, `stars`, known are `title`, `body`, "),
+        ({"content": {"rendered": "x"}}, "its fields are `content`, known"),
+        ({"kind": "Listing", "data": {"children": []}}, "`jq -c '.data.children[].data'`"),
+        ({"kind": "youtube#searchListResponse", "items": [{}]}, "`jq -c '.items[].snippet'`"),
+        ({"kind": "youtube#video", "snippet": {"title": "x"}}, "`jq -c .snippet`"),
+        ({"a" * 99: 1, **{f"n{n}": n for n in range(20)}}, f"`{'a' * 40}`, `n0`, "),
+        ({f"n{n}": n for n in range(20)}, "`n11` and 8 more, known are "),
+        ({"title": "t", "comments": ["fine", {"data": "x"}]}, "its fields are `data`, known"),
+    ],
+)
+def test_what_nobody_can_read_is_refused(fields: dict[str, Any], words: str) -> None:
+    """With its line, the fields it has and the names that are known, never as a blank item."""
+    with pytest.raises(UsageError) as refusal:
+        read({"text": "fine"}, fields)
+
+    assert str(refusal.value).startswith("line 2: no text in a field that is known; its fields are")
+    assert words in str(refusal.value)
+    assert all(f"`{name}`" in str(refusal.value) for name in ("selftext", "reviewText", "message"))
+
+
 def test_a_key_of_its_own_wins() -> None:
     """
     Else source and id, else a name made of line and text, the same each time.
     """
-    rows = ({"key": "reddit:t3_x", "id": "x"}, {"id": 7}, {"title": "a"}, {"title": "a"})
+    rows = ({"key": "reddit:t3_x", "id": "x", "title": "a"}, {"id": 7, "title": "a"},
+            {"title": "a"}, {"title": "a"})  # fmt: skip
     keys = [item.key for item in read(*rows)]
 
     assert keys[:2] == ["reddit:t3_x", "items:7"]
@@ -83,24 +127,69 @@ def test_a_key_of_its_own_wins() -> None:
         ("2026-01-02", datetime(2026, 1, 2, tzinfo=UTC)),
         ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
         ("2026-01-02T03:04:05+03:00", datetime(2026, 1, 2, 0, 4, 5, tzinfo=UTC)),
-        (0, datetime(1970, 1, 1, tzinfo=UTC)),
+        (1_673_786_096_000, NOON),
+        ("1673786096", NOON),
+        ("1673786096000", NOON),
+        ("1673786096.0", NOON),
+        ("2023-01-15 12:34:56", NOON),
+        ("2023-01-15 12:34:56 UTC", NOON),
+        ("2023-01-15 12:34:56 gmt", NOON),
+        ("Sun, 15 Jan 2023 13:34:56 +0100", NOON),
+        ("Sun, 15 Jan 2023 12:34:56 -0000", NOON),
+        ("09 4, 2015", datetime(2015, 9, 4, tzinfo=UTC)),
+        ("September 4, 2015", datetime(2015, 9, 4, tzinfo=UTC)),
+        ("2015/09/04", datetime(2015, 9, 4, tzinfo=UTC)),
+        ("20150904", datetime(2015, 9, 4, tzinfo=UTC)),
+        (0, None),
+        ("0", None),
+        (-1_673_786_096, None),
+        ("1970-01-01", None),
+        ("0001-01-01", None),
         ("0001-01-01T00:00:00+14:00", None),
+        ("2099-01-01", None),
+        (4_070_908_800_000, None),
         ("yesterday", None),
-        (1e300, None),
+        ("2023", None),
+        ("2023-01-15" + " " * 9 + "x" * 99, None),
+        ("1" * 16, None),
         (True, None),
-        ([], None),
-        (None, None),
+        (["2023"], None),
     ],
 )
 def test_times_are_utc_or_nothing(given_time: Any, time: datetime | None) -> None:
-    """ISO 8601 and epoch seconds; what cannot be read is undated, never an error."""
-    assert read({"title": "t", "created_at": given_time})[0].created_at == time
+    """What cannot be read or cannot be true is undated with a note, never an error."""
+    handed = own({"title": "t", "created_at": given_time})
+
+    assert handed.items[0].created_at == time
+    assert bool(handed.notes) == (time is None)
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_a_time_has_several_names(name: str) -> None:
+    """Those of the sites; nothing said is no flaw."""
+    handed = own({"title": "t", "created_at": None, name: "2023-01-15T12:34:56Z"})
+
+    assert (handed.items[0].created_at, handed.notes) == (NOON, ())
+
+
+async def test_times_that_are_lost_are_counted() -> None:
+    """Those of comments, too; the note is the batch's."""
+    handed = own(
+        {"title": "a", "created_at": "0001-01-01"}, {"title": "b", "created_at": ""},
+        {"title": "c", "date": "soon", "comments": ["x", {"text": "y", "created_utc": 0}]},
+    )  # fmt: skip
+    batch = await ItemsSource(handed).fetch(FetchPlan("x", 5))
+
+    assert batch.notes == ("3 time(s) could not be read or cannot be true; these count as undated",)
+    assert [item.created_at for item in batch.items] == [None] * 3
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "1e16", '"5"', "true"])
 def test_what_is_no_count_is_no_measure(value: str) -> None:
     """It is left out or unknown; the rest stays."""
-    (item,) = read_items(f'{{"engagement": {{"bad": {value}, "good": 1.5}}}}'.encode())
+    (item,) = read_items(
+        f'{{"text": "t", "engagement": {{"bad": {value}, "good": 1.5}}}}'.encode()
+    ).items
 
     assert item.engagement.get("bad") is None
     assert item.engagement["good"] == 1.5
@@ -109,7 +198,7 @@ def test_what_is_no_count_is_no_measure(value: str) -> None:
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "ftp://a.example", 5, None])
 def test_only_web_addresses_are_links(url: Any) -> None:
     """Anything else is no address."""
-    assert read({"url": url})[0].url == ""
+    assert read({"title": "t", "url": url})[0].url == ""
 
 
 def test_lines_end_where_json_lines_end() -> None:
@@ -135,11 +224,36 @@ def test_wrong_bytes_are_replaced_and_kept_as_they_were() -> None:
     assert line.raw == raw
 
 
-@pytest.mark.parametrize("wrong", ["{", "[]", "null", "1", '"a"', "{'a': 1}", "[" * 50_000])
+@pytest.mark.parametrize("wrong", ["{", "null", "1", '"a"', "{'a': 1}", "a,b", '{"a":' * 50_000])
 def test_a_line_that_is_no_object_is_named(wrong: str) -> None:
     """By the number an editor shows."""
     with pytest.raises(UsageError, match=r"^line 3 is no JSON object; write one object per line$"):
         read_items(f'{{"title": "a"}}\n\n{wrong}\n'.encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (gzip.compress(b'{"title": "a"}'), "the input is compressed with gzip; unpack it"),
+        (b"PK\x03\x04sheet", "the input is a zip archive or a spreadsheet;"),
+        ('{"title": "a"}'.encode("utf-16"), "the input is UTF-16; write UTF-8, with `iconv"),
+        ('{"title": "a"}'.encode("utf-16-be"), "the input is UTF-16; write UTF-8, with `iconv"),
+        (b"title,body\na,b\n", "the input looks like CSV; write one JSON object per line, with"),
+        (b'"title";"body"\n"a";"b"\n', "the input looks like CSV;"),
+        (b"\xef\xbb\xbftitle\tbody\n", "the input looks like CSV;"),
+        (b'[{"title": "a"}, {"title": "b"}]', "line 1 begins a JSON array; write one object per"),
+        (b'\n[\n{"title": "a"}\n]', "line 2 begins a JSON array; write one object per line, with"),
+        (b"[" * 50_000, "line 1 begins a JSON array;"),
+        (b'{"title": "a"}\n[{"title": "b"}]', "line 2 begins a JSON array;"),
+        (b'{\n  "title": "a"\n}', "line 1 begins an object of several lines; write each on one"),
+    ],
+)
+def test_another_kind_of_file_is_named(data: bytes, words: str) -> None:
+    """And how it becomes JSON lines."""
+    with pytest.raises(UsageError) as refusal:
+        read_items(data)
+
+    assert str(refusal.value).startswith(words)
 
 
 def test_no_line_is_no_source() -> None:
@@ -163,7 +277,7 @@ async def test_all_items_are_handed_over_once() -> None:
     """
     The limit does not cut a person's own list, and there is never more to fetch.
     """
-    source = ItemsSource(read(*({"id": n, "title": "t"} for n in range(30))))
+    source = ItemsSource(own(*({"id": n, "title": "t"} for n in range(30))))
     batch = await source.fetch(FetchPlan("anything", limit=5))
 
     assert len(batch.items) == 30
@@ -179,7 +293,7 @@ async def test_a_key_that_comes_again_is_told() -> None:
     The first of a key stays, in its place, and a note counts the others.
     """
     rows = ({"id": 1, "title": "a"}, {"id": 2, "title": "b"}, {"id": 1, "title": "c"})
-    batch = await ItemsSource(read(*rows)).fetch(FetchPlan("x", 5))
+    batch = await ItemsSource(own(*rows)).fetch(FetchPlan("x", 5))
 
     assert [item.title for item in batch.items] == ["a", "b"]
     assert batch.notes == ("1 of 3 items have the key of an earlier one and were left out",)
@@ -189,8 +303,8 @@ async def test_the_window_is_kept() -> None:
     """
     Old items are outside; undated ones are not held against.
     """
-    rows = ({"id": 1, "created_at": "2001-01-01"}, {"id": 2})
-    batch = await ItemsSource(read(*rows)).fetch(FetchPlan("x", 5, "year"))
+    rows = ({"id": 1, "title": "a", "created_at": "2001-01-01"}, {"id": 2, "title": "b"})
+    batch = await ItemsSource(own(*rows)).fetch(FetchPlan("x", 5, "year"))
 
     assert [item.id for item in batch.items] == ["2"]
 
@@ -208,8 +322,11 @@ FIELDS = st.sampled_from(
 
 @given(st.lists(st.dictionaries(FIELDS, JSON), min_size=1, max_size=4))
 def test_any_objects_become_items(rows: list[dict[str, Any]]) -> None:
-    """Whatever the fields hold: one item each, with a key, encodable and finite."""
-    items = read(*rows)
+    """Whatever the fields hold: one item each, with a key, encodable and finite, or a refusal."""
+    try:
+        items = read(*rows)
+    except UsageError:
+        return
 
     assert len(items) == len(rows)
     for item in items:

@@ -31,11 +31,12 @@ from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask, Product
 from api.services.question.query import screen
 from api.services.reporting.report import Report
-from api.services.schemas import Decision, Item, Outcome, Question
+from api.services.schemas import Decision, Outcome, Question
 from api.services.text import clean, one_line
 from api.settings import Settings
 from api.sources import SOURCES
-from api.sources.items import NAME, item_of, read_items, read_lines
+from api.sources.items import NAME, OwnItems, item_of, read_items
+from api.sources.lines import read_lines
 from api.sources.paging import within
 
 ANSWERED, USAGE, INSUFFICIENT, NOT_ASKED = 0, 2, 3, 4
@@ -59,8 +60,8 @@ def analyze_command(
         _check(ask, (NAME,) if own is not None else tuple(SOURCES))
         count = None
         if own is not None:
-            count = len({item.key for item in own if within(ask.window, item.created_at)})
-        sample = wiring.mode_for(settings, own) == "sandbox"
+            count = len({item.key for item in own.items if within(ask.window, item.created_at)})
+        sample = wiring.mode_for(settings, own_items=own is not None) == "sandbox"
         return _estimated(bounds(settings, ask, count), handover, sample=sample)
 
     async def work() -> int:
@@ -118,7 +119,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
     """Judge the items on stdin; kept lines go to stdout as they came, byte for byte.
 
     Raises:
-        UsageError: a line that is no JSON object, or a query or source that names nothing.
+        UsageError: a line that is no item, or a query or source that names nothing.
     """
     from api.faces.web.schemas import Relevance  # nobody else here needs the shapes of HTTP
 
@@ -129,10 +130,10 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
         raise UsageError("`--source` names nothing; say where the items are from")
     settings = wiring.load_settings()
     lines = read_lines(sys.stdin.buffer.read())
+    items = [item_of(line.fields, line.number, name) for line in lines]
 
     async def work() -> int:
         async with closing(wiring.build_gate(settings)) as product:
-            items = [item_of(line.fields, line.number, name) for line in lines]
             gated = await product.gate.judge(Question(screened.query, clean(about)), items, name)
         relevance = Relevance.of([dict(line.fields) for line in lines], gated)
         counted = f"{len(relevance.relevant)} of {len(lines)}"
@@ -153,7 +154,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
 
 
 @asynccontextmanager
-async def _built(settings: Settings, own: list[Item] | None = None) -> AsyncIterator[Product]:
+async def _built(settings: Settings, own: OwnItems | None = None) -> AsyncIterator[Product]:
     """The product; the real sources remember what the commands before asked."""
     async with AsyncExitStack() as stack:
         memory = await stack.enter_async_context(remembered(settings)) if own is None else None
@@ -173,7 +174,7 @@ async def _keep(settings: Settings, report: Report) -> None:
         tell(f"kept as {report.id}: `listenpost reports show {report.id[:SHORT_ID]}`")
 
 
-def _read(path: Path) -> list[Item]:
+def _read(path: Path) -> OwnItems:
     """All of a file, a pipe or what is typed; a device may have no end."""
     most = f"{_MAX_BYTES // 1_000_000} MB"
     try:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from api.services.gate.handed import WORDS
 from api.services.keeping.storage import Kept, Listed, State
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.reporting.report import Report, Share
@@ -87,7 +88,7 @@ class RelevanceRequest(RequestBody):
         list[dict[str, Any]],
         Field(
             max_length=MOST_ITEMS,
-            description="Each with `title` and `body` (or `content`, `description`).",
+            description=f"Each with at least one text: {WORDS}.",
         ),
     ]
     about: About = ""

@@ -159,6 +159,20 @@ async def test_items_come_back_as_they_went(served: Served) -> None:
     assert (told["status"], told["reason"]) == ("ok", None)
 
 
+async def test_what_nobody_can_read_is_not_judged(served: Served) -> None:
+    """The item is named by its place, with its fields and the names that are known."""
+    body = {"query": "mug", "source": "reddit", "items": [{"title": "mug"}, {"Review": "mug"}]}
+    answer = await served.client.post("/v1/relevance", json=body)
+    message = answer.json()["error"]["message"]
+
+    assert (answer.status_code, code(answer)) == (422, "invalid_request")
+    assert message.startswith(
+        "`items[1]`: no text in a field that is known; its fields are `Review`"
+    )
+    assert "`reviewText`" in message
+    assert served.sandbox.log == ()
+
+
 async def test_judging_nothing_is_skipped(served: Served) -> None:
     """No items, no call."""
     body = {"query": "mug", "source": "reddit", "items": []}
