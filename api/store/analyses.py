@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import ColumnElement, Row, Text, and_, delete, exists, or_, select, type_coerce
+from sqlalchemy import func as sql
 from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
-from api.services.keeping.storage import Filters, Kept, Listed, Listing
+from api.services.keeping.storage import Filters, Kept, Listed, Listing, State
 from api.services.reporting.report import Report
 from api.store.contents import (
     Divided,
@@ -33,6 +34,7 @@ from api.store.contents import (
 )
 from api.store.database import Database, unbroken
 from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
+from api.store.records import text_of
 from api.store.running import BEAT, RunningPart
 from api.store.tables import (
     analyses,
@@ -47,6 +49,8 @@ from api.store.tables import (
 
 _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
+DAMAGED = "its stored row is damaged"
+_TIME = len("2026-11-28 12:00:00")
 AnyRow = Row[*tuple[Any, ...]]
 _NEWEST = analyses.c.created_at.desc(), analyses.c.id.desc()
 _LISTED = (
@@ -94,8 +98,9 @@ class AnalysesPart(RunningPart):
             row = (await connection.execute(wanted)).one_or_none()
             if row is None:
                 return None
-            kept = Kept(row.id, row.tenant, row.state, row.created_at, row.query, None, row.reason)
-            if row.state != "done":
+            state, reason = _state(row)
+            kept = Kept(row.id, row.tenant, state, row.created_at, row.query, None, reason)
+            if state != "done":
                 return kept
             document = await self._document(connection, tenant, analysis_id)
         try:
@@ -130,8 +135,10 @@ class AnalysesPart(RunningPart):
             where.append(analyses.c.id.startswith(filters.prefix, autoescape=True))
         if cursor is not None:
             where.append(_after(cursor))
-        wanted = select(*_LISTED).where(*where).order_by(*_NEWEST).limit(max(limit, 1) + 1)
         async with self._database.reading() as connection:
+            if self._database.sqlite:
+                where.append(await self._dated(connection, tenant))
+            wanted = select(*_LISTED).where(*where).order_by(*_NEWEST).limit(max(limit, 1) + 1)
             rows = (await connection.execute(wanted)).all()
             shown = rows[: max(limit, 1)]
             listed = tuple([await self._listed(connection, row) for row in shown])
@@ -195,11 +202,25 @@ class AnalysesPart(RunningPart):
         entries = await read(connection, tenant, analysis_id)
         return united(body, entries) if isinstance(body, Mapping) else {}
 
+    async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
+        """What leaves out the rows whose time SQLite cannot read; those are named in the log."""
+        read = sql.strftime("%Y-%m-%d", type_coerce(analyses.c.created_at, Text))
+        dated = and_(
+            sql.typeof(analyses.c.created_at) == "text", sql.length(analyses.c.created_at) >= _TIME,
+            read.is_not(None),
+        )  # fmt: skip
+        lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~dated)
+        for analysis_id in await connection.scalars(lost):
+            _log.warning("the analysis `%s` is damaged and is not listed", analysis_id)
+        return dated
+
     async def _listed(self, connection: AsyncConnection, row: AnyRow) -> Listed:
         """With what was kept for listings; of an older version, made from the report."""
         summary = None
-        if row.state == "done":
-            older = row.report_version is not None and row.report_version < self._upgrades.to
+        state, reason = _state(row)
+        if state == "done":
+            version = row.report_version
+            older = isinstance(version, int) and version < self._upgrades.to
             document = (
                 await self._document(connection, row.tenant, row.id) if older else row.summary
             )
@@ -207,7 +228,7 @@ class AnalysesPart(RunningPart):
                 summary = self._upgrades.summary(document if isinstance(document, Mapping) else {})
             except Unreadable as error:
                 _log.warning("the summary of %s cannot be read: %s", row.id, error)
-        return Listed(row.id, row.tenant, row.state, row.created_at, row.query, summary, row.reason)
+        return Listed(row.id, row.tenant, state, row.created_at, row.query, summary, reason)
 
     def _columns(self, document: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
         decision = document.get("decision")
@@ -231,6 +252,11 @@ _REPORTED = ("decision", "report_version", "summary", "body")
 
 def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return analyses.c.tenant == tenant, analyses.c.id == analysis_id
+
+
+def _state(row: AnyRow) -> tuple[State, str | None]:
+    """How an analysis stands, and why; a state that nobody wrote is a damaged row."""
+    return (row.state, row.reason) if row.state in get_args(State) else ("failed", DAMAGED)
 
 
 def _after(cursor: str) -> ColumnElement[bool]:
@@ -260,7 +286,7 @@ async def _forget_in_sessions(connection: AsyncConnection, key: str, named: froz
         same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
         left = None
         with suppress(ValueError, RecursionError):
-            left = dumps(without(json.loads(row.text), named))
+            left = dumps(without(json.loads(text_of(row.text) or ""), named))
         if left is None or mentioned(left, named):
             await connection.execute(delete(sessions).where(*same))
         else:

@@ -6,19 +6,21 @@ are the caller's.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, exists, insert, select
+from sqlalchemy import Row, delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.reporting.report import ItemFacts
 from api.store.database import Database
 from api.store.tables import analysis_sources, dumps, identity, items, verdicts
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 _CHUNK = 400
 REMOVED = "[removed]"
@@ -153,7 +155,8 @@ async def _item_rows(
     for some in chunks(seen):
         wanted = select(items.c.key, items.c.facts)
         wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
-        known.update({row.key: row.facts or {} for row in await connection.execute(wanted)})
+        for key, stored in await connection.execute(wanted):
+            known[key] = stored if isinstance(stored, dict) else {}
     facts = {key: {**fresh, **known.get(identity(key), {})} for key, fresh in seen.items()}
     rows = [
         {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
@@ -181,12 +184,23 @@ async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> li
     )
     entries = []
     for row in await connection.execute(wanted):
-        if None not in (row.shared, row.own, row.facts):
-            whole = {**row.own, **{name: row.facts[name] for name in row.shared}}
-            facts = {name: whole[name] for name in FACTS if name in whole}
-            own = {name: value for name, value in row.own.items() if name not in facts}
-            entries.append(Entry(row.part, row.position, facts, own))
+        if not _is_whole(row):
+            _log.warning("`%s` %s of %s is damaged, left out", row.part, row.position, analysis_id)
+            continue
+        whole = {**row.own, **{name: row.facts[name] for name in row.shared}}
+        facts = {name: whole[name] for name in FACTS if name in whole}
+        own = {name: value for name, value in row.own.items() if name not in facts}
+        entries.append(Entry(row.part, row.position, facts, own))
     return entries
+
+
+def _is_whole(row: Row[*tuple[Any, ...]]) -> bool:
+    """Whether a row holds what was written, so that it makes an entry with a key."""
+    own, shared, facts = row.own, row.shared, row.facts
+    if not (isinstance(own, dict) and isinstance(shared, list) and isinstance(facts, dict)):
+        return False
+    there = all(isinstance(name, str) and name in facts for name in shared)
+    return there and ("key" in own or "key" in shared)
 
 
 async def clear(connection: AsyncConnection, tenant: str, analysis_id: str) -> None:

@@ -116,7 +116,8 @@ async def migrate(database: Database, to: int = LATEST) -> None:
     """Bring the database to version `to`; nothing is written when it is there already.
 
     Raises:
-        StoreUnavailable: it cannot be used, or was made by a newer version of this program.
+        StoreUnavailable: it cannot be used, or was made by a newer version of this program, or by
+            another one.
     """
     async with database.reading() as connection:
         version = await _version(connection)
@@ -141,7 +142,15 @@ async def _version(connection: AsyncConnection) -> int:
     """The newest step that was taken; 0 for an empty database."""
     if not await connection.run_sync(lambda sync: inspect(sync).has_table(schema_version.name)):
         return 0
-    return await connection.scalar(select(sql.max(schema_version.c.version))) or 0
+    version = await connection.scalar(select(sql.max(schema_version.c.version)))
+    if version is None:
+        return 0
+    if not isinstance(version, int) or version < 1:
+        raise StoreUnavailable(
+            f"the database of {VARIABLE} is another program's: its `schema_version` is none of "
+            "ours; name another database"
+        )
+    return version
 
 
 class Unreadable(Exception):

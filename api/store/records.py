@@ -61,8 +61,7 @@ class PagesPart(Part):
         since = datetime.now(UTC) - timedelta(seconds=ttl)
         fresh = select(pages.c.text).where(pages.c.key == key, pages.c.stored_at > since)
         async with self._database.reading() as connection:
-            text: str | None = await connection.scalar(fresh)
-        return text
+            return text_of(await connection.scalar(fresh))
 
     @unbroken
     async def keep_page(self, key: str, text: str) -> None:
@@ -120,6 +119,11 @@ class KeysPart(Part):
         return False
 
 
+def text_of(document: object) -> str | None:
+    """A stored text; a document that is damaged into another value is as good as none."""
+    return document if isinstance(document, str) else None
+
+
 def _key(row: Row[*tuple[Any, ...]]) -> ApiKey:
     return ApiKey(row.id, row.name, "store", row.created_at, row.revoked)
 
@@ -133,8 +137,7 @@ class SessionsPart(Part):
         wanted = select(sessions.c.text)
         wanted = wanted.where(sessions.c.tenant == tenant, sessions.c.id == session_id)
         async with self._database.reading() as connection:
-            text: str | None = await connection.scalar(wanted)
-        return text
+            return text_of(await connection.scalar(wanted))
 
     @unbroken
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:

@@ -118,7 +118,7 @@ class RunningPart(Part):
             await self._beat(connection, now)
             await connection.execute(upsert)
             created_at = await connection.execute(select(analyses.c.created_at).where(*mine))
-            began: datetime = created_at.scalar_one()
+            began: datetime = created_at.scalar_one() or now
         if self._heart is None:
             self._heart = asyncio.create_task(self._keep_beating(), name="store heartbeat")
         return began

@@ -15,6 +15,7 @@ import hashlib
 import json
 import logging
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,8 +56,13 @@ def dumps(value: object) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def _words(value: object) -> str | None:
+    """A text as it is read: SQLite keeps anything in any column of a damaged or foreign file."""
+    return value if value is None or isinstance(value, str) else ascii(value)
+
+
 class Moment(TypeDecorator[datetime]):
-    """An aware time, UTC."""
+    """An aware time, UTC; one that is damaged is None."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -67,6 +73,19 @@ class Moment(TypeDecorator[datetime]):
             return None
         moment = value.astimezone(UTC)
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        """Read it, without an error that hides the other rows."""
+        read = super().result_processor(dialect, coltype)
+
+        def guarded(value: Any) -> Any:
+            try:
+                return read(value) if read else value
+            except (ValueError, TypeError):
+                _log.warning("a stored time is damaged and is left out")
+                return None
+
+        return guarded
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Aware UTC again."""
@@ -85,6 +104,10 @@ class Identity(TypeDecorator[str]):
         """See `identity`."""
         return None if value is None else identity(value)
 
+    def process_result_value(self, value: object, dialect: Dialect) -> str | None:
+        """As text, whatever stands there."""
+        return _words(value)
+
 
 class Prose(TypeDecorator[str]):
     """Words for people; what no database takes becomes U+FFFD."""
@@ -95,6 +118,10 @@ class Prose(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Replace NUL and lone surrogates."""
         return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+
+    def process_result_value(self, value: object, dialect: Dialect) -> str | None:
+        """As text, whatever stands there."""
+        return _words(value)
 
 
 class Document(TypeDecorator[Any]):
@@ -113,7 +140,7 @@ class Document(TypeDecorator[Any]):
             return None
         try:
             return json.loads(value)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             _log.warning("a stored document is no JSON and is left out: %s", type(error).__name__)
             return None
 

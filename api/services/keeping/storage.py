@@ -23,7 +23,8 @@ class Kept:
     id: str
     tenant: str
     state: State
-    created_at: datetime
+    created_at: datetime | None
+    """None of a damaged row."""
     query: str
     report: Report | None
     """Migrated to today's version; None until it is done."""
