@@ -59,6 +59,39 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
     assert letter.read_text() == "dear"
 
 
+@pytest.mark.parametrize(("fails", "code"), [(False, 0), (True, 1)])
+def test_setting_up_shows_signs_of_life(root: Path, tmp_path: Path, fails: bool, code: int) -> None:
+    """What pip does is counted on stderr; when it fails, that is said; stdout is the command's."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("")
+    lines = [f"echo Collecting package{n}" for n in range(45)]
+    lines += ["echo Requirement already satisfied: x"] * 15
+    lines += ["echo Installing collected packages: a, b", "echo Requirement already satisfied: y"]
+    lines.append(f"exit {int(fails)}")
+    stamp = '[ "$1" = -c ] && { [ -z "$3" ] || echo made; exit; }'
+    (programs / "python").write_text("\n".join(("#!/bin/sh", stamp, *lines)))
+    (programs / "pip").write_text(f"#!/bin/sh\necho pip 1 from {tmp_path / 'venv'}/lib\n")
+    (programs / "listenpost").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "python3").write_text("#!/bin/sh\n")
+    for program in (*programs.iterdir(), tmp_path / "programs" / "python3"):
+        program.chmod(0o755)
+
+    done = run(
+        root / "scripts" / "demo",
+        PATH=f"{tmp_path / 'programs'}:{os.environ['PATH']}", VENV=str(tmp_path / "venv"),
+    )  # fmt: skip
+
+    lock = (root / "requirements.lock").read_text("utf-8")
+    packages = sum("==" in line for line in lock.splitlines())
+    assert done.returncode == code
+    assert f"  20 of {packages} packages ...\n  40 of {packages} packages" in done.stderr
+    assert f"  60 of {packages} packages ...\n  all {packages} are there" in done.stderr
+    assert ("could not be installed" in done.stderr) is fails
+    assert done.stdout == ("" if fails else "analyze plaud.ai\n")
+
+
 @pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", "scripts/check", ".ci/run"])
 def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     """Each can be started as the README writes it, and parses."""

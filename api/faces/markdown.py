@@ -60,7 +60,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
 def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     """One source's kept items."""
     fetched = outline.openable(fetched)
-    parts = [f"# {md(fetched.query)} on {md(outline.source_title(fetched.source))}"]
+    parts = [f"# {md(outline.heading(fetched))} on {md(outline.source_title(fetched.source))}"]
     if fetched.sample:
         parts.append(_SAMPLE)
     parts.append(_sources([fetched]))

@@ -31,6 +31,8 @@ from api.sources import TITLES
 
 LONGEST_TITLE = 300
 """Characters of a title in a list; JSON and CSV have all of it."""
+LONGEST_HEADING = 120
+"""Characters of a question that is repeated; JSON has all of it."""
 GOOD = frozenset(("ok", "irrelevant", "empty"))
 """Outcomes of a source that answered."""
 SAMPLE = "sample"
@@ -110,9 +112,10 @@ def openable(answer: Answer) -> Answer:
     return answer.model_copy(update=changed)
 
 
-def heading(report: Report) -> str:
-    """What the report is about."""
-    return report.topic or report.query
+def heading(answer: Report | Fetched) -> str:
+    """What the answer is about; of a long question the beginning."""
+    topic = answer.topic if isinstance(answer, Report) else ""
+    return shortened(topic or answer.query, LONGEST_HEADING)
 
 
 def decision(report: Report) -> str:
@@ -227,7 +230,13 @@ def title_of(item: KeptItem | DroppedItem) -> str:
     title = one_line(clean(item.title))
     if not is_visible(title):
         return "untitled"
-    return title if len(title) <= LONGEST_TITLE else f"{cut(title, LONGEST_TITLE)}…"
+    return shortened(title, LONGEST_TITLE)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text on one line; marked `…` where it is cut."""
+    line = one_line(clean(text))
+    return line if len(line) <= limit else f"{cut(line, limit).rstrip()}…"
 
 
 def caption(item: KeptItem) -> Caption:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import hashlib
 import sys
 import threading
 import weakref
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 Kind = Literal["agent", "span", "retriever", "generation"]
 REQUEST_SECONDS = 5
 """For one request to Langfuse; made in the background, so it may be longer than the exit waits."""
+_LABEL, _DIGEST = 200, 16
+"""Characters of a user or session, and of the digest at the end of a longer one."""
 BATCH = 200
 """Spans or scores in one request at most: a run's scores fit into one."""
 _DISTRO, _OURS = "telemetry.distro.name", "listenpost"
@@ -206,8 +209,15 @@ def _open(span: object) -> bool:
 
 
 def _label(value: str | None) -> str | None:
-    """A user or session as Langfuse takes it: ASCII, at most 200 characters."""
-    return value and value.encode("ascii", "backslashreplace").decode()[:200]
+    """A user or session as Langfuse takes it: ASCII, at most 200 characters.
+
+    A longer one ends in its digest, so that two with one beginning stay two.
+    """
+    label = (value or "").encode("ascii", "backslashreplace").decode()
+    if len(label) <= _LABEL:
+        return label or None
+    digest = hashlib.sha256(label.encode()).hexdigest()[:_DIGEST]
+    return f"{label[: _LABEL - _DIGEST - 1]}-{digest}"
 
 
 def _provider(environment: str, labels: Mapping[str, str]) -> TracerProvider:

@@ -66,6 +66,17 @@ def fetched(sandbox: Sandbox) -> int:
     return sum(len(sandbox.requests(name)) for name in UPSTREAMS)
 
 
+def test_a_long_question_is_not_repeated_whole(
+    sandbox: Sandbox, environment: dict[str, str]
+) -> None:
+    """A look-up's line names its beginning."""
+    ended = talk(environment, f"is {'the plaud recorder ' * 24}good?")
+
+    looked = [line for line in ended.err.splitlines() if line.startswith("fetch_")]
+    assert looked
+    assert max(map(len, looked)) < 150
+
+
 def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str, str]) -> None:
     """A question, a follow-up that looks further, and one that makes no new fetch."""
     first = talk(environment, ASKED)

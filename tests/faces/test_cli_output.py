@@ -83,24 +83,37 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(here: Here, upstream: 
     assert Path("answer").read_text() == "theirs"
 
 
-def test_a_folder_that_is_none_leaves_the_answer_on_stdout(here: Here) -> None:
-    """What was paid for is not lost."""
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("plain/answer", "Not a directory"),
+        ("missing/answer", "No such file or directory"),
+        ("a" * 300, "File name too long"),
+        pytest.param(
+            "closed/answer", "Permission denied",
+            marks=pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere"),
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_is_refused_before_anything_is_asked(
+    here: Here, upstream: Sandbox, name: str, why: str
+) -> None:
+    """Nothing is spent for an answer that has no place."""
     Path("plain").write_text("")
-    ended = here("fetch", "reddit", "plaud.ai", "--format", "json", "--output", "plain/answer")
+    Path("closed").mkdir(mode=0o500)
+    for words in (QUICK, ("fetch", "reddit", "plaud.ai"), (*QUICK, "--estimate")):
+        ended = here(*words, "--output", name)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"`{name}` cannot be written ({why}); nothing was asked" in ended.err
+    assert not upstream.log
+
+
+def test_a_refused_question_leaves_no_file(here: Here) -> None:
+    """The look beforehand takes its file away again."""
+    ended = here("fetch", "nowhere", "plaud.ai", "--output", "answer")
 
     assert ended.code == 2
-    assert ended.json["outcome"] == "ok"
-    assert "`plain/answer` cannot be written (Not a directory)" in ended.err
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_leaves_the_answer_on_stdout(here: Here) -> None:
-    """The same for one without permission."""
-    Path("closed").mkdir(mode=0o500)
-    ended = here("fetch", "reddit", "plaud.ai", "--format", "json", "--output", "closed/answer")
-
-    assert (ended.code, ended.json["outcome"]) == (2, "ok")
-    assert "`closed/answer` cannot be written (Permission denied)" in ended.err
+    assert not Path("answer").exists()
 
 
 @pytest.mark.parametrize("words", [QUICK, ("fetch", "youtube", "plaud.ai")])

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from api.faces.outline import LONGEST_TITLE, progress, title_of
+from api.faces import outline
+from api.faces.cli.terminal import report_text
+from api.faces.markdown import report_markdown
+from api.faces.outline import LONGEST_HEADING, LONGEST_TITLE, progress, title_of
+from api.faces.web.page import report_html
 from api.services.progress import SourceLookedAgain
 from tests.faces.answers import plain_report
 
@@ -32,3 +36,18 @@ def test_a_second_look_is_told(relevant: int, ending: str) -> None:
     line = progress(SourceLookedAgain(source="reddit", relevant=relevant, status="ok"))
 
     assert line == f"a second look at what was dropped: {ending}"
+
+
+async def test_a_long_question_is_not_repeated_whole() -> None:
+    """Its beginning stands above the answer; one long word is no wider than the page."""
+    words = " ".join(f"word{n}" for n in range(1_000))
+    for query in (words, "w" * 5_000):
+        report = (await plain_report()).model_copy(update={"topic": "", "query": query})
+        heading = outline.heading(report)
+        assert heading == f"{query[:LONGEST_HEADING].rstrip()}…"
+        for page in (report_markdown(report, True), report_html(report)):
+            assert query[:100] in page
+            assert query[:200] not in page
+        lines = report_text(report, True, 80).splitlines()
+        assert query[:200] not in " ".join(lines)
+        assert max(len(line) for line in lines if set(line) == {"="}) <= 80

@@ -125,16 +125,21 @@ async def test_agent_spans(langfuse: Collector, tracing: Tracing) -> None:
 
 
 async def test_owner_settings_stay(langfuse: Collector, tracing: Tracing) -> None:
-    """User and session are what the owner set, an address included; they are cut to what fits."""
-    made = start(settings_for(langfuse.url), user_id="ada@example.com", session_id="é" * 90)
-    assert made is not None
-    with made.observer.analysis("analyze", Question("q")):
-        pass
-    made.shutdown()
+    """User and session are what the owner set, an address included; long ones stay distinct."""
+    for session_id in ("é" * 50, "é" * 90, f"{'é' * 90}2"):
+        made = start(settings_for(langfuse.url), user_id="ada@example.com", session_id=session_id)
+        assert made is not None
+        with made.observer.analysis("analyze", Question("q")):
+            pass
+        made.shutdown()
 
-    attributes = langfuse.one("analyze").attributes
-    assert attributes["user.id"] == "ada@example.com"
-    assert attributes["session.id"] == ("\\xe9" * 90)[:200]
+    seen = [span.attributes for span in langfuse.named("analyze")]
+    assert {attributes["user.id"] for attributes in seen} == {"ada@example.com"}
+    short, *cut = [str(attributes["session.id"]) for attributes in seen]
+    assert short == "\\xe9" * 50
+    assert len(set(cut)) == 2
+    assert {len(label) for label in cut} == {200}
+    assert all(label.startswith("\\xe9" * 45) for label in cut)
 
 
 def _clean(langfuse: Collector) -> None:

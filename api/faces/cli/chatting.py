@@ -23,6 +23,7 @@ from rich.markdown import Markdown
 from api import wiring
 from api.errors import ListenpostError, StoreUnavailable, UsageError
 from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
+from api.faces.outline import LONGEST_HEADING, shortened
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chats import Chats, Forgetful
 from api.services.chatting.reports import stored_report
@@ -195,7 +196,8 @@ class _Screen:
             case AnswerPiece(text):
                 self._say(text)
             case LookupStarted(_, tool, arguments):
-                _tell(f"{tool}: {arguments.get('query', '')} …")
+                query = shortened(str(arguments.get("query", "")), LONGEST_HEADING)
+                _tell(f"{tool}: {query} …")
             case LookupEnded(_, _, line):
                 _tell(line)
             case Turn():

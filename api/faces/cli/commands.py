@@ -19,8 +19,8 @@ from api.faces.cli.printing import (
     Handover,
     ReportFormat,
     as_json,
+    check_output,
     deliver,
-    refuse_overwriting,
     say,
     say_bytes,
     tell,
@@ -52,7 +52,7 @@ def analyze_command(
 ) -> int:
     """Analyze, print and keep; see the module `main` for exit codes."""
     settings = wiring.load_settings()
-    refuse_overwriting(handover.output)
+    check_output(handover.output)
     own = None if items is None else _read(items)
     if estimate:
         from api.wiring.estimating import bounds
@@ -91,7 +91,7 @@ def fetch_command(
 ) -> int:
     """Fetch from one source and print."""
     settings = wiring.load_settings()
-    refuse_overwriting(handover.output)
+    check_output(handover.output)
     if estimate:
         from api.wiring.estimating import fetch_bounds
 

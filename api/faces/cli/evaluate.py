@@ -14,7 +14,7 @@ from typing import Any
 from api import wiring
 from api.errors import ConfigurationError, UsageError
 from api.faces.cli.plot import calibration_plot
-from api.faces.cli.printing import Format, as_json, refuse_overwriting, say, tell
+from api.faces.cli.printing import Format, as_json, check_output, say, tell
 from api.faces.cli.running import run
 from api.lab.building import PAID, JudgeName, candidate, sampled, support_checker
 from api.lab.evaluating import AnswerCache, Manner, Progress, evaluate
@@ -58,7 +58,7 @@ class EvalRequest:
 def eval_command(evaluation: EvalRequest) -> int:
     """Evaluate and print; exit code 0 when anything was judged."""
     settings, name = wiring.load_settings(), evaluation.judge
-    refuse_overwriting(evaluation.plot)
+    check_output(evaluation.plot)
     other = None
     if evaluation.compare is not None:
         with suppress(ValueError):

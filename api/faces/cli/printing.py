@@ -79,14 +79,24 @@ def say_bytes(data: bytes) -> None:
     _give(data)
 
 
-def refuse_overwriting(path: Path | None) -> None:
-    """Before anything is asked.
+def check_output(path: Path | None) -> None:
+    """Before anything is asked or spent: make the file, and take it away again.
 
     Raises:
-        UsageError: there is something of that name, be it a link to nowhere.
+        UsageError: there is something of that name, be it a link to nowhere, or no file can be
+            made there.
     """
-    if path is not None and os.path.lexists(path):
-        raise UsageError(f"`{path}` exists and is never overwritten; name a new file")
+    if path is None:
+        return
+    try:
+        path.open("xb").close()
+        path.unlink()
+    except FileExistsError:
+        raise UsageError(f"`{path}` exists and is never overwritten; name a new file") from None
+    except OSError as error:
+        raise UsageError(
+            f"`{path}` cannot be written ({error.strerror}); nothing was asked, name another file"
+        ) from None
 
 
 def deliver(answer: Report | Fetched, handover: Handover) -> None:

@@ -20,8 +20,8 @@ from api.faces.cli.printing import (
     Handover,
     ReportFormat,
     as_json,
+    check_output,
     deliver,
-    refuse_overwriting,
     say,
     tell,
 )
@@ -143,7 +143,7 @@ def export(
     output: Annotated[Path | None, typer.Option(help="Write it to a new file.")] = None,
 ) -> None:
     """One report in another format, on stdout or in a file."""
-    refuse_overwriting(output)
+    check_output(output)
     _with_report(report, lambda kept: deliver(kept, Handover(form, dropped, output)))
 
 

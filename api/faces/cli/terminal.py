@@ -111,7 +111,8 @@ class _TextPage:
     def title(self, text: object) -> None:
         """A heading of strangers' words."""
         lines = wrapped(text, self.width)
-        self._lines += [*lines, "=" * max(map(cell_len, lines), default=0)]
+        widest = max(map(cell_len, lines), default=0)
+        self._lines += [*lines, "=" * min(widest, self.width)]
 
     def head(self, text: str) -> None:
         """A heading of ours."""
