@@ -1,7 +1,12 @@
-"""What a question may cost, before anything is asked: bounds that hold when no request fails."""
+"""What a question may cost, before anything is asked.
+
+Bounds that hold when no request fails, and what is likely: half of a first batch is about the
+question, every other source is asked once more, and texts are half as long as they may be.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +21,11 @@ from api.sources import SOURCES
 from api.sources.spec import SourceSpec
 from api.wiring import mode_for, stand_in
 
+_LIKELY_REQUESTS, _LENGTH = 2, 0.5
+"""Model requests of one report, and tokens of a text as a share of what is counted at most."""
+_LONG_REQUESTS = 5
+"""Of `WRITER_REQUESTS` those that read all exhibits: one for each source that is asked once more,
+one for a correction, one for the report."""
 UNKNOWN_USD = 0.1
 """Stands in for an analysis by models whose price nobody knows."""
 
@@ -26,6 +36,15 @@ _CHECK = (10_500, 450)
 _REPORT, _EXHIBIT = (1500, 1000), (420, 0)
 """Tokens in and out, by call and by item; a rewriting or an explanation is another call, a check
 that of all passages of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Requests, searches, calls and USD by name; USD is None when a price is unknown."""
+
+    least: Mapping[str, Any]
+    likely: Mapping[str, Any]
+    most: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +107,29 @@ class _Reach:
         judged = self.kept(queries) + looks
         return _Work(requests, searches, gates, judged) if self.gated else _Work(requests, searches)
 
+    def likely(self, queries: int) -> _Work:
+        """Half of a first batch is kept, and every other place is asked once more."""
+        kept, places, again = _half(self.limit), len(self.places), 0
+        if self.widest > self.limit:
+            again = _half(places)
+        searches, requests = 0, again
+        for price in (place.price for place in self.places):
+            pages = queries * _chunks(self.limit, price.entries)
+            details = _chunks(kept, price.details) if price.details else 0
+            requests += price.token + pages + details + kept * self.comments
+            searches += pages * price.counted
+        work = _Work(requests, searches)
+        if not self.gated:
+            return work
+        batches = queries * places + again
+        gates = batches * _chunks(self.limit, CHUNK) + _chunks(self.own, CHUNK)
+        return replace(work, gates=gates, judged=batches * self.limit + self.own)
+
+    @property
+    def likely_kept(self) -> int:
+        """Items that are about the question."""
+        return len(self.places) * _half(self.limit) + _half(self.own)
+
     def kept(self, queries: int) -> int:
         """Items that so many queries bring at most."""
         return queries * len(self.places) * self.widest + self.own
@@ -97,54 +139,61 @@ class _Reach:
         return _chunks(self.kept(queries), GRADED_AT_ONCE)
 
 
-def bounds(
-    settings: Settings, ask: Ask, own: int | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Least and most of an analysis; with `own` items of the person's no source is asked."""
+def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
+    """What an analysis takes; with `own` items of the person's no source is asked."""
     reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
     settings = _answering(settings, reach)
     if not screen(ask.query).ok:
-        return _priced(settings, _Work()), _priced(settings, _Work())
+        return _estimate(settings, _Work(), _Work(), _Work())
     first, later = depth.query_variants, max(depth.retry_variants - 1, 0)
     if not reach.model:
-        return _priced(settings, reach.least), _priced(settings, reach.most(1))
+        return _estimate(settings, reach.least, reach.likely(1), reach.most(1))
     rewritten = int(first > 1)
     if not reach.kept(1):
-        nobody = _priced(settings, _Work(others=rewritten))
-        return nobody, nobody
+        nobody = _Work(others=rewritten)
+        return _estimate(settings, nobody, nobody, nobody)
     explained = rewritten + (depth.retry_variants > first) + 1
     least = replace(reach.least, others=explained)
+    kept, checks = reach.likely_kept, int(settings.models.support_check)
+    shown = settings.ranking.rerank_top_k or depth.max_evidence
+    likely = replace(
+        reach.likely(first),
+        grades=_chunks(kept, GRADED_AT_ONCE),
+        graded=kept,
+        others=rewritten,
+        checks=checks,
+        reports=_LIKELY_REQUESTS,
+        exhibits=min(shown, kept),
+    )
     most = replace(
         reach.most(first + later + 1),
         grades=reach.grades(first) + (later > 0) * reach.grades(later) + reach.grades(1),
         graded=reach.kept(first + later + 1),
         others=rewritten + (later > 0),
-        checks=int(settings.models.support_check),
+        checks=checks,
         reports=WRITER_REQUESTS,
-        exhibits=min(
-            settings.ranking.rerank_top_k or depth.max_evidence, reach.kept(first + later)
-        ),
+        exhibits=min(shown, reach.kept(first + later)),
     )
-    return _priced(settings, least), _priced(
-        settings, most, follow_ups=len(reach.places) * reach.limit
-    )
+    return _estimate(settings, least, likely, most, len(reach.places) * reach.limit)
 
 
-def fetch_bounds(settings: Settings, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Least and most of asking one source: one query, and grades beyond `quick`."""
+def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
+    """What asking one source takes: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
     settings = _answering(settings, reach)
     if not screen(ask.query).ok:
-        return _priced(settings, _Work()), _priced(settings, _Work())
-    most = reach.most(1)
+        return _estimate(settings, _Work(), _Work(), _Work())
+    likely, most = reach.likely(1), reach.most(1)
     if reach.model and ask.depth != "quick":
+        kept = reach.likely_kept
+        likely = replace(likely, grades=_chunks(kept, GRADED_AT_ONCE), graded=kept)
         most = replace(most, grades=reach.grades(1), graded=reach.kept(1))
-    return _priced(settings, reach.least), _priced(settings, most)
+    return _estimate(settings, reach.least, likely, most)
 
 
 def most_usd(settings: Settings, ask: Ask) -> float:
     """USD that a question may cost at most."""
-    usd = bounds(settings, ask)[1]["usd"]
+    usd = estimate(settings, ask).most["usd"]
     return UNKNOWN_USD if usd is None else float(usd)
 
 
@@ -187,6 +236,20 @@ def _answering(settings: Settings, reach: _Reach) -> Settings:
     return replace(settings, models=stand_in(settings.models)) if reach.sandboxed else settings
 
 
+def _estimate(
+    settings: Settings, least: _Work, likely: _Work, most: _Work, follow_ups: int = 0
+) -> Estimate:
+    """The three priced; what is likely lies between the others."""
+    low, high = _priced(settings, least), _priced(settings, most, follow_ups)
+    middle = _priced(settings, likely)
+    if middle["usd"] is not None:
+        middle["usd"] = round(middle["usd"] * _LENGTH, 4)
+    for name, figure in middle.items():
+        if None not in (low[name], figure, high[name]):
+            middle[name] = min(max(low[name], figure), high[name])
+    return Estimate(low, middle, high)
+
+
 def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, Any]:
     """The counts and their price; `follow_ups` are items that the writer looks up itself."""
     from api.judges.client import price  # loads the model's library
@@ -195,8 +258,7 @@ def _priced(settings: Settings, work: _Work, follow_ups: int = 0) -> dict[str, A
     filtering = price(_tokens(work), models.filter_model) if calls else 0.0
     writing: float | None = 0.0
     if work.reports:
-        # one request for each source it asks once more, one for a correction, one for the report
-        requests, shown = 5, work.exhibits + follow_ups
+        requests, shown = min(work.reports, _LONG_REQUESTS), work.exhibits + follow_ups
         written = Tokens(
             prompt_tokens=requests * (_REPORT[0] + shown * _EXHIBIT[0]),
             completion_tokens=requests * _REPORT[1],
@@ -227,6 +289,11 @@ def _tokens(work: _Work) -> Tokens:
         prompt_tokens=sum(count * tokens[0] for count, tokens in parts),
         completion_tokens=sum(count * tokens[1] for count, tokens in parts),
     )
+
+
+def _half(count: int) -> int:
+    """Rounded up: half of one is one."""
+    return _chunks(count, 2)
 
 
 def _chunks(items: int, size: int) -> int:

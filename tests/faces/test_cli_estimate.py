@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ RARE, POPULAR, AMBIGUOUS, LOOKALIKE = (
 def within(told: dict[str, Any], upstream: Sandbox, answer: dict[str, Any]) -> None:
     """What the sandbox was asked, and what that cost, lies between minimum and maximum."""
     low, high = told["minimum"], told["maximum"]
+    assert all(low[name] <= told["likely"][name] <= high[name] for name in low)
     calls = sum(len(upstream.requests(name)) for name in SOURCES)
     models = len(upstream.requests("openai"))
     searches = len(upstream.requests("youtube", "search"))
@@ -101,9 +103,22 @@ def test_the_least_is_really_reached(here: Here, upstream: Sandbox) -> None:
     assert len(upstream.requests("openai")) == told["minimum"]["model_calls"] == 0
 
 
+@pytest.mark.parametrize("depth", ["quick", "standard"])
+def test_the_likely_figures_are_near(here: Here, upstream: Sandbox, depth: str) -> None:
+    """Half to twice of what a question takes of which the sample world has enough posts."""
+    words = ("analyze", POPULAR, "--depth", depth, "--format", "json")
+    likely = here(*words, "--estimate").json["likely"]
+    cost = here(*words).json["cost"]
+    models = len(upstream.requests("openai"))
+
+    assert 0.5 <= likely["upstream_calls"] / cost["upstream_calls"] <= 2
+    assert 0.5 <= likely["model_calls"] / models <= 2
+    assert 0.4 <= likely["usd"] / cost["usd"] <= 2.5  # texts of the sample world are short
+
+
 def _bounds(ask: Ask) -> dict[str, Any]:
-    low, high = estimating.bounds(load(), ask)
-    return {"minimum": low, "maximum": high}
+    estimate = estimating.estimate(load(), ask)
+    return {"minimum": estimate.least, "maximum": estimate.most}
 
 
 def test_only_what_is_configured_costs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +153,10 @@ def test_without_refetch_and_comments_less_is_asked(monkeypatch: pytest.MonkeyPa
     """`LISTENPOST_MIN_YIELD=0` and no comments: token and search alone."""
     monkeypatch.setenv("LISTENPOST_MIN_YIELD", "0")
     monkeypatch.setenv("LISTENPOST_COMMENTS_PER_ITEM", "0")
-    low, high = estimating.fetch_bounds(load(), Ask(POPULAR, "quick", ("reddit",)))
+    estimate = estimating.fetch_estimate(load(), Ask(POPULAR, "quick", ("reddit",)))
 
-    assert low["upstream_calls"] == high["upstream_calls"] == 2
+    assert estimate.least["upstream_calls"] == estimate.most["upstream_calls"] == 2
+    assert estimate.likely["upstream_calls"] == 2
 
 
 def test_an_unknown_price_is_called_unknown(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,17 +165,18 @@ def test_an_unknown_price_is_called_unknown(here: Here, monkeypatch: pytest.Monk
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     monkeypatch.setenv("LISTENPOST_AGENT_MODEL", "nobody-s-model")
 
-    assert "usd: 0.0000 to unknown" in here("analyze", POPULAR, "--estimate").out
+    assert "usd: 0.0000 to unknown, likely unknown" in here("analyze", POPULAR, "--estimate").out
 
 
 def test_text_names_every_bound_and_the_sandbox(here: Here) -> None:
-    """Four lines, and that nothing is spent."""
+    """Four lines with least, most and what is likely, and that nothing is spent."""
     ended = here("analyze", POPULAR, "--estimate")
 
     names = [line.partition(":")[0] for line in ended.out.splitlines()]
     assert names == [
         "upstream_calls", "youtube_searches", "model_calls", "usd", "Offline sandbox",
     ]  # fmt: skip
+    assert all(re.search(r": \S+ to \S+, likely \S+$", line) for line in ended.out.splitlines()[:4])
     assert ended.err == ""
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from tests.faces.command import Ended, Here
+from tests.faces.command import Ended, Here, bare
 
 CHINESE = [
     {
@@ -77,6 +79,35 @@ def test_a_narrow_terminal_still_has_every_figure(here: Here, terminal: int) -> 
     assert " refetched " in text
     assert "95 %" not in text
     assert "Sentiment of " in text
+
+
+@pytest.mark.parametrize("terminal", [40], indirect=True)
+def test_every_command_is_readable_at_forty_columns(here: Here, terminal: int) -> None:
+    """What to do, what it would cost and what is kept: no line is wider."""
+    assert here("analyze", "plaud.ai", "--depth", "quick").code == 0
+    for words in (("doctor",), ("analyze", "plaud.ai", "--estimate"), ("reports",)):
+        ended = here(*words)
+        assert ended.code == 0
+        assert too_wide(ended, terminal) == []
+    doctor = here("doctor").out
+    assert "\nReddit ok a stand-in answers\n  to be real: set `REDDIT_CLIENT_ID` and\n" in doctor
+
+
+def test_help_on_a_narrow_terminal_cuts_no_option() -> None:
+    """Names stand whole, without boxes."""
+    code = "from api.faces.cli.main import run; run(['analyze', '--help'])"
+    narrow, wide = (
+        subprocess.run(
+            [sys.executable, "-c", code], env={**bare(), "COLUMNS": columns}, timeout=60,
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for columns in ("40", "100")
+    )  # fmt: skip
+
+    for option in ("--depth <quick|standard|deep>", "--source", "--estimate", "--output <path>"):
+        assert option in narrow
+    assert "│" not in narrow
+    assert "│" in wide
 
 
 def test_no_terminal_is_eighty_columns_or_more_and_has_no_colour(here: Here) -> None:

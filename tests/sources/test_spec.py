@@ -16,7 +16,7 @@ from api.settings import Settings, SourceSettings
 from api.sources import NAMED, PLACES, SOURCES, TITLES
 from api.sources.spec import SourceSpec
 from api.wiring import build, mode_of
-from api.wiring.estimating import bounds
+from api.wiring.estimating import estimate
 
 COMPLETE = [
     ("reddit", {"REDDIT_CLIENT_ID": "i", "REDDIT_CLIENT_SECRET": "s"}),
@@ -45,7 +45,7 @@ async def test_what_is_configured_is_so_everywhere(name: str, values: dict[str, 
     """Its spec, the mode, the product and the estimate agree that it is asked."""
     settings = settings_with(SourceSettings.model_validate(values))
     built = build(settings)
-    most = bounds(settings, Ask("mug", "quick", (name,)))[1]
+    most = estimate(settings, Ask("mug", "quick", (name,))).most
     await built.aclose()
 
     assert SOURCES[name].configured(settings.sources)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
-from typing import Any
+from typing import TYPE_CHECKING
 
 from api import wiring
 from api.errors import ConfigurationError, StoreUnavailable, UsageError
@@ -39,12 +39,13 @@ from api.sources.items import NAME, OwnItems, item_of, read_items
 from api.sources.lines import read_lines
 from api.sources.paging import within
 
+if TYPE_CHECKING:
+    from api.wiring.estimating import Estimate
+
 ANSWERED, USAGE, INSUFFICIENT, NOT_ASKED = 0, 2, 3, 4
 SHORT_ID = 8
 """Characters of an id that tell it from the others, as good as always."""
 _MAX_BYTES = 64_000_000
-Bounds = tuple[dict[str, Any], dict[str, Any]]
-"""Least and most of what a question takes."""
 
 
 def analyze_command(
@@ -55,14 +56,14 @@ def analyze_command(
     check_output(handover.output)
     own = None if items is None else _read(items)
     if estimate:
-        from api.wiring.estimating import bounds
+        from api.wiring.estimating import estimate as estimated
 
         _check(ask, (NAME,) if own is not None else tuple(SOURCES))
         count = None
         if own is not None:
             count = len({item.key for item in own.items if within(ask.window, item.created_at)})
         sample = wiring.mode_for(settings, own_items=own is not None) == "sandbox"
-        return _estimated(bounds(settings, ask, count), handover, sample=sample)
+        return _say_estimate(estimated(settings, ask, count), handover, sample=sample)
 
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
@@ -93,11 +94,11 @@ def fetch_command(
     settings = wiring.load_settings()
     check_output(handover.output)
     if estimate:
-        from api.wiring.estimating import fetch_bounds
+        from api.wiring.estimating import fetch_estimate
 
         _check(ask, tuple(SOURCES))
         sample = wiring.mode_of(settings) == "sandbox"
-        return _estimated(fetch_bounds(settings, ask), handover, sample=sample)
+        return _say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
 
     async def work() -> int:
         async with _built(settings) as product:
@@ -199,19 +200,19 @@ def _check(ask: Ask, known: Sequence[str]) -> None:
             raise UsageError(f"there is no source `{name[:40]}`; there are {there}")
 
 
-def _estimated(bounds: Bounds, handover: Handover, *, sample: bool) -> int:
-    """Print what a question would take at least and at most, before anything is asked."""
-    low, high = bounds
+def _say_estimate(estimate: Estimate, handover: Handover, *, sample: bool) -> int:
+    """Print what a question would take at least, likely and at most, before anything is asked."""
+    low, middle, high = estimate.least, estimate.likely, estimate.most
     if handover.format is ReportFormat.json:
-        say(as_json({"minimum": low, "maximum": high, "sample": sample}))
+        say(as_json({"minimum": low, "likely": middle, "maximum": high, "sample": sample}))
         return ANSWERED
     lines = []
     for name in ("upstream_calls", "youtube_searches", "model_calls", "usd"):
-        least, most = (
+        least, likely, most = (
             "unknown" if value is None else f"{value:.4f}" if isinstance(value, float) else value
-            for value in (low[name], high[name])
+            for value in (low[name], middle[name], high[name])
         )
-        lines.append(f"{name}: {least} to {most}")
-    lines += ["Offline sandbox: nothing is really spent."] if sample else []
+        lines.append(f"{name}: {least} to {most}, likely {likely}")
+    lines += ["Offline sandbox: nothing is spent."] if sample else []
     say("\n".join(lines))
     return ANSWERED

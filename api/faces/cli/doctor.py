@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from api import wiring
 from api.errors import Broken, SourceError
 from api.faces.cli.printing import Format, as_json, say
 from api.faces.cli.running import closing, remembered, run
+from api.faces.cli.terminal import wrapped
 from api.services.containment import Failure, contained, translated
 from api.services.ports import Probing, Source
 from api.services.text import clean, one_line
@@ -41,6 +43,8 @@ _WAYS_OUT = (
     "`LISTENPOST_MODE=sandbox` is set; without it, a source that is set up ends the sample world.",
 )
 """Where the mode follows the settings, and where it was chosen."""
+_WIDE, _INDENT = 76, 2
+"""Columns that a row takes; on a narrower terminal it is wrapped, what to do below it indented."""
 Answered = tuple[str, str, int | None]
 """Outcome, detail and what is left of a quota."""
 
@@ -78,6 +82,14 @@ def doctor_command(form: Format) -> int:
                 lines += [f"{'':<10} {label}: {row['fix']}"] if row["fix"] else []
             if sample:
                 lines.append(_WAYS_OUT[settings.general.mode == "sandbox"])
+            columns = shutil.get_terminal_size((_WIDE, 24)).columns
+            if columns < _WIDE:
+                leads = (" " * _INDENT if line.startswith(" ") else "" for line in lines)
+                lines = [
+                    part
+                    for line, lead in zip(lines, leads, strict=True)
+                    for part in wrapped(line, columns, lead)
+                ]
             say("\n".join(lines))
         return 0 if any(row["outcome"] == "ok" for row in rows[: len(names)]) else 4
 

@@ -8,6 +8,7 @@ SIGTERM. Without a command it prints the help and ends with 2.
 from __future__ import annotations
 
 import gc
+import shutil
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -23,10 +24,15 @@ from api.sources import NAMED, SOURCES
 if TYPE_CHECKING:
     from api.services.listening import Ask
 
+_COLUMNS, _BOXES = max(shutil.get_terminal_size().columns, 40), 70
+"""Columns of this terminal, and those that help in boxes takes; below them it is plain text."""
 app = typer.Typer(
     name="listenpost",
     help=f"What people really say about a product on {NAMED}.",
     no_args_is_help=True,
+    # boxes with three columns cut the names of options where there is no room for them
+    rich_markup_mode="rich" if _COLUMNS >= _BOXES else None,
+    context_settings={"terminal_width": _COLUMNS} if _COLUMNS < _BOXES else {},
     pretty_exceptions_enable=False,
     add_completion=False,
 )
