@@ -15,7 +15,9 @@ from api.services.gate.words import SMALL, stem
 _GIVES_WAY = 0.7
 """How much of an everyday name gives way to its description when texts are compared with it."""
 # what says nothing by its letters: links, masked accounts, the marks of handles and hashtags
-_NOISE = regex.compile(r"https?://\S+|\b[\w-]+(?:\.[\w-]+)*\.\p{L}{2,4}/\S*|@user\w*|[#@]")
+_NOISE = regex.compile(
+    r"https?://\S+|(?<![\w-]|[\w-]\.)\b[\w-]++(?:\.[\w-]++)*\.\p{L}{2,4}/\S*|@user\w*|[#@]"
+)
 
 
 def likeness(

@@ -21,7 +21,9 @@ _BETWEEN = 3
 _TOGETHER = 0.3
 """How everyday a name of several everyday words is."""
 # a model code with letters and figures (`MD095LL`), or a number
-_FIGURE = regex.compile(r"(?=\p{L}+\p{N}|\p{N}+\p{L})[\p{L}\p{N}]{4,}|\p{N}+(?:\.\p{N}+)?")
+_FIGURE = regex.compile(
+    r"(?:(?<!\p{L})(?=\p{L}++\p{N})|(?<!\p{N})(?=\p{N}++\p{L}))[\p{L}\p{N}]{4,}|\p{N}+(?:\.\p{N}+)?"
+)
 
 
 @dataclass(frozen=True, slots=True)

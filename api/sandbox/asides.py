@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import regex
 
-_ASIDE = regex.compile(r"[(\[（][^)\]）]*[)\]）]|#\w+")
+_ASIDE = regex.compile(r"[(\[（][^)\]）]{0,500}[)\]）]|#\w+")
 """What stands in brackets of any script, and hashtags: `(like Plaud)`, `[Plaud]`, `#plaud`."""
 _SENTENCE = regex.compile(r"(?<=[.!?。！？])\s+|\n+")
 """Where a sentence ends: the blank in `Great. But`, or a new line."""

@@ -30,9 +30,9 @@ KINDS: Mapping[str, frozenset[str]] = {
     ),
     "langfuse": frozenset("401 500 hang slow".split()),
 }
-_FAULT = re.compile(r"(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
+_FAULT = re.compile(r"^(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
 """`openai.judge=500@2x1`: upstream, endpoint, kind, the first request hit, how many are hit."""
-_LATENCY = re.compile(r"(\w+)(?:\.(\w+))?=(\d+(?:\.\d+)?)(ms|s)?$")
+_LATENCY = re.compile(r"^(\w+)(?:\.(\w+))?=(\d+(?:\.\d+)?)(ms|s)?$")
 """`reddit.search=0.3s`: upstream, endpoint, number, unit (seconds when there is none)."""
 
 

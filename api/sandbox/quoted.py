@@ -14,7 +14,7 @@ from api.services.schemas import Assessed, Comment, Item, Verdict
 
 _QUOTE = re.compile(r"<q-(\w+)(?: ([^<>]*))?>([^<]*)</q-\1>")
 _SOURCE = re.compile(r"^source: *(\w+)", re.M)
-_FACTS = re.compile(r"^\W*(E\d+): (reddit|youtube|amazon|\w+)\b", re.M)
+_FACTS = re.compile(r"^[^\w\n]*+(E\d+): (reddit|youtube|amazon|\w+)\b", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
 _GRAPHEME = 8
 """Characters that a text may be shorter than its limit and yet be cut."""

@@ -97,6 +97,9 @@ _UNSURE = (ASKING, WISHING, DISTANT, _TWO_SIDED, ELSEWHERE)
 # what parts of a sentence may have different subjects: `it is light, the clip broke`
 _CLAUSE = regex.compile(r"[,;–—]|\s-\s|\band (?=(?:the|it|its|my|i|we|they)\b)", regex.I)
 
+_BEFORE, _LONGEST = 200, 1_000
+"""Characters before a word in which it is denied, and of a sentence whose lean can be sure."""
+
 
 @cache
 def _lexicon() -> tuple[regex.Pattern[str], regex.Pattern[str], frozenset[str], frozenset[str]]:
@@ -134,7 +137,8 @@ def feelings(sentence: str) -> tuple[int, int]:
     pro = con = 0
     for pattern, sign in ((good, 1), (bad, -1)):
         for match in pattern.finditer(text):
-            turned = -sign if _DENIED.search(text[: match.start()]) else sign
+            before = text[max(0, match.start() - _BEFORE) : match.start()]
+            turned = -sign if _DENIED.search(before) else sign
             pro, con = pro + (turned > 0), con + (turned < 0)
     return pro, con
 
@@ -145,6 +149,8 @@ def lean_of(sentence: str, theme: regex.Pattern[str] | None = None) -> int | Non
     With a `theme` the clause that speaks of it must hold the words that decide.
     """
     text = sentence.replace("’", "'")
+    if len(text) > _LONGEST:
+        return None
     if not is_english(text) or any(rule.search(text) for rule in _UNSURE) or names_another(text):
         return None
     if _WEIGHING.search(text) and not _WEIGHED_FIRST.search(text):

@@ -150,4 +150,4 @@ def brand_of(value: object) -> str | None:
     """The brand in "Visit the X Store", "Brand: X" or "X"."""
     text = one_line(clean(value))
     text = re.sub(r"^(?:brand:\s*|visit the\s+)", "", text, flags=re.I)
-    return re.sub(r"\s+store$", "", text, flags=re.I).strip() or None
+    return re.sub(r"(?<!\s)\s++store$", "", text, flags=re.I).strip() or None

@@ -60,6 +60,8 @@ _BOX = re.compile(
 )
 # the account in "/gp/profile/amzn1.account.AEXAMPLE/ref=x"
 _ACCOUNT = re.compile(r"amzn1\.account\.(\w+)")
+# ` - Kindle edition by Jo Doe. Mystery @ Amazon.com.`, ` : Amazon.com`
+_TITLE_END = re.compile(r"(?<!\s)(?:\s++-\s++Kindle edition by .*$|\s*+[@:]\s*+Amazon\.com\.?$)")
 
 
 def block_path(path: str) -> str | None:
@@ -178,7 +180,7 @@ def _product_title(root: LexborNode) -> str:
     """Kindle pages have it in other places than the rest."""
     named = _text(root, "#productTitle") or _text(root, "#ebooksTitle")
     head = re.sub(r"^Amazon\.com\s*:\s*", "", _text(root, "title"))
-    return named or re.sub(r"\s+-\s+Kindle edition by .*$|\s*[@:]\s*Amazon\.com\.?$", "", head)
+    return named or _TITLE_END.sub("", head)
 
 
 def _review(node: LexborNode) -> Review | None:
