@@ -5,9 +5,12 @@ Each row is a place where report, chat, explanation and grader had gone differen
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import AsyncIterator
+from html.parser import HTMLParser
 from itertools import product as every
 from typing import Any
 
@@ -17,6 +20,8 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from api.faces.markdown import report_markdown
+from api.faces.spreadsheet import report_csv
+from api.faces.web.page import report_html
 from api.judges.explain import OpenAIExplainer
 from api.judges.grades import OpenAIGrader
 from api.services import listening
@@ -243,6 +248,44 @@ async def test_no_form_is_a_link_in_a_report() -> None:
     assert len(links(hostile)) == len(links(harmless)) + cited
     assert set(links(hostile)) == {"link_open"}
     assert self_linking(hostile.replace("](<https://www.example.org", "")) == []
+
+
+class Anchors(HTMLParser):
+    """The tags of a page, and where its links lead."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.targets: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.targets += [str(value) for name, value in attrs if name in {"href", "src"}]
+
+
+async def test_no_form_is_a_link_on_a_page_or_runs_in_a_spreadsheet() -> None:
+    """Written by a model or by strangers: the page leads to kept items, a cell is text."""
+    titled = [post(n, title=f"ember mug {text}") for n, text in enumerate(WRITTEN[:60])]
+    cells = [
+        post(n, title=f"{lead}ember mug", body=f"{lead}HYPERLINK(A1) ember mug")
+        for n, lead in enumerate(("=", "+", "-", "@", "\t=", " =", "'=", '"=', "＝"), len(titled))
+    ]
+    report = await listening.analyze(
+        kit(FakeSource([*titled, *cells]), writer=Author(draft=drafted(*WRITTEN))),
+        Ask("ember mug", limit=100),
+    )
+    page = Anchors(report_html(report))
+    rows = [*csv.reader(io.StringIO(report_csv(report)))]
+
+    urls = {item.url for item in (*report.items, *report.dropped)}
+    assert len(urls) == len(titled) + len(cells)
+    assert {target for target in page.targets if not target.startswith("#source-")} <= urls
+    assert page.tags.isdisjoint({"img", "script", "iframe", "object", "form"})
+    assert len(rows) == 1 + len(titled) + len(cells)
+    running = [cell for row in rows for cell in row if cell.lstrip("\"' \t")[:1] in set("=+@＝")]
+    assert len(running) >= len(cells)
+    assert all(cell.startswith("'") for cell in running)
 
 
 async def test_no_form_is_a_link_in_an_explanation() -> None:
