@@ -278,7 +278,7 @@ async def test_no_form_is_a_link_on_a_page_or_runs_in_a_spreadsheet() -> None:
     page = Anchors(report_html(report))
     rows = [*csv.reader(io.StringIO(report_csv(report)))]
 
-    urls = {item.url for item in (*report.items, *report.dropped)}
+    urls = {item.url for item in report.items} | {item.url for item in report.dropped}
     assert len(urls) == len(titled) + len(cells)
     assert {target for target in page.targets if not target.startswith("#source-")} <= urls
     assert page.tags.isdisjoint({"img", "script", "iframe", "object", "form"})
