@@ -68,9 +68,6 @@ GROWTH = 2.5
 """How many times longer twice the text may take."""
 
 
-LIBRARIES = {"re": re, "regex": regex}
-
-
 def patterns() -> Iterator[tuple[str, Any]]:
     """Every pattern of the product, with where it stands: compiled, made or written in place."""
     seen = set()
@@ -117,7 +114,7 @@ def _written(module: ModuleType) -> Iterator[tuple[str, object]]:
                 func=ast.Attribute(value=ast.Name(id="re" | "regex" as library)),
                 args=[ast.Constant(value=str(written)), *_],
             ):
-                yield str(node.lineno), LIBRARIES[library].compile(written)
+                yield str(node.lineno), vars(module).get(library, regex).compile(written)
 
 
 def searching(pattern: Any) -> Callable[[str], object]:
