@@ -13,6 +13,7 @@ from api import wiring
 from api.services import listening
 from api.services.listening import Ask
 from api.services.schemas import Item
+from api.sources.items import OwnItems
 from api.wiring.models import chat
 from tests.judges.model_server import KEY, ModelServer, Reply, fails, says, serving
 
@@ -84,7 +85,7 @@ def settings_of(model: ModelServer) -> Any:
 async def test_a_report_comes_all_the_same(name: str) -> None:
     """Judge, grader, rewriter, checker and writer stumble alone, and nobody stays cancelled."""
     async with serving(HOSTILE[name]) as model:
-        product = wiring.build(settings_of(model), ITEMS)
+        product = wiring.build(settings_of(model), OwnItems(tuple(ITEMS)))
         report = await listening.analyze(product, Ask("plaud note", "standard"))
         turn = await chat(settings_of(model), product).answer(
             chat(settings_of(model), product).begin(), "what about the plaud note?"
