@@ -15,6 +15,7 @@ _MOST = 8
 """Pieces of a text that one name may spread over."""
 _LONG = 5
 """Letters of a word from which one may be off."""
+_LONGEST_KIND = max(map(len, KINDS))
 _WITHIN = 4
 """Letters of a name that may stand inside a handle or before its kind."""
 
@@ -133,11 +134,13 @@ class _Tries:
         # capitals may be all that parts the name from its kind: `OuraRing`, `ouraring`
         if any(
             self.forms.get(word.text[:end]) == WHOLE and word.text[end:] in KINDS
-            for end in range(_WITHIN, len(word.text))
+            for end in range(max(_WITHIN, len(word.text) - _LONGEST_KIND), len(word.text))
         ):
             return Sighting(WHOLE, at, 1)
         near = len(word.text) >= _LONG and any(
-            form[0] == word.text[0] and not cuts.isdisjoint(_cuts(word.text))
+            form[0] == word.text[0]
+            and len(word.text) <= len(form) + 1
+            and not cuts.isdisjoint(_cuts(word.text))
             for form, cuts in self.near.items()
         )
         return Sighting(NEARLY, at, 1) if near else None
