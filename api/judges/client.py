@@ -94,7 +94,7 @@ class ModelClient:
                 self._switchboard,
                 url,
                 timeout=timeout,
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=16),
+                limits=httpx2.Limits(max_connections=None),
                 trust_env=not points_here(url),
             )
             return AsyncOpenAI(

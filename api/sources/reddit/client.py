@@ -205,7 +205,6 @@ def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
                 oauth_url=f"{root or 'https://oauth.reddit.com'}/",
                 reddit_url=root or "https://www.reddit.com",
                 check_for_updates=False,
-                check_for_async=False,
                 requestor_class=_Requestor,
                 requestor_kwargs={
                     "allowance": allowance,

@@ -266,3 +266,23 @@ def test_two_products_have_no_battery_in_common() -> None:
 
     assert find_themes(Question("Glow Lamp"), shown).suggestions
     assert not find_themes(Question("Glow Lamp vs Sun Dial"), shown).suggestions
+
+
+@pytest.mark.parametrize(
+    ("weaker", "telling"),
+    [
+        ("The battery lasts five hours.", "The battery lasts seven hours."),
+        (f"The battery lasts {'so ' * 46}long.", f"The battery lasts {'so ' * 45}longer."),
+        ("Does the battery last for seven hours?", "It has a battery."),
+        ("The battery lasts for seven hours.", "The battery is excellent."),
+        ("The battery and the screen do their work.", "The battery and all do their work."),
+    ],
+    ids=["29 characters", "161 characters", "a question", "without a lean", "of two aspects"],
+)
+def test_of_a_post_the_most_telling_sentence_is_shown(weaker: str, telling: str) -> None:
+    """30 to 160 characters before others, a statement before a question, a lean before all."""
+    (finding, *_) = find_themes(
+        LAMP, exhibits(f"{weaker} {telling}", "Its battery holds."), focus=["battery"]
+    ).findings
+
+    assert [passage.text for passage in finding.passages if passage.label == "E1"] == [telling]
