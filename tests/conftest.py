@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from api.settings import variables
 from tests.postgres import Postgres, running
@@ -26,6 +27,9 @@ OURS = (
     "PRAW",
     "praw_",
 )
+# every machine tries the same examples, however slow it is
+settings.register_profile("house", deadline=None, derandomize=True)
+settings.load_profile("house")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 

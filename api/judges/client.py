@@ -25,10 +25,11 @@ from openai import AsyncOpenAI
 from api.errors import ModelError, building
 from api.judges import Switchboard
 from api.judges.answers import STAND_IN, Completion, Tokens, read_completion
-from api.judges.dialects import status_of
+from api.judges.dialects import object_of, status_of
 from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
+    Connecting,
     TooLarge,
     points_here,
     read_all_async,
@@ -80,9 +81,8 @@ class ModelClient:
         if not key:
             raise ModelError("no_key", "set `OPENAI_API_KEY`")
         if not re.fullmatch(r"[!-~]+", key):  # what a header can carry: `sk-...`
-            raise ModelError(
-                "unauthorized", "`OPENAI_API_KEY` holds a blank or a non-ASCII character"
-            )
+            what = "`OPENAI_API_KEY` holds a blank or a non-ASCII character"
+            raise ModelError("unauthorized", what)
         try:  # a wrong port fails deep in the library
             parts = urlsplit(url)
             _ = parts.port
@@ -100,9 +100,8 @@ class ModelClient:
             return AsyncOpenAI(
                 api_key=key,
                 base_url=urlunsplit(parts._replace(query="", fragment="")),
-                default_query=dict(
-                    parse_qsl(parts.query, keep_blank_values=True)
-                ),  # `?api-version=2024-10-21`
+                # `?api-version=2024-10-21`
+                default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
                 timeout=timeout,
                 max_retries=0,
                 http_client=http,
@@ -227,9 +226,7 @@ class _PatientHttp(httpx2.AsyncClient):
         await asyncio.sleep(pause)
         return await self._once(request, stream, options)
 
-    async def _once(
-        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any]
-    ) -> httpx2.Response:
+    async def _once(self, request: httpx2.Request, stream: bool, options: Any) -> httpx2.Response:
         """The answer, read as far as we take it unless it is a stream that went well.
 
         An error in a 200 becomes the status it means, for all who read it.
@@ -241,20 +238,21 @@ class _PatientHttp(httpx2.AsyncClient):
         try:
             async with aclosing(response.aiter_bytes()) as chunks:
                 response._content = await read_all_async(chunks)
-        except TooLarge:
-            raise _NotTaken("malformed", TOO_LARGE, request) from None
+        except (TooLarge, httpx2.DecodingError) as error:
+            what = TOO_LARGE if isinstance(error, TooLarge) else "the answer cannot be decoded"
+            raise _NotTaken("malformed", what, request) from None
         finally:
             await response.aclose()
         if response.is_success and (meant := status_of(response.content)):
             response.status_code = meant
+        if response.is_success and not object_of(response.content):
+            raise _NotTaken("malformed", "the answer is no JSON object", request)
         return response
 
     async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
         """The answer, after redirects within the server; no body of one is read."""
         for _ in range(REDIRECTS + 1):
-            response = await super().send(
-                request, **{**options, "stream": True, "follow_redirects": False}
-            )
+            response = await self._connected(request, options)
             following = response.next_request
             if following is None:
                 return response
@@ -264,14 +262,25 @@ class _PatientHttp(httpx2.AsyncClient):
             request = following
         raise _NotTaken("unreachable", f"it redirects more than {REDIRECTS} times", request)
 
+    async def _connected(self, request: httpx2.Request, options: Any) -> httpx2.Response:
+        """The beginning of the answer; while kept connections turn out dead, over the next one."""
+        options = {**options, "stream": True, "follow_redirects": False}
+        while True:
+            request.extensions = {**request.extensions, "trace": (connecting := Connecting())}
+            try:
+                return await super().send(request, **options)
+            except _DROPPED:
+                if connecting.fresh:
+                    raise
+
 
 class _NotTaken(httpx2.RequestError):
-    """An answer that is too large, or a redirect with which prompt and key would go along."""
+    """An answer that cannot be taken, or a redirect; `meaning` says so through any library."""
 
     def __init__(self, reason: str, detail: str, request: httpx2.Request) -> None:
         """`reason` as in `ModelError`; `detail` in our words."""
         super().__init__(detail, request=request)
-        self.reason = reason
+        self.meaning = ModelError(reason, f"{detail}; check `OPENAI_BASE_URL`")
 
 
 class _Held(httpx2.AsyncByteStream):
@@ -321,10 +330,7 @@ def price(tokens: Tokens, model: str) -> float | None:
 def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
     """Our reason for the library's error, without a word the server said."""
     if isinstance(error.__cause__, _NotTaken):
-        cause = error.__cause__
-        return ModelError(cause.reason, f"{cause}; check `OPENAI_BASE_URL`")
-    if isinstance(error.__cause__, httpx2.DecodingError):
-        return ModelError("malformed", "the answer cannot be decoded; check `OPENAI_BASE_URL`")
+        return error.__cause__.meaning
     if not isinstance(error, openai.APIStatusError):
         return ModelError("unreachable", "no connection; check `OPENAI_BASE_URL`")
     status = f"HTTP {error.status_code}"

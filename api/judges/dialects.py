@@ -77,7 +77,7 @@ def status_of(answer: bytes) -> int | None:
     """
     if b"error" not in answer:
         return None
-    value = _object(answer)
+    value = object_of(answer)
     choices = value.get("choices")
     if isinstance(choices, list) and choices:
         value = choices[0] if isinstance(choices[0], dict) else {}
@@ -94,7 +94,7 @@ def status_of(answer: bytes) -> int | None:
 def thought_only(answer: bytes) -> bool:
     """Whether the output budget ended before the model said anything."""
     try:
-        choice = _object(answer)["choices"][0]
+        choice = object_of(answer)["choices"][0]
         cut = choice["finish_reason"] in {"length", "max_tokens"}
         message = choice["message"]
         return cut and not message.get("content") and not message.get("tool_calls")
@@ -102,7 +102,8 @@ def thought_only(answer: bytes) -> bool:
         return False
 
 
-def _object(answer: bytes) -> dict[str, Any]:
+def object_of(answer: bytes) -> dict[str, Any]:
+    """The JSON object that a body is; an empty one when it is something else."""
     try:
         value = json.loads(answer)
     except (ValueError, RecursionError):

@@ -135,7 +135,8 @@ def intervals(
     """
     if len(groups) < 2:
         return {}
-    draw = Random(seed)  # noqa: S311 - statistics, not secrets
+    # statistics, not secrets
+    draw = Random(seed)  # noqa: S311  # nosec B311
     drawn = [measure(draw.choices(groups, k=len(groups))) for _ in range(resamples)]
     ends = {}
     for name in drawn[0]:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv6Address, ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from api.errors import suspects
@@ -40,6 +41,21 @@ wait is smaller), and milliseconds."""
 _PIECE = 65_536
 """Bytes that are unpacked at a time."""
 _PORTS = {"http": 80, "https": 443}
+
+
+class Connecting:
+    """Notes whether a request opened a connection: one that was kept may have died unnoticed.
+
+    For the `trace` extension of a request of httpx and its kin.
+    """
+
+    def __init__(self) -> None:
+        """Nothing has been opened yet."""
+        self.fresh = False
+
+    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        """See what the client does."""
+        self.fresh = self.fresh or event == "connection.connect_tcp.started"
 
 
 class TooLarge(Exception):

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
-import httpx
 from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry import context as otel_context
@@ -46,7 +45,7 @@ from api.tracing.background import Closer, Hush, Notice, in_one_line, quiet
 from api.tracing.costs import spent
 from api.tracing.masking import mask
 from api.tracing.probing import probe
-from api.tracing.sending import HomeSession, basic
+from api.tracing.sending import ScoreClient, SpanSession, basic
 
 if TYPE_CHECKING:
     from api.tracing.agents import AgentSpans
@@ -246,7 +245,7 @@ def _client(
                 secret_key=secret.get_secret_value() if secret else "",
                 base_url=settings.langfuse_base_url.rstrip("/"),
                 timeout=REQUEST_SECONDS,
-                httpx_client=httpx.Client(
+                httpx_client=ScoreClient(
                     timeout=REQUEST_SECONDS, trust_env=not points_here(settings.langfuse_base_url)
                 ),
                 flush_at=BATCH,
@@ -304,7 +303,7 @@ class _Exporter(SpanExporter):
             },
             timeout=REQUEST_SECONDS,
             compression=Compression.Gzip,
-            session=HomeSession(settings),
+            session=SpanSession(settings),
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:

@@ -66,6 +66,8 @@ class ModelServer:
     asked: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    once_a_connection: bool = False
+    """Hang up instead of answering the second request of a connection."""
     under_way: int = 0
     most_under_way: int = 0
     port: int = 0
@@ -94,21 +96,27 @@ class ModelServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, kept alive."""
+        answered = 0
         try:
             while not self.stopped.is_set():
-                await self._exchange(reader, writer)
+                await self._exchange(reader, writer, kept=answered > 0)
+                answered += 1
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, kept: bool
+    ) -> None:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         head = lines[1:-2]
         headers = {
             name.lower(): value.strip() for name, _, value in (h.partition(":") for h in head)
         }
         request = json.loads(await reader.readexactly(int(headers["content-length"])))
+        if kept and self.once_a_connection:
+            raise ConnectionResetError
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         async with self.arrived:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import traceback
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 from pydantic import SecretStr
 
@@ -318,3 +320,28 @@ def test_httpx_keeps_a_body_that_was_read_for_it() -> None:
 
     assert response.content == b'{"a": 1}'
     assert response.json() == {"a": 1}
+
+
+async def test_kept_connections_that_died_are_not_the_servers_silence(
+    model: ModelServer, client: ModelClient
+) -> None:
+    """However many were kept: each that fails is passed over, until one is opened anew."""
+    model.replies = [says("{}")]
+    await asyncio.gather(*(client.ask(ASKED) for _ in range(4)))
+    model.once_a_connection = True
+
+    assert (await client.ask(ASKED)).text == "{}"
+
+
+@pytest.mark.parametrize("body", [b"", b"One moment", b"[]", b"{}", b"[" * 100_000])
+async def test_an_answer_that_is_no_object_is_malformed_for_every_library(
+    model: ModelServer, client: ModelClient, body: bytes
+) -> None:
+    """Before a library makes a failed connection of it; its cause says what it means."""
+    model.replies = [Reply(body)]
+
+    with pytest.raises(openai.APIConnectionError) as caught:
+        await client.openai.chat.completions.create(model="m", messages=[])
+
+    assert caught.value.__cause__.meaning.reason == "malformed"  # type: ignore[union-attr]
+    assert await reason(client) == "malformed"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from api.services.wire import (
     LONGEST_WAIT,
     MAX_BYTES,
+    Connecting,
     TooLarge,
     Unpackable,
     is_this_machine,
@@ -278,3 +279,14 @@ def test_the_variable_that_may_be_at_fault_is_named(
         monkeypatch.setenv(name, value)
 
     assert no_connection(error, url) == why
+
+
+async def test_a_connection_of_its_own_is_noted() -> None:
+    """Only then is it certain that no kept connection had died."""
+    connecting = Connecting()
+
+    await connecting("http11.send_request_headers.started", {})
+    assert not connecting.fresh
+    await connecting("connection.connect_tcp.started", {})
+    await connecting("http11.send_request_headers.started", {})
+    assert connecting.fresh

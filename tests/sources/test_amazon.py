@@ -23,6 +23,7 @@ from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
 from api.sources.amazon import AMAZON
 from api.sources.amazon.client import UNDATED
+from tests.loopback import Reply
 from tests.sources.amazon_site import (
     JSON,
     Answer,
@@ -34,6 +35,7 @@ from tests.sources.amazon_site import (
     review,
     tile,
 )
+from tests.sources.emulators import AmazonEmulator, found_by, on
 
 ASINS = [f"B0TESTAA{n:02}" for n in range(40)]
 PLAN = FetchPlan("mug", 5)
@@ -338,3 +340,19 @@ async def test_probe() -> None:
 
     assert outcome == "unreachable"
     assert "500" in detail
+
+
+async def test_every_kept_connection_that_died_is_passed_over() -> None:
+    """Two were kept and both hang up: the product is read over a third, and each try is counted."""
+    with AmazonEmulator() as upstream:
+        source = AMAZON.build(upstream.settings())
+        items = await found_by(source, 2)
+        await source.comments(items)
+        upstream.fault = on("/dp/", Reply(manner="hang up"), times=2)
+
+        with metered() as calls:
+            read = await source.comments(items[:1])
+        await source.aclose()
+
+    assert read.items[0].comments
+    assert calls.made == 3

@@ -76,6 +76,7 @@ def test_counts(words: object, count: int | None) -> None:
         (9.5, None),
         (False, None),
         (float("inf"), None),
+        (10**400, None),
         ("new", None),
     ],
 )
@@ -120,6 +121,7 @@ def test_days(words: object, day: tuple[int, int, int] | None) -> None:
         ("$159.00", "USD", "$159.00"),
         (0, "$", ""),
         (float("nan"), "$", ""),
+        (10**400, "$", ""),
         (None, "$", ""),
     ],
 )

@@ -143,6 +143,8 @@ def test_reviews_nobody_understands_are_broken(provider: object) -> None:
 
     with pytest.raises(Broken):
         provider.parse_reviews(json.dumps({"data": {"reviews": strange, "top_reviews": strange}}))
+    with pytest.raises(Broken):
+        provider.parse_reviews("{}")
 
 
 @pytest.mark.parametrize("provider", [NINJA, OMKAR], ids=["openwebninja", "omkar"])

@@ -111,6 +111,12 @@ FAILURES = [
     pytest.param("access_token", Reply(200, b"hello"), Broken, id="token not JSON"),
     pytest.param("access_token", Reply(200, {"scope": "*"}), Broken, id="no token"),
     pytest.param("access_token", Reply(200, b"7"), Broken, id="token a number"),
+    pytest.param(
+        "access_token",
+        Reply(200, {"access_token": "a\0b", "expires_in": 3600, "scope": "*"}),
+        Broken,
+        id="token for no header",
+    ),
     pytest.param("access_token", Reply(503, {}), Unreachable, id="token 503"),
     pytest.param("access_token", Reply(429, {"error": 429}), RateLimited, id="token 429"),
 ]
@@ -266,3 +272,17 @@ async def test_dead_comments_stop_early(reddit_server: RedditEmulator) -> None:
     await source.aclose()
 
     assert sum("/comments/" in path for path in reddit_server.paths) <= 8
+
+
+@pytest.mark.parametrize("kind", [None, ["t1"], "t7"])
+async def test_a_thread_of_unknown_things_is_broken(
+    reddit_server: RedditEmulator, reddit: Source, kind: object
+) -> None:
+    """It is no thread without comments."""
+    items = await found_by(reddit, 2)
+    thread = [listing([]), listing([{"kind": kind, "data": comment(1)["data"]}])]
+    reddit_server.fault = on("/comments/p1/", Reply(body=thread))
+
+    read = await reddit.comments(items)
+
+    assert read.notes == ("comments: 1 of 2 failed (broken)",)

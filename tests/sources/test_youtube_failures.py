@@ -108,6 +108,7 @@ FAILURES = [
     pytest.param(Reply(503, {}), Unreachable, 1, id="503"),
     pytest.param(Reply(manner="hang up"), Unreachable, None, id="hangs up"),
     pytest.param(Reply(200, "<p>hello</p>"), Broken, 1, id="page"),
+    pytest.param(Reply(200, "<form id='captcha-form'>"), Blocked, 1, id="captcha"),
     pytest.param(Reply(200, b""), Broken, 1, id="nothing"),
     pytest.param(Reply(200, b"\xff\xfe"), Broken, 1, id="no UTF-8"),
     pytest.param(Reply(200, b"[" * 100_000), Broken, 1, id="deep JSON"),

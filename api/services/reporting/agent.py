@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_ai import Agent, ModelRetry, RunContext, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.models import Model
@@ -15,6 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
+from api.errors import ModelError
 from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
@@ -131,7 +132,7 @@ class AgentWriter:
         notes: tuple[str, ...] = ()
         try:
             draft = await self._draft(desk, usage)
-        except (TimeoutError, AgentRunError, UserError) as error:
+        except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
             reason = reason_of(error)
             if not desk.returned:
                 bill = (spent(usage), tuple(desk.follow_ups), desk.notes)
@@ -284,5 +285,11 @@ def reason_of(error: Exception) -> str:
     """The reason code behind a failed run."""
     if isinstance(error, TimeoutError):
         return "timeout"
+    cause: BaseException | None = error
+    while cause is not None:  # the model's client knows best, below what libraries made of it
+        meaning = getattr(cause, "meaning", None)
+        if isinstance(meaning, ModelError):
+            return meaning.reason
+        cause = cause.__cause__
     kinds = {kind.__name__ for kind in type(error).__mro__}
     return next((reason for kind, reason in _REASONS.items() if kind in kinds), "malformed")

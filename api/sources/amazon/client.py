@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -37,6 +38,7 @@ from api.services.wire import (
     REDIRECTS,
     TOO_LARGE,
     UNPACKABLE,
+    Connecting,
     TooLarge,
     Unpackable,
     no_connection,
@@ -211,8 +213,7 @@ class AmazonSource:
     async def _follow(self, url: httpx.URL) -> _Reply:
         """The answer, after redirects within the site; each is a request."""
         for _ in range(REDIRECTS + 1):
-            charge()
-            async with self._client.stream("GET", url) as response:
+            async with aclosing(await self._connected(url)) as response:
                 location = response.headers.get("location")
                 if response.status_code not in _MOVED or location is None:
                     packing = response.headers.get("content-encoding", "")
@@ -226,6 +227,18 @@ class AmazonSource:
                 raise Broken(NAME, "redirected to another host, name that one in `AMAZON_URL`")
             url = target
         raise Broken(NAME, f"more than {REDIRECTS} redirects")
+
+    async def _connected(self, url: httpx.URL) -> httpx.Response:
+        """The beginning of an answer; while kept connections turn out dead, over the next one."""
+        while True:
+            charge()
+            connecting = Connecting()
+            request = self._client.build_request("GET", url, extensions={"trace": connecting})
+            try:
+                return await self._client.send(request, stream=True)
+            except (httpx.NetworkError, httpx.RemoteProtocolError):
+                if connecting.fresh:
+                    raise
 
     def _checked(self, reply: _Reply) -> str:
         """The body, when it can be the data."""

@@ -6,7 +6,6 @@ on October 29, 2023", "One person found this helpful") or as numbers, by whoever
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 
 import regex as re
@@ -66,7 +65,7 @@ def stars_of(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        numbers = [float(value)] if math.isfinite(value) else []
+        numbers = [float(value)] if 0 < value <= 5 else []
     else:
         numbers = [_decimal(number) for number in _NUMBER.findall(clean(value))]
     best = min(numbers, default=0.0)
@@ -112,7 +111,7 @@ def _decimal(number: str) -> float:
 def price_of(value: object, currency: object = "") -> str:
     """A price in words; a bare number gets its currency."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not math.isfinite(value) or value <= 0:
+        if not 0 < value <= _MOST:
             return ""
         unit = clean(currency)
         return f"${value:,.2f}" if unit in {"", "$", "USD"} else f"{unit} {value:,.2f}"

@@ -266,8 +266,8 @@ def _data(answer: str) -> dict[str, Any]:
         payload = json.loads(answer)
     except (ValueError, RecursionError) as error:
         raise Broken(NAME, "an answer that is not JSON") from error
-    if not isinstance(payload, dict):
-        raise Broken(NAME, "an answer that is not an object")
+    if not isinstance(payload, dict) or not payload:
+        raise Broken(NAME, "an answer that is not an object, or an empty one")
     failed = payload.get("success") is False or str(payload.get("status")).upper() == "ERROR"
     if failed or payload.get("error"):
         report = record(payload.get("error")) or payload

@@ -174,6 +174,9 @@ def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, .
 
     Bots, pins, what was deleted and what holds no word are left out.
     """
+    kinds = [record(child).get("kind") for child in entries(tree.get("children"))]
+    if kinds and not any(kind in ("t1", "more") for kind in kinds):
+        return None
     listed = list(_walk(tree))
     read = [data for data in listed if clean(data.get("id")) and is_text(data.get("body"))]
     if listed and not read:

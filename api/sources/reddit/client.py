@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import configparser
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -226,11 +227,14 @@ def _grant(reddit: praw.Reddit) -> _Grant:
     authorizer = _core(reddit).authorizer
     try:
         authorizer.refresh()
-        return _Grant(str(authorizer.access_token), authorizer._expiration_timestamp_ns)
+        grant = _Grant(str(authorizer.access_token), authorizer._expiration_timestamp_ns)
     except prawcore.OAuthException:
         raise Refused(NAME, "the app was not given a token") from None
     except _TRIPPED as error:
         raise Broken(NAME, f"token: {type(error).__name__}") from None
+    if not re.fullmatch(r"[!-~]+", grant.token):  # what a header can carry: `eyJhbGci...`
+        raise Broken(NAME, "a token that no header can carry")
+    return grant
 
 
 def _get(reddit: praw.Reddit, *, grant: _Grant, path: str, params: dict[str, str | int]) -> Any:

@@ -74,7 +74,8 @@ def failure_of(status: int, content: bytes, headers: Mapping[str, str]) -> Sourc
     except (ValueError, RecursionError):
         if status == 429:
             return RateLimited(NAME, "HTTP 429", retry_at=retry_at(headers))
-        blocked = status == 403 or b"/login" in content[:100_000]
+        start = content[:100_000].lower()
+        blocked = status == 403 or b"/login" in start or b"captcha" in start
         return (Blocked if blocked else Broken)(NAME, f"HTTP {status} without JSON")
     error = record(record(body).get("error"))
     listed = [*entries(error.get("errors")), *entries(error.get("details"))]

@@ -336,6 +336,6 @@ class _JudgingHttp(httplib2.Http):  # type: ignore[misc]
         except (Broken, OSError, http.client.HTTPException, httplib2.HttpLib2Error):
             self.close()  # its connection is broken, or holds the rest of an answer
             raise
-        if response.status >= 300:
+        if response.status >= 300 or content.lstrip()[:1] == b"<":  # a page is no answer
             raise failure_of(response.status, content, response)
         return response, content

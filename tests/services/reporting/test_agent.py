@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from pydantic_ai.exceptions import (
     ContentFilterError,
     ModelAPIError,
@@ -19,7 +20,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from api.errors import Broken, NotConfigured
+from api.errors import Broken, ModelError, NotConfigured
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.listening import Product
@@ -155,6 +156,14 @@ async def test_no_usable_draft_is_an_error_with_its_bill(turns: list[ModelRespon
     assert caught.value.usage.input_tokens > 0
 
 
+def _meaning(meaning: ModelError) -> ModelAPIError:
+    """What pydantic-ai makes of an error below it that says what it means."""
+    below, error = ConnectionError("gone"), ModelAPIError("m", "no connection")
+    below.meaning = meaning  # type: ignore[attr-defined]
+    error.__cause__ = below
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -164,6 +173,8 @@ async def test_no_usable_draft_is_an_error_with_its_bill(turns: list[ModelRespon
         (ModelAPIError("m", "no connection"), "unreachable"),
         (ContentFilterError("filtered"), "filtered"),
         (UnexpectedModelBehavior("odd"), "malformed"),
+        (ValidationError.from_exception_data("a completion", []), "malformed"),
+        (_meaning(ModelError("malformed", "no JSON")), "malformed"),
     ],
 )
 async def test_a_failing_model_has_a_reason(error: Exception, reason: str) -> None:

@@ -1,0 +1,211 @@
+"""What can go wrong between two machines, and what must follow from it: the table of `faults.py`.
+
+An outcome is one that `docs/errors.md` names: of a source, or the reason of a model's step. `ok`
+is where nothing is lost, `traces` where the log warns that traces are. What an outcome rests on:
+
+- No answer is `unreachable`, one that does not come is `timed_out` (`timeout`).
+- What cannot be read is `broken` (`malformed`); a web page that lets nobody in is `blocked`.
+- Single values that nobody can believe are left out, and the rest counts.
+- A status means the same, whoever answers; no redirect is followed to another host.
+- Langfuse says in its status whether it took the traces; nobody reads more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import ways
+from cells import Asking, Call, Fault, Manner
+from relay import Way
+
+CALLS = (
+    Call("reddit token", "api", first=True),
+    Call("reddit search", "api"),
+    Call("reddit comments", "api"),
+    Call("youtube search", "api", first=True),
+    Call("youtube details", "api"),
+    Call("youtube comments", "api"),
+    Call("amazon search", "page", first=True),
+    Call("amazon comments", "page"),
+    Call("paid search", "paid", first=True),
+    Call("paid comments", "paid"),
+    Call("model gate", "model", first=True),
+    Call("model grades", "model"),
+    Call("model support", "model"),
+    Call("model rewrite", "model"),
+    Call("model report", "model"),
+    Call("langfuse traces", "traces", first=True),
+    Call("database store", "database", first=True),
+)
+
+
+def fault(
+    name: str,
+    way: Way,
+    source: str,
+    model: str,
+    *,
+    page: str | None = None,
+    paid: str | None = None,
+    traces: str = "traces",
+    database: str | None = None,
+    manner: Manner = "answer",
+    waits: bool = False,
+    parts: tuple[str, ...] = (),
+) -> Fault:
+    """A row of the table; `page` and `paid` are as the other sources where nothing is said."""
+    outcomes: Mapping[Asking, str | None] = {
+        "api": source, "page": page or source, "paid": paid or source, "model": model,
+        "traces": traces, "database": database,
+    }  # fmt: skip
+    expected = {asking: outcome for asking, outcome in outcomes.items() if outcome}
+    return Fault(name, way, expected, manner, waits, parts)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n"
+JSON_START = b'{"kind": "Listing", "data": {'
+LOST = "store_unavailable"
+UTF16 = {"content-type": "application/json; charset=utf-16"}
+RETRIES: Mapping[str, dict[str, object]] = {
+    "without Retry-After": {},
+    "Retry-After in seconds": {"retry-after": 7200},
+    "Retry-After 1.5": {"retry-after": 1.5},
+    "Retry-After as a date": {"retry-after": "Fri, 31 Dec 2100 23:59:59 GMT"},
+    "Retry-After as an epoch": {"retry-after": 4_000_000_000},
+    "Retry-After absurd": {"retry-after": "9" * 400},
+    "Retry-After overflowing": {"retry-after": f"Fri, 31 Dec 2100 23:59:59 +{'9' * 20}"},
+    "Retry-After negative": {"retry-after": -5},
+    "Retry-After NaN": {"retry-after": "nan"},
+}
+NO_ANSWER = ("unreachable", "unreachable")
+NOT_READ = ("broken", "malformed")
+FAILED = ("unreachable", "http_error")
+WRONG = ("broken", "http_error")
+
+FAULTS = (
+    fault("refused", ways.hang, *NO_ANSWER, manner="closed", database=LOST),
+    fault("hang", ways.hang, "timed_out", "timeout", waits=True, database=LOST),
+    fault("reset before headers", ways.cut(b""), *NO_ANSWER, database=LOST),
+    fault("hung up before headers", ways.cut(b"", reset=False), *NO_ANSWER, database=LOST),
+    fault("reset after headers", ways.cut(HEAD + b"\r\n"), *NO_ANSWER, database=LOST, traces="ok"),
+    fault("reset mid body", ways.cut(HEAD + b"\r\n" + JSON_START), *NO_ANSWER, traces="ok"),
+    fault("hung up mid body", ways.cut(HEAD + b"\r\n{", reset=False), *NO_ANSWER, traces="ok"),
+    fault(
+        "dripping body",
+        ways.dripping(HEAD + b"\r\n", b" "),
+        "timed_out",
+        "timeout",
+        waits=True,
+        traces="ok",
+    ),
+    fault(
+        "slow headers",
+        ways.dripping(HEAD, b"x: 1\r\n"),
+        "timed_out",
+        "timeout",
+        waits=True,
+        database=LOST,
+    ),
+    fault("too many headers", ways.cut(HEAD + b"x: y\r\n" * 50_000 + b"\r\n"), *NO_ANSWER),
+    fault("one endless header", ways.cut(HEAD + b"x: " + b"y" * 2_000_000), *NO_ANSWER),
+    fault("no HTTP", ways.cut(b"SSH-2.0-OpenSSH_9.6\r\n", reset=False), *NO_ANSWER, database=LOST),
+    fault(
+        "TLS on a plain port", ways.cut(b"\x15\x03\x03\x00\x02\x02\x46"), *NO_ANSWER, database=LOST
+    ),
+    fault("plain on a TLS port", ways.hang, *NO_ANSWER, manner="tls"),
+    fault("kept connection dies", ways.stale, "ok", "ok", traces="ok", manner="warm"),
+    fault("empty body", ways.content(b""), *NOT_READ, traces="ok"),
+    fault("204", ways.content(b"", code=204), *NOT_READ, traces="ok"),
+    fault(
+        "cut JSON",
+        ways.spoilt(lambda body: body[: len(body) // 2]),
+        *NOT_READ,
+        page="ok",
+        traces="ok",
+    ),
+    fault("length too short", ways.short, *NOT_READ, page="ok", traces="ok"),
+    fault("length too long", ways.long, *NO_ANSWER, traces="ok"),
+    fault("not JSON", ways.content(b"One moment"), *NOT_READ, traces="ok"),
+    fault("an empty object", ways.content(b"{}"), *NOT_READ, traces="ok"),
+    fault("wrong types", ways.values(lambda value: [value]), *NOT_READ, page="ok", traces="ok"),
+    fault("nulls", ways.values(lambda value: None), *NOT_READ, page="ok", traces="ok"),
+    fault("HTML with 200", ways.page("<html><h1>One moment</h1></html>"), *NOT_READ, traces="ok"),
+    fault("captcha", ways.page(ways.CAPTCHA), "blocked", "malformed", traces="ok"),
+    fault("301 to another host", ways.redirect(301, elsewhere=True), "broken", "unreachable"),
+    fault("307 to another host", ways.redirect(307, elsewhere=True), "broken", "unreachable"),
+    fault("307 in circles", ways.redirect(307, elsewhere=False), "broken", "unreachable"),
+    # Reddit answers so to a wrong id or secret: refused
+    fault("400", ways.status(400), "broken|refused", "http_error", page="broken", paid="broken"),
+    fault("401", ways.status(401), "refused", "unauthorized", page="blocked"),
+    fault(
+        "402", ways.status(402), "broken", "quota", page="quota_exhausted", paid="quota_exhausted"
+    ),
+    fault("403", ways.status(403), "refused", "unauthorized", page="blocked"),
+    fault("403 page", ways.status(403, page=True), "blocked", "unauthorized"),
+    fault("404", ways.status(404), *WRONG),
+    fault("408", ways.status(408), *FAILED),
+    fault("409", ways.status(409), *WRONG),
+    fault("413", ways.status(413), *WRONG),
+    fault("422", ways.status(422), *WRONG),
+    *(
+        fault(
+            f"429 {name}",
+            ways.status(429, wait),
+            "rate_limited",
+            "rate_limited",
+            page="blocked",
+            parts=("search", "gate", "report", "traces") if wait else (),
+        )
+        for name, wait in RETRIES.items()
+    ),
+    fault(
+        "429 page",
+        ways.status(429, page=True),
+        "rate_limited",
+        "rate_limited",
+        page="blocked",
+        paid="blocked",
+    ),
+    fault("500", ways.status(500), *FAILED),
+    fault("502 page", ways.status(502, page=True), *FAILED),
+    fault("503", ways.status(503), *FAILED),
+    fault("504", ways.status(504), *FAILED),
+    fault(
+        "bad gzip",
+        ways.content(b"\x1f\x8bno", {"content-encoding": "gzip"}),
+        *NOT_READ,
+        traces="ok",
+    ),
+    fault("gzip bomb", ways.bomb, *NOT_READ, traces="ok"),
+    fault("200 MB", ways.flood, *NOT_READ, traces="ok"),
+    fault("wrong charset", ways.spoilt(bytes, UTF16), "ok|broken", "ok", traces="ok"),
+    fault(
+        "invalid UTF-8",
+        ways.spoilt(lambda body: body.replace(b"a", b"\xff")),
+        "ok|broken",
+        "malformed",
+        traces="ok",
+    ),
+    fault(
+        "NULs",
+        ways.values(lambda value: f"{value}\0" if isinstance(value, str) else value),
+        "ok|broken",
+        "ok|malformed",
+        traces="ok",
+    ),
+    fault("deep nesting", ways.content(b"[" * 200_000), *NOT_READ, traces="ok"),
+    fault("numbers of 1e400", ways.numbers(b"1e400"), "ok|broken", "ok|malformed", traces="ok"),
+    fault("NaN for numbers", ways.numbers(b"NaN"), "ok|broken", "ok|malformed", traces="ok"),
+    fault(
+        "numbers of 400 digits", ways.numbers(b"9" * 400), "ok|broken", "ok|malformed", traces="ok"
+    ),
+    fault(
+        "numbers of 9,000 digits",
+        ways.numbers(b"9" * 9000),
+        "ok|broken",
+        "ok|malformed",
+        traces="ok",
+    ),
+    fault("every key twice", ways.spoilt(ways.doubled), "ok", "ok", traces="ok"),
+    fault("a next page for ever", ways.endless, "ok", "", parts=("search",)),
+)

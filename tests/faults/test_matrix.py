@@ -1,0 +1,68 @@
+"""A slice of the fault matrix in each run of the tests, and that the matrix would notice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cells import Call, Cell
+from fault_table import CALLS, FAULTS
+from faults import drawn, matrix, pairs, rules
+
+SLICE = 30
+"""Cells that every run of the tests tries."""
+
+
+def test_a_slice_of_the_matrix_is_as_expected() -> None:
+    """The outcome, nobody else's harm, no key in sight, and all well when the fault is mended."""
+    cells = matrix(drawn(pairs(), SLICE))
+
+    assert len(cells) == SLICE
+    assert [str(cell) for cell in cells if not cell.well] == []
+
+
+def test_an_outcome_that_is_another_is_noticed() -> None:
+    """A cell is held against its row."""
+    fault = next(fault for fault in FAULTS if fault.name == "404")
+    call = next(call for call in CALLS if call.name == "youtube comments")
+
+    (cell,) = matrix([(call, replace(fault, expected={"api": "blocked"}))])
+
+    assert (cell.seen, cell.well) == ("broken", False)
+    assert str(cell).startswith("youtube comments, 404: broken, expected blocked")
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [{"mended": False}, {"unexplained": ["a defect"]}, {"secrets": ["a key"]}, {"seen": "ok"}],
+)
+def test_a_cell_is_well_only_without_any_trouble(trouble: dict[str, object]) -> None:
+    """The right outcome alone is not enough."""
+    sound = Cell(Call("reddit search", "api"), "404", "broken", seen="broken", mended=True)
+
+    assert sound.well
+    assert not replace(sound, **trouble).well  # type: ignore[arg-type]
+
+
+def test_a_cell_that_cannot_begin_in_time_says_so() -> None:
+    """The budget is never exceeded in silence."""
+    (cell,) = matrix(pairs(["reddit search", "404"]), budget=-1)
+
+    assert cell.unexplained == ["not begun within -1 s"]
+
+
+def test_every_call_meets_many_faults() -> None:
+    """Forty at least, but for the database, which is asked by no HTTP."""
+    for call in CALLS:
+        faults = {fault.name for asked, fault in pairs() if asked is call}
+        assert len(faults) >= (5 if call.asking == "database" else 40), call
+
+
+def test_the_rules_stand_in_the_documentation(root: Path) -> None:
+    """The page holds the table as it is, and as many cells as there are."""
+    page = (root / "docs" / "reliability.md").read_text("utf-8")
+
+    assert "\n".join(rules()) in page
+    assert f"| all | {len(pairs())} |" in page

@@ -1,0 +1,194 @@
+"""Whatever strangers send, each reader of it gives a value or an error of ours, and nothing else.
+
+`ENTRIES` is the table of the readers that are pure; what sources and model steps read comes over
+loopback, through their real clients, in `test_clients.py`. Every machine tries the same examples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from api.errors import Broken, ConfigurationError, ModelError, UsageError
+from api.faces.spreadsheet import cell
+from api.judges.answers import booleans, entries, record
+from api.services.evidence.duplicates import canonical_url
+from api.services.question.comparing import compared
+from api.services.question.guard import guarded
+from api.services.question.naming import sought
+from api.services.question.query import canonical, neutralise, screen
+from api.services.reporting.escaping import formatted, link, md
+from api.services.reporting.verbatim import verbatim
+from api.services.schemas import Item
+from api.services.text import Fence, clean, cut, fold, one_line, unescape, web_url
+from api.services.wire import LONGEST_WAIT, is_this_machine, points_here, same_server, wait_of
+from api.settings import variables
+from api.sources.amazon import fields as amazon
+from api.sources.amazon.pages import block_reason, parse_product_page, parse_search_page
+from api.sources.amazon.providers import PROVIDERS, Complaint
+from api.sources.fields import moment, number, pseudonym, whole
+from api.sources.items import read_items
+from api.sources.paging import page_of
+from api.store.migrations import TODAY, Unreadable
+from api.wiring import load_settings
+from tests.fuzz import foreign
+
+steady = settings(
+    max_examples=40,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+"""How each entry is tried; all together some 2,500 examples, the same on every machine."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One reader of what strangers send."""
+
+    name: str
+    given: st.SearchStrategy[Any]
+    read: Callable[[Any], object]
+    errors: tuple[type[Exception], ...] = ()
+    """What it may raise: errors of ours."""
+    holds: Callable[[Any], bool] = lambda value: True
+    """What is true of every value."""
+
+
+def encodes(value: object) -> bool:
+    """It can be printed, sent and kept."""
+    return isinstance(value, str) and bool(value.encode()) is bool(value) and "\0" not in value
+
+
+REPORT = json.loads(foreign.ANSWERS.joinpath("full.json").read_text("utf-8"))
+PAGE = {"slots": [None], "cursor": "1", "notes": [], "read_at": None}
+MADE = {"title": "Ember mug", "body": "warm", "engagement": {"votes": 3}, "comments": ["a"]}
+ITEM = Item(key="a:1", id="1", source="a", title="Ember mug", body="It stays &amp; stays warm.")
+headers = st.dictionaries(
+    st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset"]),
+    st.one_of(
+        foreign.texts,
+        foreign.numbers.map(lambda value: str(value)[:500]),
+        st.integers(0, 10**25).map(lambda zone: f"Fri, 31 Dec 2100 23:59:59 +{zone}"),
+        st.datetimes().map(lambda date: date.strftime("%a, %d %b %Y %H:%M:%S GMT")),
+    ),
+)
+pages = st.one_of(
+    foreign.texts,
+    foreign.markup,
+    foreign.texts.map(lambda text: f"<span id=productTitle>{text}</span><li>{text}"),
+)
+answers = st.one_of(
+    foreign.texts,
+    foreign.values.map(json.dumps),
+    foreign.values.map(lambda value: f"<think>{value}</think>```json\n{json.dumps(value)}\n```"),
+)
+
+
+def lines_of(rows: list[Any]) -> bytes:
+    """One object a line, as a person keeps items."""
+    return b"\n".join(map(foreign.as_json, rows))
+
+
+def reports(version: int) -> st.SearchStrategy[Any]:
+    """Kept reports of one version, damaged."""
+    damaged = foreign.spoilt(REPORT | {"version": version})
+    return damaged.filter(lambda report: isinstance(report, dict))
+
+
+def environment(values: dict[str, str]) -> object:
+    """The settings of a process with these variables."""
+    with pytest.MonkeyPatch.context() as environ:
+        for name, text in values.items():
+            environ.setenv(name, text)
+        return load_settings()
+
+
+ENTRIES = (
+    Entry("clean", foreign.values, clean, holds=encodes),
+    Entry("unescape", foreign.values, unescape, holds=encodes),
+    Entry("one_line", foreign.texts, one_line),
+    Entry("cut", foreign.texts, lambda text: cut(text, 7), holds=lambda text: len(text) <= 7),
+    Entry("fold", foreign.texts, lambda text: fold(clean(text)), holds=encodes),
+    Entry("web_url", foreign.values, web_url, holds=encodes),
+    Entry("fence", foreign.texts, Fence("0" * 8).quote, holds=lambda line: line.count("<") == 2),
+    Entry("number", foreign.leaves, number),
+    Entry("whole", foreign.leaves, whole),
+    Entry("moment", foreign.leaves, moment, holds=lambda date: date is None or date.tzinfo),
+    Entry("pseudonym", foreign.leaves, lambda name: pseudonym("author", name)),
+    Entry(
+        "Retry-After", headers, wait_of,
+        holds=lambda wait: wait is None or 0 <= wait <= LONGEST_WAIT,
+    ),
+    Entry("this machine", foreign.texts, is_this_machine),
+    Entry("points here", foreign.texts, points_here),
+    Entry("same server", foreign.texts, lambda text: same_server(text, "https://a.example/")),
+    Entry("stars", foreign.leaves, amazon.stars_of, holds=lambda n: n is None or 0 < n <= 5),
+    Entry("count", foreign.leaves, amazon.count_of, holds=lambda n: n is None or n >= 0),
+    Entry("price", foreign.leaves, amazon.price_of, holds=encodes),
+    Entry("day", foreign.leaves, amazon.day_of),
+    Entry("brand", foreign.leaves, amazon.brand_of),
+    Entry("result page", pages, parse_search_page),
+    Entry("product page", pages, parse_product_page),
+    Entry("block page", pages, lambda page: block_reason(202, page)),
+    *(
+        Entry(f"{name} {kind}", answers, read, (Broken, Complaint))
+        for name, provider in PROVIDERS.items()
+        for kind, read in (("search", provider.parse_search), ("reviews", provider.parse_reviews))
+    ),
+    Entry("a kept page", foreign.spoilt(PAGE).map(json.dumps), page_of),
+    Entry(
+        "own items", st.lists(st.one_of(foreign.spoilt(MADE), foreign.values)).map(lines_of),
+        read_items, (UsageError,),
+    ),
+    Entry("own bytes", st.binary(), read_items, (UsageError,)),
+    Entry("a kept report", reports(2), TODAY.report, (Unreadable,)),
+    Entry("a kept report of version 1", reports(1), TODAY.report, (Unreadable,)),
+    Entry("a kept report's summary", reports(1), TODAY.summary, (Unreadable,)),
+    Entry("a model's booleans", answers, lambda text: booleans(text, 1), (ModelError,)),
+    Entry("a model's list", answers, lambda text: entries(text, "grades"), (ModelError,)),
+    Entry("a model's object", answers, record, (ModelError,)),
+    Entry("a model's quote", foreign.values, lambda words: verbatim(words, ITEM)),
+    Entry("query screening", foreign.texts, screen),
+    Entry("name of a query", foreign.texts, sought),
+    Entry("spelling of a name", foreign.texts, canonical),
+    Entry("comparison", foreign.texts, compared),
+    Entry("search operators", foreign.texts, lambda text: neutralise(text, "reddit")),
+    Entry("a model's query", foreign.texts, lambda text: guarded("ember mug", text)),
+    Entry("markdown", foreign.values, md, holds=encodes),
+    Entry("a model's markdown", foreign.texts, formatted),
+    Entry("link", foreign.values, lambda url: link("words", url)),
+    Entry("address of a copy", foreign.texts, canonical_url),
+    Entry("cell of a table", foreign.leaves, cell, holds=lambda v: str(v)[:1] not in {"=", "@"}),
+    Entry(
+        "settings",
+        st.dictionaries(
+            st.sampled_from(sorted(variables())),
+            st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20),
+            max_size=4,
+        ),
+        environment,
+        (ConfigurationError,),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_what_strangers_send_is_a_value_or_an_error_of_ours(entry: Entry) -> None:
+    """No reader stumbles, and what it gives holds."""
+
+    @steady
+    @given(entry.given)
+    def read(value: Any) -> None:
+        try:
+            result = entry.read(value)
+        except entry.errors:
+            return
+        assert entry.holds(result), result
+
+    read()
