@@ -77,12 +77,11 @@ def test_what_was_fetched_and_kept(answer: Answer) -> None:
 
 
 def test_coverage_says_the_same_counts(answer: Answer) -> None:
-    """Each sentence of the coverage has its source's kept, fetched and yield in percent."""
+    """Each sentence of the coverage has its source's kept and fetched items."""
     for name, label in (("reddit", "Reddit"), ("youtube", "YouTube"), ("amazon", "Amazon")):
         mine = _of(_everything(answer), name)
         passed = sum(one["verdict"] for one in mine)
-        share = round(100 * passed / len(mine))
-        assert f"{label}: kept {passed} of {len(mine)}, yield {share} %" in answer["coverage"]
+        assert f"{label}: {passed} of {len(mine)} results were about it" in answer["coverage"]
 
 
 def test_sentiment(answer: Answer) -> None:
@@ -185,8 +184,7 @@ def _assert_totals(answer: Answer) -> None:
 def test_totals_and_rationale(answer: Answer) -> None:
     """The totals are the graded entries, and the rationale repeats them."""
     _assert_totals(answer)
-    numbers = re.findall(r"\d+", answer["decision_rationale"])
-    assert len(numbers) == 3
+    assert answer["decision_rationale"].endswith("graded 3 or more of 5")
     assert answer["disclaimer"] is None
 
 

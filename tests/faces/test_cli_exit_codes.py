@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.sandbox.server import Sandbox
+from api.services.reporting.dossier import WHY
+from api.services.schemas import Outcome
 from tests.faces.command import SAMPLE, Here
 
 SILENT = ("reddit=403html", "youtube=search_quota", "amazon=captcha")
@@ -85,7 +87,8 @@ def test_a_source_that_was_not_asked_has_no_yield(here: Here, upstream: Sandbox)
 
     rows = [line.split() for line in text.out.splitlines() if line.startswith("Reddit  ")]
     assert [row[1:4] for row in rows] == [["0", "0", "-"]]
-    assert "| Reddit | blocked | 0 | 0 | - | no |" in markdown.out
+    blocked = "blocked by a captcha, login wall or 403 page"
+    assert f"| Reddit | {blocked} | 0 | 0 | - | once |" in markdown.out
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,7 @@ def test_a_fetch_that_fails_is_four(
 
     assert (ended.code, ended.json["outcome"]) == (code, outcome)
     assert ended.json["reason"]
-    assert f"{outcome}: " in ended.err
+    assert f": {WHY[Outcome(outcome)]}: " in ended.err
 
 
 def test_a_fetch_that_finds_something_is_zero(here: Here) -> None:

@@ -129,8 +129,8 @@ def test_what_was_dropped_is_listed_when_wanted(here: Here, words: tuple[str, ..
         assert heading not in plain
         assert heading in whole
         listed = " ".join(whole.partition(heading)[2].split())
-        assert listed.count("gate: ") == len(reasons)
-        assert all(f"gate: {reason}" in listed for reason in reasons)
+        assert listed.count("not about it: ") == len(reasons)
+        assert all(f"not about it: {reason}" in listed for reason in reasons)
 
 
 def test_verbose_tells_every_grade_and_every_request(here: Here) -> None:

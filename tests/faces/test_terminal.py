@@ -82,7 +82,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "How 2 kept items sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
         "2 of 3 kept items have a date, between 1 September and 3 September 2026",
     ]
-    assert "Reddit             4         4   100 %  once      yes         ok" in lines
+    assert "Reddit            4         4  100 %  once      yes        ok" in lines
     assert "results were about it" not in text
     assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
     assert "[2] Lid leaks - Reddit" in lines
@@ -169,7 +169,7 @@ async def test_an_answer_without_figures_has_no_empty_parts() -> None:
 
     assert underlined(text) == ["Sources", "Next questions"]
     assert (
-        "Amazon             0         0       -  once      -           blocked by a captcha" in text
+        "Amazon            0         0      -  once      -          blocked by a captcha" in text
     )
     assert "could not be asked:" not in text
     assert "Nothing was said about it." in text

@@ -179,8 +179,8 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
     page.head("Sources")
     if not page.narrow:
         page.row(
-            f"{'source':<12}{'found':>8}{'about it':>10}{'share':>8}  "
-            f"{'searched':<10}{'judged':<12}outcome"
+            f"{'source':<12}{'found':>7}{'about it':>10}{'share':>7}  "
+            f"{'searched':<10}{'judged':<11}outcome"
         )
     for row in outline.source_rows(sources):
         if page.narrow:
@@ -191,8 +191,8 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
             )
         else:
             page.row(
-                f"{padded(row.name, 12)}{row.fetched:>8}{row.kept:>10}{row.share:>8}  "
-                f"{row.searched:<10}{row.judged:<12}{row.outcome}"
+                f"{padded(row.name, 12)}{row.fetched:>7}{row.kept:>10}{row.share:>7}  "
+                f"{row.searched:<10}{row.judged:<11}{row.outcome}"
             )
     page.wrapped(outline.judged_by(sources))
 

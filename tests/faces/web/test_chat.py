@@ -319,7 +319,9 @@ async def test_a_front_end_of_the_vercel_sdk_gets_its_stream(served: Served) -> 
     assert {c["toolName"] for c in told if c["type"] == "tool-input-available"} == {
         "fetch_reddit", "fetch_youtube", "fetch_amazon",
     }  # fmt: skip
-    assert any("kept" in str(c["output"]) for c in told if c["type"] == "tool-output-available")
+    assert any(
+        "were about it" in str(c["output"]) for c in told if c["type"] == "tool-output-available"
+    )
     assert turn["session_id"] == "chat-1"
 
 
