@@ -168,9 +168,7 @@ async def test_an_answer_without_figures_has_no_empty_parts() -> None:
     text = report_text(await analyze(product, Ask("ember mug")), True, 100)
 
     assert underlined(text) == ["Sources", "Next questions"]
-    assert (
-        "Amazon            0         0      -  once      -          blocked by a captcha" in text
-    )
+    assert "Amazon            0         0      -  once      -          blocked by a captcha" in text
     assert "could not be asked:" not in text
     assert "Nothing was said about it." in text
 

@@ -200,7 +200,7 @@ async def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ({"title": "T", "body": "", "content": None, "description": "D"}, "T", "D"),
         ({"title": None, "body": 123}, "", "123"),
         ({"title": 4.5, "body": {}}, "4.5", ""),
-        ({"title": ["x"], "body": True}, "", "True"),
+        ({"title": ["x"], "body": True}, "x", "True"),
         ({}, "", ""),
         ({"title": "a\x00b", "body": "half \ud83d"}, "ab", "half \ufffd"),
         ({"title": "\x1b[31mred\u202e", "body": " x\r\ny "}, "red", "x\ny"),
@@ -235,7 +235,7 @@ async def test_odd_items_are_judged_and_come_back_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    "unread", [{"Review": "x"}, {"body": {"html": "x"}}, {"title": ["x"]}, [1]]
+    "unread", [{"Review": "x"}, {"body": {"html": "x"}}, {"title": [["x"]]}, [1]]
 )
 async def test_what_nobody_can_read_is_not_judged(unread: object) -> None:
     """The object is named by its place, with its fields and the known names; nothing is asked."""

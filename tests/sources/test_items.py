@@ -66,7 +66,7 @@ def test_every_field_is_read() -> None:
         ({"body": "", "content": "c"}, "c"),
         ({"body": None, "description": "d"}, "d"),
         ({"content": 5}, "5"),
-        ({"body": ["x"]}, ""),
+        ({"body": ["x", "y"]}, "x\n\ny"),
         ({}, ""),
         *(({name: "b"}, "b") for name in BODIES),
     ],

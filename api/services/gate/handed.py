@@ -29,17 +29,23 @@ _PACKED = {
 
 
 def texts_of(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Title and body; each may be missing, null or a number.
+    """Title and body; each may be missing, null, a number or a list of paragraphs.
 
     Raises:
         UsageError: the object has fields, but no text in one that is known.
     """
-    texts = {name: clean(fields.get(name)) for name in KNOWN}
+    texts = {name: clean(_whole(fields.get(name))) for name in KNOWN}
     body = next((name for name in BODIES if texts[name]), "")
     title = next((name for name in TITLES if texts[name] and name != body), "")
     if not (title or body) and _is_unread(fields):
         raise UsageError(_refusal(fields))
     return texts.get(title, ""), texts.get(body, "")
+
+
+def _whole(value: Any) -> Any:
+    """A list of paragraphs as one text; anything else as it is."""
+    paragraphs = isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value)
+    return "\n\n".join(value) if paragraphs else value
 
 
 def _is_unread(fields: Mapping[str, Any]) -> bool:
