@@ -12,10 +12,12 @@ from api.errors import UsageError
 from api.services.gate.handed import texts_of
 from api.services.ports import Place, Probe
 from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item, Measure
-from api.services.text import clean, one_line, web_url
+from api.services.text import clean, one_line, unescape, web_url
+from api.sources.bots import AUTOMATIC, is_bot
 from api.sources.dates import date_of
 from api.sources.fields import entries, number, pseudonym, record
 from api.sources.lines import read_lines
+from api.sources.opinions import is_said, left, why_unfit
 from api.sources.paging import within
 from api.sources.times import plausible
 
@@ -96,7 +98,8 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
 
     Known fields: the texts (`api.services.gate.handed`), id, key, source, url, author, `DATES`,
     engagement, place, comments (texts or objects). `source` is where it is from, whatever the
-    object says.
+    object says. Texts that are gone or cannot be seen, and those of Reddit's bots, are unfit to be
+    judged; comments of that kind are left out.
 
     Raises:
         UsageError: it or one of its comments holds no text in a field that is known.
@@ -104,8 +107,9 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
     try:
         title, body = texts_of(fields)
         comments = tuple(
-            _comment(record(comment) or {"body": comment}, place)
-            for place, comment in enumerate(entries(fields.get("comments")), 1)
+            comment
+            for place, said in enumerate(entries(fields.get("comments")), 1)
+            if (comment := _comment(record(said) or {"body": said}, place)) is not None
         )
     except UsageError as error:
         raise UsageError(f"line {at}: {error}") from None
@@ -124,6 +128,7 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
         engagement=_measures(fields.get("engagement")),
         place=_word(fields.get("place")) or None,
         comments=comments,
+        unfit=why_unfit(unescape(title), unescape(body)) or (AUTOMATIC if _by_bot(fields) else ""),
     )
 
 
@@ -140,10 +145,17 @@ def _created_at(fields: Mapping[str, Any]) -> datetime | None:
     return plausible(date_of(_date(fields)))
 
 
-def _comment(fields: Mapping[str, Any], at: int) -> Comment:
+def _by_bot(fields: Mapping[str, Any]) -> bool:
+    return is_bot(clean(fields.get("author")))
+
+
+def _comment(fields: Mapping[str, Any], at: int) -> Comment | None:
+    body = "\n".join(filter(None, texts_of(fields)))
+    if _by_bot(fields) or not is_said(left(unescape(body))):
+        return None
     return Comment(
         id=_word(fields.get("id")) or str(at),
-        body="\n".join(filter(None, texts_of(fields))),
+        body=body,
         url=web_url(fields.get("url")),
         author=pseudonym("author", fields.get("author")),
         created_at=_created_at(fields),

@@ -1,4 +1,4 @@
-"""What counts as somebody's words: not a picture, not a link, not what nobody can see."""
+"""What counts as somebody's words: not a picture or link, not what is gone or cannot be seen."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import regex
 
 from api.services.text import is_visible
 
+REMOVED = "title and text were removed"
+UNSEEN = "no title and no text that can be seen"
+# what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
+_GONE = regex.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", regex.I)
 # what holds no words of its own: `![gif](giphy|x)`, `[label](https://x)`, `https://x`, `:emote:`
 _WORDLESS = regex.compile(
     r"!?\[[^][]*+\]\([^()\s]*+(?:\s[^()]*+)?\)|https?://\S++|:[\p{L}\p{N}_~-]++:", regex.I
@@ -17,6 +21,18 @@ _WORD = regex.compile(r"[\p{L}\p{N}\p{So}]")
 def seen(text: str) -> str:
     """The text, or nothing where a person would see nothing."""
     return text if is_visible(text) else ""
+
+
+def left(text: str) -> str:
+    """The text, or nothing where only the mark of a deletion is left, or nothing to see."""
+    return "" if _GONE.fullmatch(text) else seen(text)
+
+
+def why_unfit(*texts: str) -> str:
+    """Why nobody can judge these texts of an item; nothing where something is left of one."""
+    if any(map(left, texts)):
+        return ""
+    return REMOVED if any(map(_GONE.fullmatch, texts)) else UNSEEN
 
 
 def is_said(text: str) -> bool:

@@ -108,6 +108,35 @@ def test_what_nobody_can_read_is_refused(fields: dict[str, Any], words: str) -> 
     assert all(f"`{name}`" in str(refusal.value) for name in ("selftext", "reviewText", "message"))
 
 
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"title": "[deleted by user]", "selftext": "[removed]"}, "title and text were removed"),
+        ({"title": "\u200b\u2060", "text": "&#x200B;"}, "no title and no text that can be seen"),
+        ({"title": "Weekly mugs", "author": "AutoModerator"}, "written by a bot"),
+        ({"title": "Mugs", "author": "sneakpeekbot"}, "written by a bot"),
+        ({"title": "Mugs", "author": "Talbot"}, ""),
+        ({"title": "[deleted by user]", "selftext": "It leaks."}, ""),
+    ],
+)
+def test_nobodys_opinion_says_why(fields: dict[str, Any], why: str) -> None:
+    """As on Reddit, whose answers people hand in, too."""
+    assert read(fields)[0].unfit == why
+
+
+def test_comments_that_say_nothing_are_left_out() -> None:
+    """Pictures, links, what is removed or cannot be seen, and bots; the others keep their ids."""
+    said = [
+        "![gif](giphy|abc)", "https://a.example/", "[removed]", "&#x200B;", "It leaks.",
+        {"body": "I am a bot", "author": "RemindMeBot"}, "\u2764",
+    ]  # fmt: skip
+    (item,) = read({"title": "Mug", "comments": said})
+
+    assert [(comment.id, comment.body) for comment in item.comments] == [
+        ("5", "It leaks."), ("7", "\u2764"),
+    ]  # fmt: skip
+
+
 def test_a_key_of_its_own_wins() -> None:
     """
     Else source and id, else a name made of line and text, the same each time.

@@ -88,6 +88,7 @@ FAILURES = [
     pytest.param(refusal(403, "quotaExceeded"), QuotaExhausted, 1, id="quotaExceeded"),
     pytest.param(refusal(429, "rateLimitExceeded", PER_DAY), QuotaExhausted, 1, id="per day"),
     pytest.param(refusal(429, "rateLimitExceeded"), RateLimited, 2, id="burst 429"),
+    pytest.param(Reply(429, "<h1>Sorry</h1>"), RateLimited, 2, id="429 page"),
     pytest.param(refusal(403, "userRateLimitExceeded"), RateLimited, 2, id="burst 403"),
     pytest.param(refusal(400, "keyInvalid"), Refused, 1, id="keyInvalid"),
     pytest.param(Reply(400, DETAILS), Refused, 1, id="API_KEY_INVALID"),

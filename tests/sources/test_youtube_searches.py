@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -106,6 +107,25 @@ async def test_search_that_never_reached_google_is_given_back(
     await source.aclose()
 
     assert await left(store) == 100
+
+
+async def test_a_search_over_a_connection_that_died_idle_costs_one(
+    youtube_server: YouTubeEmulator, store: Store
+) -> None:
+    """What was sent on it was not processed: it is sent anew, answered, and counted once."""
+    source = asking(youtube_server, store)
+    youtube_server.fault = lambda asked: replace(
+        youtube_server.reply(asked), manner="answer and reset"
+    )
+    await source.fetch(PLAN)
+    await asyncio.to_thread(youtube_server.server.resets.acquire, True, 60)
+    youtube_server.fault = on("never", Reply())
+
+    batch = await source.fetch(FetchPlan("cup", 5))
+    await source.aclose()
+
+    assert len(batch.items) == 5
+    assert await left(store) == 98
 
 
 @pytest.mark.parametrize(

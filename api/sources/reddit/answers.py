@@ -5,7 +5,6 @@ Pure, and safe for any shape.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,23 +13,18 @@ from api.errors import Blocked, Broken, RateLimited, Refused, Unreachable
 from api.services.schemas import Comment, Item
 from api.services.text import clean, unescape, web_url
 from api.services.wire import retry_at
+from api.sources.bots import AUTOMATIC, is_bot
 from api.sources.fields import entries, is_text, moment, number, pseudonym, record, whole
-from api.sources.opinions import is_said, seen
+from api.sources.opinions import is_said, left, seen, why_unfit
 from api.sources.paging import Page
 from api.sources.reddit import NAME
-from api.sources.reddit.bots import is_bot
 from api.sources.times import IMPLAUSIBLE, plausible
 
 BEGAN = datetime(2005, 6, 1, tzinfo=UTC)
 """The month of the first submissions."""
-REMOVED = "title and text were removed"
-UNSEEN = "no title and no text that can be seen"
-AUTOMATIC = "written by a bot"
 _PROFILE = "u_"
 """The beginning of the place that every user has for himself: `u_NAME`."""
 SITE = "https://www.reddit.com"
-# what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
-_GONE = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", re.IGNORECASE)
 _WALLS = (b"/login", b"log in", b"whoa there", b"network security", b"captcha")
 
 
@@ -125,11 +119,10 @@ def post(child: object) -> Item | None:
         return None
     id_ = clean(data.get("id"))
     parent = record(next(iter(entries(data.get("crosspost_parent_list"))), None))
-    title, body = _kept(clean(data.get("title"))), _body(data) or _body(parent)
+    title, body = left(clean(data.get("title"))), _body(data) or _body(parent)
     unfit = AUTOMATIC if is_bot(clean(data.get("author"))) else ""
     if not title and not body:
-        texts = (clean(data.get("title")), unescape(data.get("selftext")))
-        unfit = REMOVED if any(map(_GONE.fullmatch, texts)) else UNSEEN
+        unfit = why_unfit(clean(data.get("title")), unescape(data.get("selftext")))
     origin = clean(data.get("crosspost_parent")) or clean(parent.get("name"))
     place = clean(data.get("subreddit"))
     profile = place.lower().startswith(_PROFILE)
@@ -165,7 +158,7 @@ def _body(data: Mapping[str, Any]) -> str:
         *(clean(record(picture).get("caption")) for picture in pictures),
     ]
     listed = "\n".join(f"- {line}" for line in lines if seen(line))
-    text = _kept(unescape(data.get("selftext")))
+    text = left(unescape(data.get("selftext")))
     return "\n\n".join(part for part in (text, listed) if part)
 
 
@@ -184,7 +177,7 @@ def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, .
     worth = []
     for data in read:
         id_, author, body = clean(data.get("id")), data.get("author"), unescape(data.get("body"))
-        if data.get("stickied") or is_bot(clean(author)) or not is_said(_kept(body)):
+        if data.get("stickied") or is_bot(clean(author)) or not is_said(left(body)):
             continue
         votes = None if data.get("score_hidden") else whole(data.get("score"))
         comment = Comment(
@@ -213,13 +206,8 @@ def _walk(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 queue.append(record(record(data.get("replies")).get("data")))
 
 
-def _kept(text: str) -> str:
-    """The text, or nothing where only the mark of a deletion is left, or nothing to see."""
-    return "" if _GONE.fullmatch(text) else seen(text)
-
-
 def _author(name: object) -> str | None:
-    return pseudonym("redditor", name) if _kept(clean(name)) else None
+    return pseudonym("redditor", name) if left(clean(name)) else None
 
 
 def _address(permalink: object, otherwise: str) -> str:

@@ -24,7 +24,7 @@ from api.services.schemas import Comment, Item, Measure
 from api.services.text import clean, unescape
 from api.services.wire import retry_at
 from api.sources.fields import entries, is_text, moment, pseudonym, record, whole
-from api.sources.opinions import is_said, seen
+from api.sources.opinions import is_said, seen, why_unfit
 from api.sources.paging import Page
 from api.sources.times import IMPLAUSIBLE, plausible
 from api.sources.youtube import NAME
@@ -32,7 +32,6 @@ from api.sources.youtube.searches import next_reset
 
 BEGAN = datetime(2005, 4, 1, tzinfo=UTC)
 """The month of the first video."""
-UNSEEN = "no title and no text that can be seen"
 WATCH = "https://www.youtube.com/watch?v="
 _SPENT = {"quotaExceeded", "dailyLimitExceeded"}
 _BURST = {"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"}
@@ -141,7 +140,7 @@ def video_of(entry: object) -> Item | None:
         engagement=_engagement({}),
         place=seen(unescape(snippet.get("channelTitle"))) or None,
         notes=(IMPLAUSIBLE,) if created is None and snippet.get("publishedAt") else (),
-        unfit="" if title or body else UNSEEN,
+        unfit=why_unfit(title, body),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+AUTOMATIC = "written by a bot"
+"""Why a post of one is not judged."""
 _NAMES = frozenset(
     """
     automoderator botdefense visualmod
