@@ -229,12 +229,12 @@ def suspects(error: BaseException) -> list[str]:
     own = [name for name in values if name.upper().startswith(_OWN)]
     if quoted := [name for name in own if repr(values[name]) in text]:
         return quoted
-    authorities = [name for name in _AUTHORITIES if name in values]
+    tls_files = [name for name in _TLS_FILES if name in values]
     # or a path: `Could not find a suitable TLS CA certificate bundle, invalid path: /nowhere`
-    if pathed := [name for name in authorities if values[name] in text]:
+    if pathed := [name for name in tls_files if values[name] in text]:
         return pathed
     if isinstance(error, _NO_FILE) or "certificate" in text.lower():
-        return [name for name in authorities if not os.path.exists(values[name])] or authorities
+        return [name for name in tls_files if not os.path.exists(values[name])] or tls_files
     proxies = [name for name in values if name.lower().endswith("_proxy")]
     if "SOCKS" in text:  # a proxy whose package is not installed
         return [name for name in proxies if values[name].lower().startswith("socks")]
@@ -242,7 +242,8 @@ def suspects(error: BaseException) -> list[str]:
 
 
 _OWN = ("LANGFUSE_", "OTEL_", "OPENAI_", "PRAWCORE_")
-_AUTHORITIES = (
+_TLS_FILES = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS",
+    "SSLKEYLOGFILE",
 )  # fmt: skip
 _NO_FILE = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, SSLError)

@@ -251,6 +251,12 @@ CERTIFICATES = "/nowhere/certificates.pem"
             "no connection (FileNotFoundError); check `SSL_CERT_FILE`",
         ),
         (
+            {"SSLKEYLOGFILE": "/nowhere/keys", "HTTPS_PROXY": "http://proxy"},
+            FileNotFoundError(2, "No such file or directory"),
+            "https://a.invalid",
+            "no connection (FileNotFoundError); check `SSLKEYLOGFILE`",
+        ),
+        (
             {"PRAWCORE_TIMEOUT": "abc"},
             ValueError("invalid literal for int() with base 10: 'abc'"),
             "https://a.invalid",
