@@ -243,6 +243,29 @@ async def test_of_ten_in_parallel_one_gets_the_last_analysis(opening: Opening) -
     assert all(int(answer.headers["retry-after"]) > 0 for answer in answers if answer.is_error)
 
 
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [("/v1/relevance", ITEMS), ("/v1/fetch/reddit", QUESTION), ("/v1/analyses", QUESTION)],
+)
+async def test_who_waits_too_much_is_refused_and_another_is_not(
+    opening: Opening, url: str, body: dict[str, object]
+) -> None:
+    """Of two places Ann has one; one more of hers may wait, the next comes back later."""
+    limits = {"LIMIT_AT_ONCE": "2", "LIMIT_WAITING": "1"}
+    async with opening(keys="ann,bob", token="ann", **limits) as served:
+        served.sandbox.latency("openai.judge=1s")
+        bob = {"Authorization": "Bearer bob"}
+        bodies = [{**body, "query": f"{body['query']} {number}"} for number in range(3)]
+        *anns, bobs = await asyncio.gather(
+            *(served.client.post(url, json=each) for each in bodies),
+            served.client.post(url, json=body, headers=bob),
+        )
+
+    assert sorted(answer.status_code for answer in anns) == [200, 200, 429]
+    assert all(int(answer.headers["retry-after"]) > 0 for answer in anns if answer.is_error)
+    assert bobs.status_code == 200
+
+
 async def test_what_asked_nobody_is_given_back(opening: Opening) -> None:
     """Guidance is free, as often as one likes."""
     async with opening(keys="ann", token="ann", LIMIT_ANALYSES_PER_DAY="1") as served:
