@@ -108,8 +108,8 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
         title, body = texts_of(fields)
         comments = tuple(
             comment
-            for place, said in enumerate(entries(fields.get("comments")), 1)
-            if (comment := _comment(record(said) or {"body": said}, place)) is not None
+            for place, given in enumerate(entries(fields.get("comments")), 1)
+            if (comment := _comment(record(given) or {"body": given}, place)) is not None
         )
     except UsageError as error:
         raise UsageError(f"line {at}: {error}") from None

@@ -42,12 +42,14 @@ def in_one_line() -> Iterator[None]:
         record.exc_info = None
         return True
 
-    logger = logging.getLogger("opentelemetry.sdk.trace.export")
-    logger.addFilter(shorten)
+    loggers = [logging.getLogger(f"opentelemetry.sdk.{n}") for n in ("trace.export", "resources")]
+    for logger in loggers:
+        logger.addFilter(shorten)
     try:
         yield
     finally:
-        logger.removeFilter(shorten)
+        for logger in loggers:
+            logger.removeFilter(shorten)
 
 
 class Notice:

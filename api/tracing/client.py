@@ -85,9 +85,9 @@ class Client:
         self._settings = settings
         notice = Notice(urlsplit(settings.langfuse_base_url).netloc.rpartition("@")[2])
         hush, before = Hush(notice), set(threading.enumerate())
-        self._provider = _provider(settings.trace_environment, self._labels)
         exporter = _Exporter(settings, notice)
         with in_one_line():
+            self._provider = _provider(settings.trace_environment, self._labels)
             self._langfuse, resources = _client(settings, self._provider, exporter)
         self._agents: AgentSpans | None = None
         end = partial(_end, self._langfuse, resources, self._provider, hush)

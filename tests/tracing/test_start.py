@@ -140,16 +140,27 @@ def test_an_entry_of_netrc_does_not_replace_the_keys(
     assert sent.headers["Authorization"] == "Basic ours"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_SCHEDULE_DELAY"),
+        ("OTEL_EXPERIMENTAL_RESOURCE_DETECTORS", "resource detector 'abc'"),
+    ],
+)
 def test_a_default_of_the_libraries_is_told_in_one_line(
-    langfuse: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    langfuse: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    words: str,
 ) -> None:
-    """A number that OpenTelemetry cannot read is replaced by it, and named without a traceback."""
-    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "abc")
+    """What OpenTelemetry cannot read is replaced by it, and told without a traceback."""
+    monkeypatch.setenv(name, "abc")
     made = start(settings_for(langfuse.url))
     assert made is not None
     made.shutdown()
 
-    assert "OTEL_BSP_SCHEDULE_DELAY" in caplog.text
+    assert words in caplog.text
     assert "Traceback" not in caplog.text
 
 
