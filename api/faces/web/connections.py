@@ -1,7 +1,7 @@
-"""Connections: only so many at a time, and each has only so long to say what it wants.
+"""Connections: only so many at a time, and each has only so long to ask and to take its answer.
 
 uvicorn closes a kept connection that asks nothing more, but waits for ever for a request that does
-not come, stops in its headers or drips in its body.
+not come, stops in its headers or drips in its body, and for somebody who does not read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from http import HTTPStatus
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -38,8 +39,11 @@ class BoundedConnection(H11Protocol):
     """From the start, or the last answer, to the end of a request's headers."""
     body_seconds: float = 30.0
     """From there to the end of its body."""
+    answer_seconds: float = 60.0
+    """To take what was sent, once the network holds no more of it."""
     _awaited: str | None = None
     _clock: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Refuse it, or start its clock."""
@@ -50,6 +54,7 @@ class BoundedConnection(H11Protocol):
             transport.close()
             return
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # nothing waits here without a clock
         self._watch()
 
     def handle_events(self) -> None:
@@ -62,10 +67,28 @@ class BoundedConnection(H11Protocol):
         super().on_response_complete()
         self._watch()
 
+    def pause_writing(self) -> None:
+        """As uvicorn does it; then there is only so long to read on."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.answer_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """As uvicorn does it; everything was taken."""
+        self._read()
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say in the one shape that this is no HTTP; nothing where an answer was given already."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            words = "this is no valid HTTP/1.1 request"
+            self.transport.write(_answer(HTTPStatus.BAD_REQUEST, "invalid_request", words))
+        self.transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop its clock."""
+        """Stop its clocks."""
         super().connection_lost(exc)
         self._stop()
+        self._read()
 
     def _watch(self) -> None:
         """The clock of headers, or a body, starts once and is not set back by a byte that drips."""
@@ -86,6 +109,11 @@ class BoundedConnection(H11Protocol):
         if self._clock is not None:
             self._clock.cancel()
         self._clock, self._awaited = None, None
+
+    def _read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+        self._unread = None
 
     def _expired(self, awaited: str, seconds: float) -> None:
         if awaited == "body" and self.cycle.response_started:

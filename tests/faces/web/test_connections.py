@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.faces.web.connections import BoundedConnection, bounded_config, quieten
 from tests.faces.web.process import serving
@@ -27,7 +27,7 @@ POST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n"
 class Hasty(BoundedConnection):
     """Waits no longer than a test may."""
 
-    header_seconds = body_seconds = 0.2
+    header_seconds = body_seconds = answer_seconds = 0.2
 
 
 class Scarce(BoundedConnection):
@@ -51,9 +51,9 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def listening(kind: type[BoundedConnection]) -> AsyncIterator[int]:
+async def listening(kind: type[BoundedConnection], app: ASGIApp = echo) -> AsyncIterator[int]:
     """The port of a server with such connections."""
-    config = uvicorn.Config(echo, http=kind, lifespan="off", ws="none", log_config=None)
+    config = uvicorn.Config(app, http=kind, lifespan="off", ws="none", log_config=None)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         running = asyncio.create_task(server.serve([listener]))
@@ -126,6 +126,78 @@ async def test_an_answer_may_take_its_time() -> None:
         assert silent.startswith(b"HTTP/1.1 408 ")
         assert not reader.at_eof()
         writer.close()
+
+
+async def test_who_does_not_read_the_answer_is_cut_off() -> None:
+    """
+    A connection that takes nothing of ten megabytes is given up, with the work behind it.
+    """
+    lost = asyncio.Event()
+
+    async def much(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"a" * 10_000_000, "more_body": True})
+        assert (await receive())["type"] == "http.disconnect"
+        lost.set()
+
+    async with listening(Hasty, much) as port:
+        with socket.create_connection(("127.0.0.1", port)) as silent:
+            silent.sendall(GET)
+            async with asyncio.timeout(20):
+                await lost.wait()
+
+
+async def test_who_reads_the_answer_gets_all_of_it() -> None:
+    """
+    Ten megabytes, piece by piece as the network takes them.
+    """
+
+    async def much(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse(b"a" * 10_000_000)(scope, receive, send)
+
+    async with listening(BoundedConnection, much) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(LAST)
+        answer = await reader.read()
+        writer.close()
+
+    assert answer.endswith(b"\r\n\r\n" + b"a" * 10_000_000)
+
+
+async def test_what_is_no_request_is_refused_in_the_one_shape() -> None:
+    """
+    400, and the connection is closed.
+    """
+    async with listening(BoundedConnection) as port:
+        answer = await told(port, b"\x16\x03\x01\x02\r\n\r\n")
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body)["error"]["code"] == "invalid_request"
+
+
+async def test_what_is_no_body_after_an_answer_ends_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    The answer to the request stands, and nothing is a fault of ours.
+    """
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("no", 404)(scope, receive, send)
+
+    async with listening(BoundedConnection, refuse) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        chunked = POST.replace(b"content-length: 5", b"transfer-encoding: chunked")
+        writer.write(chunked + b"5\r\nabcde\r\n")
+        answer = await reader.readuntil(b"no")
+        writer.write(b"zz\r\n\r\n")
+        answer += await reader.read()
+        writer.close()
+
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_beyond_the_limit_a_connection_is_refused() -> None:
