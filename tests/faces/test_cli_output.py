@@ -66,6 +66,16 @@ def test_what_exists_is_never_overwritten(here: Here, upstream: Sandbox, kind: s
     assert not Path("nowhere").exists()
 
 
+def test_a_dash_is_no_file(here: Here, upstream: Sandbox) -> None:
+    """Who writes it means stdout, and is told how to get it."""
+    fetched = here("fetch", "reddit", "plaud.ai", "--output", "-")
+
+    assert fetched.code == 2
+    assert "leave `--output` out" in fetched.err
+    assert not upstream.log
+    assert not Path("-").exists()
+
+
 def test_a_file_that_appears_meanwhile_is_not_overwritten(here: Here, upstream: Sandbox) -> None:
     """Somebody else wrote it while the sources were asked: the answer is on stdout."""
     upstream.latency("reddit=1500ms")

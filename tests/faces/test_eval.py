@@ -88,6 +88,17 @@ def test_a_second_run_prints_the_same_figures(labels: Path) -> None:
     assert first == second
 
 
+def test_a_line_ends_where_json_says_so(tmp_path: Path) -> None:
+    """A mark of byte order is no text, and a separator of paragraphs in a string ends no line."""
+    odd = json.loads(json.dumps(ROWS))
+    odd[0]["items"][0]["body"] = "no heat\u2028none\x85at all"
+    file = tmp_path / "odd.jsonl"
+    rows = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in odd)
+    file.write_bytes(rows.encode("utf-8-sig"))
+
+    assert figures(file, "--judge", "keyword")["overall"]["n"] == 6
+
+
 @pytest.mark.parametrize(
     ("judge", "kept"), [("keyword", 4), ("names", 4), ("keep_all", 6), ("bm25", None)]
 )

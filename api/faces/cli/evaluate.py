@@ -133,7 +133,8 @@ def support_command(file: Path, judge: str, model: str | None, form: Format) -> 
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text("utf-8").splitlines()
+        # not `splitlines`: a JSON string may hold U+2028 and the like as they are
+        return path.read_text("utf-8-sig").split("\n")
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -84,10 +84,12 @@ def check_output(path: Path | None) -> None:
 
     Raises:
         UsageError: there is something of that name, be it a link to nowhere, or no file can be
-            made there.
+            made there, or it is `-`, by which people mean stdout.
     """
     if path is None:
         return
+    if str(path) == "-":
+        raise UsageError("`-` is no file; leave `--output` out, and the answer is on stdout")
     try:
         path.open("xb").close()
         path.unlink()
