@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from api.errors import ConfigurationError, ListenpostError, ModelError, UsageError
+from api.errors import ListenpostError, ModelError, UsageError
 from api.faces.cli.main import app
 
 ROWS: list[dict[str, Any]] = [
@@ -204,11 +204,12 @@ def test_there_is_nothing_to_draw_without_probabilities(labels: Path, tmp_path: 
 
 
 def test_a_plot_that_cannot_be_written_is_named(labels: Path, tmp_path: Path) -> None:
-    """The figures are on stdout by then."""
+    """Before anything is measured."""
     result = evaluate(labels, "--plot", tmp_path / "no" / "plot.svg")
 
-    assert isinstance(result.exception, ConfigurationError)
-    assert result.stdout.startswith("local")
+    assert isinstance(result.exception, UsageError)
+    assert "plot.svg` cannot be written" in str(result.exception)
+    assert not result.stdout
 
 
 def test_the_sample_corpus_is_a_labelled_set() -> None:
