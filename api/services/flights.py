@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -61,9 +62,11 @@ class Flight(Generic[T]):
         """Call `tell` once there is a result or an error, before anybody who waits hears of it."""
         self._task.add_done_callback(lambda task: tell())
 
-    def leave(self) -> None:
-        """Wait no longer; the last to leave work that is not detached cancels it."""
+    def leave(self, listener: Listener = silent) -> None:
+        """Wait and listen no longer; the last to leave work that is not detached cancels it."""
         self.waiting -= 1
+        with suppress(ValueError):
+            self._listeners.remove(listener)
         if not self.waiting and not self.detached and not self._task.done():
             self.cancel()
 
@@ -96,11 +99,11 @@ class Flights(Generic[K, T]):
             flight.begin(work(flight.tell))
             flight.when_over(partial(self._gone, key, flight))
         flight.waiting += 1
-        flight.listen(listener)
         try:
+            flight.listen(listener)
             return await flight.result()
         finally:
-            flight.leave()
+            flight.leave(listener)
             if flight.cancelled:
                 self._gone(key, flight)
                 await flight.over()

@@ -154,3 +154,27 @@ async def test_another_depth_is_another_question_upstream() -> None:
     )
 
     assert (len(source.plans), len(other.plans)) == (3, 1)
+
+
+async def test_a_listener_that_fails_is_counted_out() -> None:
+    """
+    Its own call fails, the others' does not; who left hears nothing any more.
+    """
+    flights, work, heard, gone = Flights[str, int](), Work(), Heard(), Heard()
+    sharing = asyncio.create_task(flights.share("mug", work, heard))
+    await work.entered.wait()
+    leaving = asyncio.create_task(flights.share("mug", work, gone))
+    await asyncio.wait([leaving], timeout=0)  # until it listens
+
+    def failing(event: object) -> None:
+        raise OSError("nobody reads")
+
+    with pytest.raises(OSError, match="nobody reads"):
+        await flights.share("mug", work, failing)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    flights._under_way["mug"].tell(SourceStarted(source="youtube", query="mug", limit=5))
+    work.go.set()
+
+    assert (await sharing, work.begun) == (1, 1)
+    assert (len(heard.kinds), len(gone.kinds)) == (2, 1)
