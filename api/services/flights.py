@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -65,8 +64,10 @@ class Flight(Generic[T]):
     def leave(self, listener: Listener = silent) -> None:
         """Wait and listen no longer; the last to leave work that is not detached cancels it."""
         self.waiting -= 1
-        with suppress(ValueError):
-            self._listeners.remove(listener)
+        for at, known in enumerate(self._listeners):
+            if known is listener:  # the same, not an equal one; several may have come with it
+                del self._listeners[at]
+                break
         if not self.waiting and not self.detached and not self._task.done():
             self.cancel()
 

@@ -143,13 +143,12 @@ def growth(reading: Callable[[str], object], shape: str, begun: str = "", length
 
 
 def check_growth(reading: Callable[[str], object]) -> None:
-    """Over every shape; a slow doubling is measured again, for the processor is not ours alone."""
+    """Over every shape; what grows too fast does so thirteen times: we share the processor."""
     for shape, begun in (*((shape, "") for shape in SHAPES), *((" ", begun) for begun in BEGUN)):
         measure = partial(growth, reading, shape, begun)
         worst = measure()
-        if worst > GROWTH:
-            worst = min(measure() for _ in range(3))
-        assert worst <= GROWTH, f"{worst:.1f} times longer on {begun + shape!r}"
+        linear = worst <= GROWTH or any(measure() <= GROWTH for _ in range(12))
+        assert linear, f"{worst:.1f} times longer on {begun + shape!r}"
 
 
 FOUND = dict(patterns())
