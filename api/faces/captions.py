@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
 
@@ -17,14 +17,13 @@ from api.faces.outline import findings_by_kind, source_title
 from api.services.evidence.figures import (
     AspectCount,
     Feeling,
-    Figures,
     Period,
     Timeline,
     Unit,
     by_period,
 )
 from api.services.reporting.report import Report
-from api.services.reporting.themes import COUNTED, UNNAMED
+from api.services.reporting.themes import COUNTED, UNNAMED, leans_in
 
 FEW_GRADED, FEW_DATED = 5, 10
 """Items below which shares, and a timeline, would say more than is known."""
@@ -45,10 +44,10 @@ class FunnelRow:
     """Each at most the one before: found, kept by the gate, left in the report, cited."""
 
 
-def sentiment(figures: Figures) -> tuple[str, tuple[Feeling, ...]]:
-    """How the graded items sound, the best first."""
-    felt = figures.sentiment
-    if felt is None or not felt.n:
+def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
+    """How the graded items sound, the best first; not where a stand-in has guessed it."""
+    felt = report.figures.sentiment
+    if felt is None or not felt.n or report.sample:
         return "", ()
     caption = f"How {_items(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
     if felt.n < FEW_GRADED:
@@ -91,7 +90,7 @@ def _days(report: Report, dates: Timeline) -> Counter[date]:
 
 
 def _between(days: Counter[date]) -> str:
-    """`between 2 March and 14 June 2026, most of them in May (9)`."""
+    """`between 2 March and 14 June 2026, the busiest month is May (9)`."""
     first, last = min(days), max(days)
     if first == last:
         return f"on {_day(last)}"
@@ -104,7 +103,7 @@ def _between(days: Counter[date]) -> str:
     if others and count > max(1, others[0][1]):
         named = date(*month, 1)
         year = "" if first.year == last.year else f" {named.year}"
-        words += f", most of them in {named:%B}{year} ({count})"
+        words += f", the busiest month is {named:%B}{year} ({count})"
     return words
 
 
@@ -127,6 +126,8 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
     named = (report.figures.aspects or ())[:most]
     if not named:
         return "", []
+    if report.sample:
+        named = tuple(row.model_copy(update={"positive": 0, "negative": 0}) for row in named)
     texts = (report.summary, *(finding.text for finding in report.findings))
     prose = "\n".join(texts).casefold()
 
@@ -141,28 +142,38 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
 
 
 def _themes(report: Report) -> Iterator[AspectCount]:
-    """The themes that the findings count, with what their posts sound like."""
-    feelings = {item.key: item.sentiment for item in report.items}
+    """The themes that the findings count, with the sure leans that their sentences say."""
     for _, findings in findings_by_kind(report):
         for finding in findings:
             match = COUNTED.match(finding.text)
             if match is None or match["name"] == UNNAMED:
                 continue
-            sounds = Counter(feelings.get(key) for key in finding.cites)
+            positive, negative = leans_in(finding.text)
             yield AspectCount(
                 aspect=match["name"].lower(),
                 count=len(finding.cites),
-                positive=sounds[1],
-                negative=sounds[-1],
+                positive=positive,
+                negative=negative,
                 cites=finding.cites,
             )
 
 
-def legend(aspect: AspectCount) -> str:
-    """What the signed numbers beside an aspect are, told by one of them."""
+def sides(aspect: AspectCount) -> str:
+    """The signed numbers beside an aspect: `(+2 -1)`; nothing where no side is known."""
+    return f"(+{aspect.positive} -{aspect.negative})" if aspect.positive or aspect.negative else ""
+
+
+def legend(report: Report, rows: Sequence[AspectCount]) -> str:
+    """What the signed numbers are, told by the first of them; nothing where there are none."""
+    aspect = next(filter(sides, rows), None)
+    if aspect is None:
+        return ""
     those = "the 1 item" if aspect.count == 1 else f"the {aspect.count} items"
-    signs = f"(+{aspect.positive} -{aspect.negative})"
-    return f"{signs}: of {those}, how many sound like praise and like complaint"
+    if any(_themes(report)):
+        what = "how many plainly praise it and how many complain of it; what is not sure is neither"
+    else:
+        what = "how many sound like praise and like complaint as a whole"
+    return f"{sides(aspect)}: of {those}, {what}"
 
 
 def funnel(report: Report) -> tuple[str, list[FunnelRow]]:

@@ -80,7 +80,7 @@ def _cites(keys: Sequence[str], cited: Mapping[str, str]) -> str:
 
 def _figures(report: Report) -> list[str]:
     parts = []
-    caption, feelings = captions.sentiment(report.figures)
+    caption, feelings = captions.sentiment(report)
     parts.append(f"{caption}." if caption else "")
     if feelings:
         n = sum(feeling.count for feeling in feelings)
@@ -102,12 +102,16 @@ def _figures(report: Report) -> list[str]:
         parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
     caption, aspects = captions.aspects(report, _ASPECTS)
     if aspects:
-        rows = [
-            f"| {md(aspect.aspect)} | {aspect.count} | {aspect.positive} | {aspect.negative} |"
-            for aspect in aspects
-        ]
-        head = "| subject | items | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
-        parts += [f"{caption}.", "\n".join([head, *rows])]
+        legend = captions.legend(report, aspects)
+        head = "| subject | items |\n| --- | ---: |"
+        rows = [f"| {md(aspect.aspect)} | {aspect.count} |" for aspect in aspects]
+        if legend:
+            head = "| subject | items | (praise complaint) |\n| --- | ---: | ---: |"
+            rows = [
+                f"{row} {captions.sides(aspect)} |"
+                for row, aspect in zip(rows, aspects, strict=True)
+            ]
+        parts += [f"{caption}.", "\n".join([head, *rows]), f"{legend}." if legend else ""]
     return ["## Figures", *parts] if any(parts) else []
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from importlib.resources import files
+from functools import cached_property, lru_cache
 
 import regex
 
+from api.services.gate.everyday import everyday_parts
 from api.services.gate.excerpt import Shown, names_it
-from api.services.gate.names import KINDS, MODEL, PART, Name, name_of
+from api.services.gate.names import MODEL, PART, Name, name_of
 from api.services.gate.sightings import Sighting, best, sightings
 from api.services.gate.words import SMALL, Word, split, stem
 
@@ -51,8 +51,7 @@ def topic_of(query: str, about: str) -> Topic:
     details = [
         w.text for w in split(about) if w.text not in name.own and stem(w.text) not in name.own
     ]
-    core = [word for word in name.words if word not in KINDS] or name.words
-    plain = not (name.codes or name.boundless) and everyday_words().issuperset(core)
+    parts = everyday_parts(name)
     return Topic(
         name,
         " ".join(name.words),
@@ -64,16 +63,9 @@ def topic_of(query: str, about: str) -> Topic:
             for word in split(text)
             if word.text not in SMALL
         ),
-        plain * (1.0 if len(core) == 1 else _TOGETHER),
+        1.0 if parts == 1 else _TOGETHER * bool(parts),
         figures_of(query),
     )
-
-
-@cache
-def everyday_words() -> frozenset[str]:
-    """Words that brands like to take as their names, from general knowledge of English."""
-    text = files("api.judges").joinpath("local_everyday.txt").read_text("utf-8")
-    return frozenset(text.split())
 
 
 def figures_of(text: str) -> frozenset[str]:

@@ -29,11 +29,14 @@ from tests.services.kit import plain
         ((2, 1, 9), 2, "How 12 kept items sound; of 2 more nobody can tell", True),
     ],
 )  # fmt: skip
-def test_sentiment_of_a_handful_is_a_sentence(
+async def test_sentiment_of_a_handful_is_a_sentence(
     counts: tuple[int, int, int], ungraded: int, caption: str, drawn: bool
 ) -> None:
-    """Fewer than five are counted, not drawn; of none nothing is said."""
-    said, rows = captions.sentiment(Figures(sentiment=sentiment(*counts, ungraded=ungraded)))
+    """Fewer than five are counted, not drawn; of none, or by a stand-in, nothing is said."""
+    felt = Figures(sentiment=sentiment(*counts, ungraded=ungraded))
+    report = (await plain_report()).model_copy(update={"figures": felt})
+    said, rows = captions.sentiment(report)
+    assert captions.sentiment(report.model_copy(update={"sample": True})) == ("", ())
 
     assert said == caption
     assert [feeling.count for feeling in rows] == (list(counts) if drawn else [])
@@ -63,10 +66,10 @@ async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
         ("week", [9, 1, 6, 3, 3, 1], 0, "Items per week (from Monday, UTC); "
          "23 of 23 kept items have a date; the latest 5 of 6 weeks", 5),
         ("week", [1, 0, 1, 0, 0, 7, 2], 0, "11 of 11 kept items have a date, "
-         "between 2 March and 13 April 2026, most of them in April (9)", 0),
+         "between 2 March and 13 April 2026, the busiest month is April (9)", 0),
         ("month", [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 0,
          "13 of 13 kept items have a date, between 2 March 2026 and 9 March 2027, "
-         "most of them in May 2026 (9)", 0),
+         "the busiest month is May 2026 (9)", 0),
     ],
 )  # fmt: skip
 async def test_a_timeline_needs_full_periods(
@@ -138,17 +141,20 @@ async def test_the_words_do_not_choose_what_is_shown() -> None:
     assert captions.aspects(await told("", ""), 2) == ("", [])
 
 
-def test_the_signs_have_a_legend() -> None:
+async def test_the_signs_have_a_legend() -> None:
     """
-    By an example, with its own denominator.
+    By an example, with its own denominator; where no side is known there are no signs.
     """
+    report = await told("", "")
     eleven = AspectCount(aspect="lid", count=11, positive=6, negative=5, cites=())
     single = AspectCount(aspect="lid", count=1, positive=0, negative=1, cites=())
+    unknown = AspectCount(aspect="lid", count=4, positive=0, negative=0, cites=())
 
-    assert captions.legend(eleven) == (
-        "(+6 -5): of the 11 items, how many sound like praise and like complaint"
+    assert captions.legend(report, [unknown, eleven]) == (
+        "(+6 -5): of the 11 items, how many sound like praise and like complaint as a whole"
     )
-    assert captions.legend(single).startswith("(+0 -1): of the 1 item, ")
+    assert captions.legend(report, [single]).startswith("(+0 -1): of the 1 item, ")
+    assert (captions.legend(report, [unknown]), captions.sides(unknown)) == ("", "")
 
 
 async def test_themes_have_one_count_everywhere() -> None:

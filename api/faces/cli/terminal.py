@@ -139,7 +139,7 @@ def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
 
 
 def _figures(page: _TextPage, report: Report) -> None:
-    sentiment, feelings = captions.sentiment(report.figures)
+    sentiment, feelings = captions.sentiment(report)
     timeline, periods = captions.timeline(report, _PERIODS)
     naming, aspects = captions.aspects(report, _ASPECTS)
     if not (sentiment or timeline or naming):
@@ -166,10 +166,9 @@ def _figures(page: _TextPage, report: Report) -> None:
     widest = _NARROW_NAME if page.narrow else _NAME
     columns = min(widest, max((cell_len(shown(row.aspect)) for row in aspects), default=0))
     for aspect in aspects:
-        count = f"{aspect.count} (+{aspect.positive} -{aspect.negative})"
+        count = f"{aspect.count} {captions.sides(aspect)}".rstrip()
         page.row(f"  {padded(aspect.aspect, columns)}", page.bar(aspect.count, most), count)
-    if aspects:
-        page.wrapped(captions.legend(aspects[0]), "  ")
+    page.wrapped(captions.legend(report, aspects), "  ")
 
 
 def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:

@@ -34,7 +34,6 @@ _SPREAD = (
     "Bars are shares of these items; the line on a bar is the range in which the share of all that "
     "people write is likely to lie (95 % interval)."
 )
-_LEANING = "Praise and complaint count those of them that sound positive or negative."
 _WAY = (
     "About it: judged to be about the question. In the report: what is left after grading and "
     "after copies were merged. Cited: by a finding or a quote."
@@ -43,14 +42,15 @@ _WAY = (
 
 def charts(report: Report) -> list[str]:
     """What there is to show: a picture, or the sentence that says why there is none."""
-    figures = report.figures
-    caption, feelings = captions.sentiment(figures)
+    caption, feelings = captions.sentiment(report)
     parts = [_figure(caption, _SPREAD, *_sentiment(feelings)) if feelings else _sentence(caption)]
     caption, periods = captions.timeline(report, PERIODS)
     parts.append(_figure(caption, "", *_timeline(periods)) if periods else _sentence(caption))
     caption, aspects = captions.aspects(report, ASPECTS)
     if aspects:
-        parts.append(_figure(caption, _LEANING, *_aspects(aspects)))
+        legend = captions.legend(report, aspects)
+        drawn = _aspects(aspects) if legend else _counts(aspects)
+        parts.append(_figure(caption, f"{legend}." if legend else "", *drawn))
     caption, rows = captions.funnel(report)
     if rows:
         parts.append(_figure(caption, _WAY, *_funnel(rows)))
@@ -189,14 +189,34 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawn:
             words("100%", y + 11, brief(aspect.count), text_anchor="end"),
             _bar(0.5 - complaint, y + 17, complaint, 12, "bad"),
             _bar(0.5, y + 17, praise, 12, "good"),
-            _beside(0.5 - complaint, y + 27, aspect.negative, -4),
-            _beside(0.5 + praise, y + 27, aspect.positive, 4),
         ]
+        if captions.sides(aspect):
+            shapes += [
+                _beside(0.5 - complaint, y + 27, aspect.negative, -4),
+                _beside(0.5 + praise, y + 27, aspect.positive, 4),
+            ]
     shapes.append(_rule(0.5, top + 14, 0.5, bottom))
     rows: list[Sequence[object]] = [
-        (aspect.aspect, aspect.count, aspect.positive, aspect.negative) for aspect in aspects
+        (aspect.aspect, aspect.count, aspect.positive, aspect.negative)
+        if captions.sides(aspect)
+        else (aspect.aspect, aspect.count, "", "")
+        for aspect in aspects
     ]
     return bottom, shapes, ("subject", "items", "praise", "complaint"), rows
+
+
+def _counts(aspects: Sequence[AspectCount]) -> Drawn:
+    """Where no side is known: how many speak of each."""
+    row, most, shapes = 40, max(aspect.count for aspect in aspects), list[str]()
+    for at, aspect in enumerate(aspects):
+        y, width = at * row, 0.8 * part(aspect.count, most)
+        shapes += [
+            element("g", title(aspect.aspect), words(0, y + 11, shortened(aspect.aspect, 32))),
+            _bar(0, y + 17, width, 12, "plain"),
+            _beside(width, y + 27, aspect.count, 4),
+        ]
+    rows: list[Sequence[object]] = [(aspect.aspect, aspect.count) for aspect in aspects]
+    return row * len(aspects), shapes, ("subject", "items"), rows
 
 
 def _beside(x: float, y: float, count: int, gap: int) -> str:

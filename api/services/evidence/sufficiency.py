@@ -26,6 +26,8 @@ class Counts:
     anything_judged: bool
     """Some gate, grader or report model answered."""
     grading_on: bool = True
+    judge: str = ""
+    """Who judged what is about the question; several are joined."""
     defaulted: int = 0
     """Grades that stand in for ones that could not be had."""
     gate_degraded: Sequence[tuple[str, str]] = ()
@@ -77,8 +79,9 @@ def decide(counts: Counts) -> Decided:
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
-    graded = f"answer the question, graded {depth.relevance_cutoff} or more of 5"
-    how = graded if counts.grading_on else "were judged to be about it"
+    how = "were kept" + (f" by {counts.judge}" if counts.judge else "")
+    if counts.grading_on:
+        how += f", graded {depth.relevance_cutoff} or more of 5"
     rationale = f"{verdict}: {survived} of {scored} items {how}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:
         rationale = f"{rationale}; {_defaults(counts)}"

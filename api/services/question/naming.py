@@ -9,7 +9,8 @@ import regex
 from api.services.question.query import canonical, stop_words
 
 ASKING_WORDS = frozenset(
-    "a about and annoys any are be best but buy buying can compare complain complaints could"
+    "a about and annoys any are be best but buy buying can compare complain complaint"
+    " complaints could"
     " dislike do "
     "does for from good happens has hate have how i in is it its like love me mention my of on"
     " opinion "

@@ -11,8 +11,10 @@ from api.services.evidence.figures import Figures
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.sufficiency import Decided
 from api.services.gate.basket import NO_TIME
+from api.services.gate.everyday import everyday_parts
+from api.services.gate.names import name_of
 from api.services.question.comparing import compared
-from api.services.question.naming import new_queries
+from api.services.question.naming import named, new_queries
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import gate_line
 from api.services.reporting.explaining import Explanation
@@ -30,8 +32,17 @@ from api.services.reporting.report import (
     SupportCheck,
     Timings,
 )
-from api.services.schemas import Assessed, Comment, Decision, Gathered, Grade, Item, Verdict
-from api.services.text import clean
+from api.services.schemas import (
+    Assessed,
+    Comment,
+    Decision,
+    Gathered,
+    Grade,
+    Item,
+    Question,
+    Verdict,
+)
+from api.services.text import clean, one_line
 from api.settings import DepthName
 
 
@@ -68,8 +79,8 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
     parts = new_queries(compared(question.text), ())
-    named = " and about ".join(f"“{name}”" for name in parts)
-    offered = (f"the question names several things: ask about {named}, one at a time",)
+    listed = " and about ".join(f"“{name}”" for name in parts)
+    offered = (f"the question names several things: ask about {listed}, one at a time",)
     several = len(parts) > 1
     return Report(
         id=origin.id,
@@ -85,6 +96,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         total_scored=evidence.counts.total_scored,
         total_survived=evidence.counts.total_survived,
         quality_notes=(
+            *_namesakes(question),
             *decided.notes,
             *_unsent(evidence.crawl.sources),
             *conclusion.notes,
@@ -165,6 +177,14 @@ def fetched(
         **dict(report) | {"dropped": tuple(map(dropped_item, dropped))},
         items=tuple(map(kept_item, kept)),
     )
+
+
+def _namesakes(question: Question) -> Iterator[str]:
+    """That a name is an everyday word, too, where nobody said what it is."""
+    name = named(question.text)
+    if not question.about and everyday_parts(name_of(name)) == 1:
+        example = '`--about "ride-hailing app"`'
+        yield f"`{one_line(name)}` is also an everyday word: add what it is, such as {example}"
 
 
 def _unsent(sources: Iterable[Gathered]) -> Iterator[str]:

@@ -56,6 +56,25 @@ _ANNOUNCING = regex.compile(
     r"|(?:[\p{L}-]+, ){2,}and (?:whether|how|why|what) (?:you|we|i|it|to))\b",
     regex.I,
 )
+# a table of contents, whatever it feels like: `What it cost, how it compares and why I sold it`,
+# `Battery, scratches and whether it is worth it`
+_CONTENTS = regex.compile(
+    r"^\W*(?:what|how|why|whether|where|when)\b[^,]*,.*\b(?:and|or) (?:what|how|why|whether|if)\b"
+    r"|^\W*[\p{L} ]+, .*\b(?:and|or) whether\b",
+    regex.I,
+)
+# what names its own kind and tells nothing: `90 days - honest review`, `Long-term test: ...`
+_TITLE = regex.compile(
+    r"[-–—|:(] ?(?:my |an? |the )?(?:honest |full |long-term )*(?:review|unboxing|vlog)\W*$"
+    r"|^\W*(?:(?:honest|full|long[- ]term) )*(?:test|review|unboxing|comparison)\b\s*[:|–—-]",
+    regex.I,
+)
+# what a statement has and an enumeration lacks: somebody, or a small verb
+_STATING = regex.compile(
+    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|should|may"
+    r"|might|must|cannot|I|you|we|they|he|she|it|this|that|who|which)\b|['’](?:s|re|ve|m|ll|t)\b",
+    regex.I,
+)
 _LISTED = 3
 """Aspects in one English sentence without a word of feeling: a table of contents."""
 # what to do, told to a reader: `Leave it off the charger`, `Try the cable`, `Make sure`
@@ -90,8 +109,12 @@ def speaks_plainly(sentence: str, theme: regex.Pattern[str], subject: Subject) -
 
 def _is_aside(text: str) -> bool:
     """Whether a sentence only announces, lists or instructs."""
+    if _CONTENTS.search(text) or _TITLE.search(text):
+        return True
     if any(feelings(text)):
         return False
+    if text.count(",") > 1 and is_english(fold(text)) and not _STATING.search(text):
+        return True
     announcing = _ANNOUNCING.search(text) or _TELLING_TO.search(text)
     return announcing is not None or (is_english(text) and len(aspects_in(text)) >= _LISTED)
 

@@ -21,7 +21,7 @@ from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.grounds import says_count
 from api.services.reporting.report import SupportCheck
-from api.services.reporting.themes import recounted
+from api.services.reporting.themes import recounted, resummed
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
@@ -56,12 +56,15 @@ async def supported(
 
     One call per 50 pairs; none without findings or without a checker. The summary's sentences, and
     a headline that says more than the question, are checked against passages of the findings that
-    share their words, and go with those. Never raises `ModelError`.
+    share their words, and go with those; a summary that only counts themes is counted anew. Never
+    raises `ModelError`.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
-    sentences = [part for part in _SENTENCE.split(draft.summary) if part.strip()]
+    counted = resummed(draft.summary, ()) is not None
+    parts = () if counted else _SENTENCE.split(draft.summary)
+    sentences = [part for part in parts if part.strip()]
     known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
     worded = [*headlines, *sentences]
@@ -97,11 +100,13 @@ async def supported(
         (int(not headed), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
+    themes = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
+    summary = " ".join(kept) if themes is None else themes
     return CheckedDraft(
         replace(
             draft,
             topic=draft.topic if headed else plain_topic(question),
-            summary=" ".join(kept) if findings else "",
+            summary=summary if findings else "",
             findings=findings,
             quotes=_unrefused(draft.quotes, [p for _, p in pairs if p not in stays]),
         ),

@@ -35,11 +35,13 @@ DOUBTED = 0.55
 KIND = "app"
 """A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
 _SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
+# what takes back the sentence before it: `But I dropped it`
+_TURNING = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 UNNAMED = "No shared theme"
 """What a finding is called when the posts share none."""
 
 COUNTED = regex.compile(
-    r"^(?P<name>.+?): (?:(?:at least )?\d+ of (?P<total>\d+) kept posts|one post|two posts)"
+    r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
     r" (?:speaks?|is|are) (?:of|about) it\b"
 )
 """The sentence of a theme: `Battery: at least 5 of 12 kept posts speak of it; two lean positive.`
@@ -47,6 +49,10 @@ COUNTED = regex.compile(
 At least: a post that speaks of it in words nobody knows, or of a rival in the same breath, is not
 counted.
 """
+# the leans of that sentence: `two lean positive, one negative`
+_LEANING = regex.compile(
+    rf"\b(?P<count>{'|'.join(_SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
+)
 SUMMARY = regex.compile(
     r"^Of (?:one|\d+) kept posts?, (?:at least )?so many speak of each theme: (?P<names>.+)$"
 )
@@ -105,10 +111,16 @@ class _Speech:
     """The judge was hardly sure that its item is about the product."""
     lean: int | None = None
     """Where the theme it is held under is what it leans about."""
+    turn: str = ""
+    """The next sentence, where that one turns it round."""
 
     def under(self, theme: regex.Pattern[str]) -> _Speech:
         """The same sentence with its lean about a theme."""
-        return replace(self, lean=lean_of(self.passage.text, theme))
+        if not self.turn:
+            return replace(self, lean=lean_of(self.passage.text, theme))
+        whole = f"{self.passage.text} {self.turn}"
+        shown = whole if len(whole) <= LONGEST else self.passage.text
+        return replace(self, passage=replace(self.passage, text=shown))
 
     def holds(self, theme: regex.Pattern[str], subject: Subject) -> bool:
         """Whether it speaks of a theme."""
@@ -164,6 +176,24 @@ def find_themes(
     )
 
 
+def leans_in(sentence: str) -> tuple[int, int]:
+    """How many posts praise and complain for sure, as the sentence of a theme says it."""
+    _, _, leaning = sentence.rstrip(".").partition("; ") if COUNTED.match(sentence) else ("",) * 3
+    sides = {match["side"]: match["count"] for match in _LEANING.finditer(leaning)}
+    positive, negative = (sides.get(side, "no") for side in ("positive", "negative"))
+    return _number(positive), _number(negative)
+
+
+def resummed(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
+    """The summary of themes over what is left: sentence and posts of each; None for any other."""
+    if not SUMMARY.match(summary):
+        return None
+    opening, _, _ = summary.partition(": ")
+    counted = ((COUNTED.match(text), count) for text, count in findings)
+    named = [f"{match['name'].lower()} ({count})" for match, count in counted if match]
+    return f"{opening}: {', '.join(named)}." if named else ""
+
+
 def recounted(sentence: str, count: int) -> str | None:
     """The sentence of a theme with another count of posts; None for any other sentence.
 
@@ -208,7 +238,8 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     places += [(comment.body, comment) for comment in item.comments]
     for text, comment in places:
         named = False
-        for sentence in sentences(beginning(text)):
+        spoken = sentences(beginning(text))
+        for sentence, following in zip(spoken, (*spoken[1:], ""), strict=False):
             short = len(sentence) <= LONGEST
             about = short and subject.is_subject(sentence, topic=topic, follows=named)
             named = subject.is_named(sentence) or (named and about)
@@ -216,7 +247,10 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
                 passage = ThemePassage(exhibit.label, comment.id if comment else None, sentence)
                 asks = ASKING.search(sentence) is not None
                 wish = not asks and WISHING.search(sentence) is not None
-                yield _Speech(passage, subject.is_named(sentence), wish, asks, doubted)
+                turn = following if _TURNING.match(following) else ""
+                turn = turn if f"{sentence} {turn}" in text else ""
+                name = subject.is_named(sentence)
+                yield _Speech(passage, name, wish, asks, doubted, turn=turn)
 
 
 def _pattern(word: str) -> regex.Pattern[str]:
@@ -288,9 +322,9 @@ def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
 def _count(
     number: int, total: int, singular: str = "speaks of it", plural: str = "speak of it"
 ) -> str:
-    if number < SHARED:
-        return f"one post {singular}" if number == 1 else f"two posts {plural}"
     least = "at least " if number < total else ""
+    if number < SHARED:
+        return least + (f"one post {singular}" if number == 1 else f"two posts {plural}")
     return f"{least}{number} of {total} kept posts {plural}"
 
 
@@ -306,6 +340,10 @@ def _leaning(leans: Counter[int]) -> str:
 
 def _worded(count: int) -> str:
     return _SMALL[count] if count < len(_SMALL) else str(count)
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdecimal() else _SMALL.index(word)
 
 
 def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:

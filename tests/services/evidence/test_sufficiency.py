@@ -43,10 +43,7 @@ def test_every_boundary(depth: DepthName, scored: int, survived: int, decision: 
 
     assert decided.decision is decision
     assert (decided.disclaimer is not None) is (decision is SHORT)
-    assert (
-        f": {survived} of {scored} items answer the question, graded 3 or more of 5"
-        in decided.rationale
-    )
+    assert f": {survived} of {scored} items were kept, graded 3 or more of 5" in decided.rationale
 
 
 def test_the_thresholds_are_the_depths_own() -> None:
@@ -60,7 +57,7 @@ def test_the_thresholds_are_the_depths_own() -> None:
     )  # fmt: skip
 
     assert decide(four).rationale == (
-        "Too little was found for a report: 4 of 9 items answer the question, graded 4 or more "
+        "Too little was found for a report: 4 of 9 items were kept, graded 4 or more "
         "of 5; a short one needs 5"
     )
 
@@ -81,15 +78,14 @@ def test_the_texts() -> None:
     short = decide(counts(7, 2))
 
     assert decide(counts(7, 4)).rationale == (
-        "Enough was found for a full report: 4 of 7 items answer the question, graded 3 or more "
-        "of 5"
+        "Enough was found for a full report: 4 of 7 items were kept, graded 3 or more of 5"
     )
     assert short.disclaimer == (
         "Only 2 of 7 items found were relevant to your question. "
         "Consider this a starting point, not a comprehensive answer."
     )
     assert short.rationale == (
-        "Enough was found for a short report only: 2 of 7 items answer the question, graded 3 or "
+        "Enough was found for a short report only: 2 of 7 items were kept, graded 3 or "
         "more of 5; a full one needs 4"
     )
     assert decide(counts(7, 4, grading_on=False, defaulted=7)).rationale == (

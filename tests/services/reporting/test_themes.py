@@ -15,7 +15,9 @@ from api.services.reporting.themes import (
     UNNAMED,
     find_themes,
     is_spoken_of,
+    leans_in,
     recounted,
+    resummed,
     shown_lines,
 )
 from api.services.schemas import Assessed, Item, Question, Verdict
@@ -244,7 +246,7 @@ def test_of_an_endless_post_the_beginning_is_read() -> None:
          "Battery: at least 5 of 15 kept posts speak of it."),
         ("Battery: 4 of 4 kept posts speak of it.", 3,
          "Battery: at least 3 of 4 kept posts speak of it."),
-        ("Battery: at least 3 of 9 kept posts speak of it.", 2, "Battery: two posts speak of it."),
+        ("Battery: at least 3 of 9 kept posts speak of it.", 2, "Battery: at least two posts speak of it."),
         ("Three owners say the lid leaks.", 2, None),
         ("Battery: two posts speak of it.", 1, None),
     ],
@@ -286,3 +288,67 @@ def test_of_a_post_the_most_telling_sentence_is_shown(weaker: str, telling: str)
     ).findings
 
     assert [passage.text for passage in finding.passages if passage.label == "E1"] == [telling]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "leans"),
+    [
+        ("Battery: at least 5 of 9 kept posts speak of it; two lean positive, one negative.",
+         (2, 1)),
+        ("Battery: at least two posts speak of it; one leans negative.", (0, 1)),
+        ("Battery: at least 40 of 90 kept posts speak of it; 14 lean positive.", (14, 0)),
+        ("Battery: at least 5 of 9 kept posts speak of it.", (0, 0)),
+        ("Owners like it; two lean positive.", (0, 0)),
+    ],
+)  # fmt: skip
+def test_the_leans_are_those_that_the_sentence_says(sentence: str, leans: tuple[int, int]) -> None:
+    """
+    One number for a side, read where it is written.
+    """
+    assert leans_in(sentence) == leans
+
+
+def test_a_summary_of_themes_is_counted_over_what_is_left() -> None:
+    """
+    Nothing can remove what we count; a summary in other words is not ours to count.
+    """
+    summary = "Of 9 kept posts, at least so many speak of each theme: battery (5), lid (3)."
+    left = [("Battery: at least 4 of 9 kept posts speak of it.", 4), ("It is warm.", 1)]
+
+    assert resummed(summary, left) == (
+        "Of 9 kept posts, at least so many speak of each theme: battery (4)."
+    )
+    assert resummed(summary, []) == ""
+    assert resummed("Owners like it.", left) is None
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "What the battery cost, how it compares, and why I sold mine",
+        "Battery, hinge and whether it is worth it.",
+        "Long-term test: battery of the lamp measured",
+        "I only used the battery for 30 days - honest review",
+        "Heating film, phase change layer, one glued battery.",
+    ],
+)
+def test_titles_contents_and_lists_are_no_statements(title: str) -> None:
+    """
+    They hold the word of a theme and say nothing about it.
+    """
+    assert find_themes(LAMP, exhibits(title), focus=["battery"]).findings == ()
+
+
+def test_praise_that_the_next_sentence_takes_back_is_shown_with_it() -> None:
+    """
+    Both are shown and lean nowhere; where they are too long together, the first leans nowhere.
+    """
+    turned = "The battery is excellent. But it died after a week."
+    for text, shown in (
+        (turned, turned),
+        (f"The battery is excellent. But {'it died again and ' * 11}so on.",
+         "The battery is excellent."),
+    ):  # fmt: skip
+        (finding,) = find_themes(LAMP, exhibits(text), focus=["battery"]).findings
+        assert [(passage.text, passage.lean) for passage in finding.passages] == [(shown, None)]
+        assert "positive" not in finding.text
