@@ -170,7 +170,7 @@ async def test_themes_have_one_count_everywhere() -> None:
 
     assert caption == "Themes, by how many of 3 kept items speak of them"
     assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
-    assert (rows[0].positive, rows[0].negative) == (1, 1)
+    assert (rows[0].positive, rows[0].negative) == (1, 0)
     assert captions.aspects(report, 5) == ("", [])
     unnamed = await told("Two.", "No shared theme: two posts are about it.", price=9)
     assert [row.aspect for row in captions.aspects(unnamed, 5)[1]] == ["price"]

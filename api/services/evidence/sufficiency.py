@@ -79,9 +79,10 @@ def decide(counts: Counts) -> Decided:
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
-    how = "were kept" + (f" by {counts.judge}" if counts.judge else "")
+    judge = f" by {counts.judge}" if counts.judge else ""
+    how = f"were judged to be about it{judge}"
     if counts.grading_on:
-        how += f", graded {depth.relevance_cutoff} or more of 5"
+        how = f"were kept{judge}, graded {depth.relevance_cutoff} or more of 5"
     rationale = f"{verdict}: {survived} of {scored} items {how}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:
         rationale = f"{rationale}; {_defaults(counts)}"

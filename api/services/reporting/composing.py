@@ -182,7 +182,8 @@ def fetched(
 def _namesakes(question: Question) -> Iterator[str]:
     """That a name is an everyday word, too, where nobody said what it is."""
     name = named(question.text)
-    if not question.about and everyday_parts(name_of(name)) == 1:
+    alone = len(name.split()) == 1  # `Bolt app` says what it is
+    if alone and not question.about and everyday_parts(name_of(name)):
         example = '`--about "ride-hailing app"`'
         yield f"`{one_line(name)}` is also an everyday word: add what it is, such as {example}"
 

@@ -162,9 +162,9 @@ async def test_nothing_and_a_lot_stay_within_the_picture(count: int) -> None:
     sources = {"reddit": source | {"refetched": False}}
     aspects, funnel = charts(await report(aspects=rows, sources=sources))
 
-    assert bars(aspects, "good") == [40 if count else 0, 0]
+    assert bars(aspects, "good") == ([40, 0] if count else [])
     assert bars(funnel, "plain")[0] == 15
-    assert max(map(len, texts(aspects)[3:])) <= 5
+    assert max(map(len, texts(aspects)[3 if count else 1 :])) <= 5
 
 
 async def test_the_way_of_each_source_is_drawn() -> None:

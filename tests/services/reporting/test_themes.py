@@ -70,7 +70,11 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
 @pytest.mark.parametrize(
     ("bodies", "text", "kind"),
     [
-        (["The battery is excellent."], "one post speaks of it; one leans positive", "other"),
+        (
+            ["The battery is excellent."],
+            "at least one post speaks of it; one leans positive",
+            "other",
+        ),
         (["The battery is excellent."] * 2, "two posts speak of it; two lean positive", "praise"),
         (["The battery is awful."] * 2, "two posts speak of it; two lean negative", "complaint"),
         (["Please add a battery."] * 2, "two posts speak of it", "request"),
@@ -92,7 +96,7 @@ def test_what_one_post_alone_says_is_a_theme_only_when_it_is_asked_for() -> None
 
     assert [finding.name for finding in find_themes(LAMP, one).findings] == [UNNAMED]
     (asked,) = find_themes(LAMP, one, focus=["battery"]).findings
-    assert asked.text == "Battery: one post speaks of it; one leans positive."
+    assert asked.text == "Battery: at least one post speaks of it; one leans positive."
 
 
 def test_a_word_that_three_share_as_a_noun_is_a_theme() -> None:
@@ -145,7 +149,7 @@ def test_without_a_theme_the_posts_stand_alone() -> None:
     assert [passage.text for passage in few.passages] == [
         "Glow Lamp a", "Glow Lamp b", "Glow Lamp c",
     ]  # fmt: skip
-    assert lone.text == "No shared theme: one post is about it."
+    assert lone.text == "No shared theme: at least one post is about it."
     assert [passage.text for passage in lone.passages] == ["My Glow Lamp glows."]
     assert [passage.text for passage in sold.passages] == ["Glow Lamp, 2-Pack"]
     empty = find_themes(LAMP, shown(post(0, title="")))
@@ -246,7 +250,8 @@ def test_of_an_endless_post_the_beginning_is_read() -> None:
          "Battery: at least 5 of 15 kept posts speak of it."),
         ("Battery: 4 of 4 kept posts speak of it.", 3,
          "Battery: at least 3 of 4 kept posts speak of it."),
-        ("Battery: at least 3 of 9 kept posts speak of it.", 2, "Battery: at least two posts speak of it."),
+        ("Battery: at least 3 of 9 kept posts speak of it.", 2,
+         "Battery: at least two posts speak of it."),
         ("Three owners say the lid leaks.", 2, None),
         ("Battery: two posts speak of it.", 1, None),
     ],
