@@ -26,8 +26,8 @@ from api.services.schemas import Question
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
 _OUTER = "?!,;:.\"“”'()"
 _ASIDE = frozenset(
-    "annoy annoying anyone bother bothers bought dislikes else everybody everyone happen many "
-    "mentions more much prefer somebody someone something talk wrong".split()
+    "annoy annoying anyone bother bothers bought dislikes else everybody everyone happen keep "
+    "last leave long many mentions more much posts prefer somebody someone something talk wrong".split()
 )
 """More words of talking, which are no part of a name either."""
 _LONGEST = 4

@@ -155,7 +155,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "> 1 item was dropped: graded too low to answer the question.\n\n"
         "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
-        "Enough was found for a short report only: 3 of 4 items were kept by fake, graded 3 or "
+        "Enough was found for a short report only: 3 of 4 items were kept by all-1, graded 3 or "
         "more of 5; a full one needs 4.\n\n"
         "People like it.\n\n## What people praise\n\n"
         "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "

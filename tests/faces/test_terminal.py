@@ -68,7 +68,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
-        "Enough was found for a short report only: 3 of 4 items were kept by fake, graded 3 or "
+        "Enough was found for a short report only: 3 of 4 items were kept by all-1, graded 3 or "
         "more of 5; a",
     ]
     assert "\n\nPeople like it.\n" in text
@@ -230,7 +230,7 @@ async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "400")
     wide = report_text(await plain_report(), False, None)
 
-    words = "Enough was found for a short report only: 3 of 4 items were kept by fake, graded 3"
+    words = "Enough was found for a short report only: 3 of 4 items were kept by all-1, graded 3"
     assert words not in narrow
     assert words in wide
 

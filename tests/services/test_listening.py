@@ -86,7 +86,7 @@ async def test_a_full_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["decision_rationale"] == (
-        "Enough was found for a full report: 8 of 8 items were kept by fake, graded 3 or more of 5"
+        "Enough was found for a full report: 8 of 8 items were kept by all-1, graded 3 or more of 5"
     )
     assert answer["findings"][0]["cites"] == [answer["items"][0]["key"]]
     assert (answer["topic"], answer["summary"]) == ("The mug", "People like it.")

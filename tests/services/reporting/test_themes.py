@@ -72,7 +72,7 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
     [
         (
             ["The battery is excellent."],
-            "at least one post speaks of it; one leans positive",
+            "one post speaks of it; one leans positive",
             "other",
         ),
         (["The battery is excellent."] * 2, "two posts speak of it; two lean positive", "praise"),
