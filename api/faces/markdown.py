@@ -106,9 +106,11 @@ def _figures(report: Report) -> list[str]:
         head = "| subject | items |\n| --- | ---: |"
         rows = [f"| {md(aspect.aspect)} | {aspect.count} |" for aspect in aspects]
         if legend:
-            head = "| subject | items | (praise complaint) |\n| --- | ---: | ---: |"
+            head = "| subject | items | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
             rows = [
-                f"{row} {captions.sides(aspect)} |"
+                f"{row} {aspect.positive} | {aspect.negative} |"
+                if captions.sides(aspect)
+                else f"{row} | |"
                 for row, aspect in zip(rows, aspects, strict=True)
             ]
         parts += [f"{caption}.", "\n".join([head, *rows]), f"{legend}." if legend else ""]

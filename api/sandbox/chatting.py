@@ -27,7 +27,8 @@ _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one
 _OUTER = "?!,;:.\"“”'()"
 _ASIDE = frozenset(
     "annoy annoying anyone bother bothers bought dislikes else everybody everyone happen keep "
-    "last leave long many mentions more much posts prefer somebody someone something talk wrong".split()
+    "last leave long many mentions more much posts prefer somebody someone something talk "
+    "wrong".split()
 )
 """More words of talking, which are no part of a name either."""
 _LONGEST = 4

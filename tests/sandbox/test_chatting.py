@@ -49,6 +49,10 @@ TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), t
         (["what about the battery?"], "battery"),
         (["What about the Glow Lamp on YouTube?"], "Glow Lamp"),
         (["What annoys people about Glow Lamp?"], "Glow Lamp"),
+        (["What is the complaint about the Glow Lamp?"], "Glow Lamp"),
+        (["Glow Lamp", "Why do they leave it?"], "Glow Lamp"),
+        (["Does the Glow Lamp keep its temperature?"], "Glow Lamp temperature"),
+        (["Glow Lamp", "How many posts complain about the battery?"], "Glow Lamp battery"),
         (["one two three four five six seven"], "one two three four five six seven"),
     ],
 )
