@@ -22,8 +22,9 @@ from api.services.evidence.figures import (
     Unit,
     by_period,
 )
+from api.services.reporting.counting import COUNTED, leans_in
 from api.services.reporting.report import Report
-from api.services.reporting.themes import COUNTED, UNNAMED, leans_in
+from api.services.reporting.themes import UNNAMED
 
 FEW_GRADED, FEW_DATED = 5, 10
 """Items below which shares, and a timeline, would say more than is known."""

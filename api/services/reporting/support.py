@@ -17,11 +17,12 @@ from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
 from api.services.reporting.citing import Drafted, plain_topic
+from api.services.reporting.counting import resummed
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.grounds import says_count
 from api.services.reporting.report import SupportCheck
-from api.services.reporting.themes import recounted, resummed
+from api.services.reporting.themes import recounted
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
@@ -62,9 +63,8 @@ async def supported(
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
-    counted = resummed(draft.summary, ()) is not None
-    parts = () if counted else _SENTENCE.split(draft.summary)
-    sentences = [part for part in parts if part.strip()]
+    worded_freely = resummed(draft.summary, ()) is None
+    sentences = [s for s in _SENTENCE.split(draft.summary) if worded_freely and s.strip()]
     known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
     worded = [*headlines, *sentences]
@@ -100,13 +100,12 @@ async def supported(
         (int(not headed), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
-    themes = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
-    summary = " ".join(kept) if themes is None else themes
+    counted = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
     return CheckedDraft(
         replace(
             draft,
             topic=draft.topic if headed else plain_topic(question),
-            summary=summary if findings else "",
+            summary=(" ".join(kept) if counted is None else counted) if findings else "",
             findings=findings,
             quotes=_unrefused(draft.quotes, [p for _, p in pairs if p not in stays]),
         ),

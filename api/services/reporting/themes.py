@@ -15,6 +15,7 @@ import regex
 from api.services.question.comparing import compared
 from api.services.question.naming import sought
 from api.services.reporting.aspects import aspects, aspects_in
+from api.services.reporting.counting import COUNTED, SMALL
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import FindingKind
 from api.services.reporting.polarity import ASKING, WISHING, lean_of
@@ -34,29 +35,10 @@ DOUBTED = 0.55
 """Below this probability a kept item's passages come last."""
 KIND = "app"
 """A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
-_SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
 # what takes back the sentence before it: `But I dropped it`
 _TURNING = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 UNNAMED = "No shared theme"
 """What a finding is called when the posts share none."""
-
-COUNTED = regex.compile(
-    r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
-    r" (?:speaks?|is|are) (?:of|about) it\b"
-)
-"""The sentence of a theme: `Battery: at least 5 of 12 kept posts speak of it; two lean positive.`
-
-At least: a post that speaks of it in words nobody knows, or of a rival in the same breath, is not
-counted.
-"""
-# the leans of that sentence: `two lean positive, one negative`
-_LEANING = regex.compile(
-    rf"\b(?P<count>{'|'.join(_SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
-)
-SUMMARY = regex.compile(
-    r"^Of (?:one|\d+) kept posts?, (?:at least )?so many speak of each theme: (?P<names>.+)$"
-)
-"""The summary: `Of 12 kept posts, at least so many speak of each theme: battery (5), price (3).`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,24 +156,6 @@ def find_themes(
             for finding in (() if compared(question.text) else chosen[:3])
         ),
     )
-
-
-def leans_in(sentence: str) -> tuple[int, int]:
-    """How many posts praise and complain for sure, as the sentence of a theme says it."""
-    _, _, leaning = sentence.rstrip(".").partition("; ") if COUNTED.match(sentence) else ("",) * 3
-    sides = {match["side"]: match["count"] for match in _LEANING.finditer(leaning)}
-    positive, negative = (sides.get(side, "no") for side in ("positive", "negative"))
-    return _number(positive), _number(negative)
-
-
-def resummed(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
-    """The summary of themes over what is left: sentence and posts of each; None for any other."""
-    if not SUMMARY.match(summary):
-        return None
-    opening, _, _ = summary.partition(": ")
-    counted = ((COUNTED.match(text), count) for text, count in findings)
-    named = [f"{match['name'].lower()} ({count})" for match, count in counted if match]
-    return f"{opening}: {', '.join(named)}." if named else ""
 
 
 def recounted(sentence: str, count: int) -> str | None:
@@ -339,11 +303,7 @@ def _leaning(leans: Counter[int]) -> str:
 
 
 def _worded(count: int) -> str:
-    return _SMALL[count] if count < len(_SMALL) else str(count)
-
-
-def _number(word: str) -> int:
-    return int(word) if word.isdecimal() else _SMALL.index(word)
+    return SMALL[count] if count < len(SMALL) else str(count)
 
 
 def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:

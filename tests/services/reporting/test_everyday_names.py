@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.services.listening import Ask, analyze
-from tests.services.kit import FakeSource, kit
+from tests.services.fakes import FakeSource
+from tests.services.kit import kit
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.services.reporting.counting import leans_in, resummed
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.sentences import READ
 from api.services.reporting.themes import (
@@ -15,9 +16,7 @@ from api.services.reporting.themes import (
     UNNAMED,
     find_themes,
     is_spoken_of,
-    leans_in,
     recounted,
-    resummed,
     shown_lines,
 )
 from api.services.schemas import Assessed, Item, Question, Verdict
