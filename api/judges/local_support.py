@@ -14,6 +14,7 @@ import regex
 from api.services.ports import Claim, Support
 from api.services.question.query import content_words
 from api.services.reporting.aspects import aspects, aspects_in
+from api.services.reporting.counting import COUNTED, SUMMARY
 from api.services.reporting.grounds import numbers
 from api.services.reporting.polarity import (
     ASKING,
@@ -25,7 +26,7 @@ from api.services.reporting.polarity import (
     lean_of,
 )
 from api.services.reporting.subjects import Subject
-from api.services.reporting.themes import COUNTED, SUMMARY, is_spoken_of
+from api.services.reporting.themes import is_spoken_of
 from api.services.schemas import Question
 from api.services.text import fold
 

@@ -67,8 +67,7 @@ async def supported(
     sentences = [s for s in _SENTENCE.split(draft.summary) if worded_freely and s.strip()]
     known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
-    worded = [*headlines, *sentences]
-    near = [_near(text, draft.findings, question) for text in worded]
+    near = [_near(text, draft.findings, question) for text in (worded := [*headlines, *sentences])]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
     claims += map(_leaning, worded, near)
@@ -91,20 +90,19 @@ async def supported(
         holds and _stands(text, [(finding, left[id(finding)]) for finding in grounds])
         for text, grounds, holds in zip(worded, near, flags[len(pairs) :], strict=True)
     ]
-    headed = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
     holding = sum(flags[: len(pairs)])
+    counted = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
     removed = (
         (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
         (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
-        (int(not headed), "headline that no passage carries"),
+        (int(not all(stands[: len(headlines)])), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
-    counted = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
     return CheckedDraft(
         replace(
             draft,
-            topic=draft.topic if headed else plain_topic(question),
+            topic=draft.topic if all(stands[: len(headlines)]) else plain_topic(question),
             summary=(" ".join(kept) if counted is None else counted) if findings else "",
             findings=findings,
             quotes=_unrefused(draft.quotes, [p for _, p in pairs if p not in stays]),

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from api.services.reporting.counting import leans_in, resummed
+from api.services.reporting.counting import COUNTED, SUMMARY, leans_in, resummed
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.sentences import READ
 from api.services.reporting.themes import (
-    COUNTED,
     DOUBTED,
-    SUMMARY,
     UNNAMED,
     find_themes,
     is_spoken_of,
