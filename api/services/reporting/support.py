@@ -57,17 +57,17 @@ async def supported(
 
     One call per 50 pairs; none without findings or without a checker. The summary's sentences, and
     a headline that says more than the question, are checked against passages of the findings that
-    share their words, and go with those; a summary that only counts themes is counted anew. Never
-    raises `ModelError`.
+    share their words, and go with those; one that counts themes is counted anew. Never raises.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
-    worded_freely = resummed(draft.summary, ()) is None
-    sentences = [s for s in _SENTENCE.split(draft.summary) if worded_freely and s.strip()]
+    free = "" if resummed(draft.summary, ()) == "" else draft.summary
+    sentences = list(filter(str.strip, _SENTENCE.split(free)))
     known = {*words(question.text), *words(question.about), *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
-    near = [_near(text, draft.findings, question) for text in (worded := [*headlines, *sentences])]
+    worded = [*headlines, *sentences]
+    near = [_near(text, draft.findings, question) for text in worded]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
     claims += map(_leaning, worded, near)
