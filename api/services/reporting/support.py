@@ -55,9 +55,8 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    One call per 50 pairs; none without findings or without a checker. The summary's sentences, and
-    a headline that says more than the question, are checked against passages of the findings that
-    share their words, and go with those; one that counts themes is counted anew. Never raises.
+    One call per 50 pairs; none without findings or a checker. Headline and summary are checked by
+    findings that share their words; one that counts themes is counted anew. Never raises.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
