@@ -11,11 +11,8 @@ from typing import Any
 from api.errors import ModelError, UsageError
 from api.lab.metrics import cohen_kappa
 from api.services.bills import bill_of
-from api.services.ports import Claim, SupportChecker
+from api.services.ports import PER_CALL, Claim, SupportChecker
 from api.services.schemas import Question, Usage
-
-BATCH = 50
-"""Claims in one call at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +67,8 @@ async def evaluate_support(
     usage = Usage()
     for question, group in groupby(claims, key=lambda labelled: labelled.question):
         members = list(group)
-        for start in range(0, len(members), BATCH):
-            batch = members[start : start + BATCH]
+        for start in range(0, len(members), PER_CALL):
+            batch = members[start : start + PER_CALL]
             try:
                 support = await checker.check(question, [labelled.claim for labelled in batch])
             except ModelError as error:

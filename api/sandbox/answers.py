@@ -18,8 +18,9 @@ from api.services.ports import Claim
 from api.services.question.naming import ASKING_WORDS, core_of, name_of
 from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.explaining import Shortfall, plain_explanation
+from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.polarity import lean_of
-from api.services.reporting.sentences import LONGEST, sentences
+from api.services.reporting.sentences import sentences
 from api.services.reporting.subjects import Subject
 from api.services.reporting.themes import find_themes
 from api.services.schemas import Question
@@ -124,7 +125,7 @@ def _grade(prompt: Prompt, item: Quoted, chance: float) -> dict[str, Any]:
     whole = " ".join(texts)
     subject = Subject.of(Question(prompt.question, prompt.about), [whole])
     held = [(aspect, match[0]) for aspect in aspects() if (match := aspect.pattern.search(whole))]
-    parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST)
+    parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST_PASSAGE)
     leans = {lean for part in parts if (lean := lean_of(part))}
     if chance < _PARTLY:
         score = 1 if chance < _PARTLY / 2 else 2
@@ -158,7 +159,7 @@ def _telling(texts: Sequence[str], subject: Subject) -> str:
         sentence
         for text in texts
         for sentence in sentences(text)
-        if len(sentence) <= LONGEST and len(sentence.split()) >= _FEWEST_WORDS
+        if len(sentence) <= LONGEST_PASSAGE and len(sentence.split()) >= _FEWEST_WORDS
     ]
 
     def weight(sentence: str) -> float:
@@ -194,7 +195,7 @@ def _explanation(prompt: Prompt) -> dict[str, Any]:
         Question(prompt.question, prompt.about),
         (prompt.question, *(query for query in prompt.all("query") if query != prompt.question)),
         tuple(prompt.all("source")),
-        tuple((cut(title, LONGEST), reason) for title, _, reason in dropped),
+        tuple((cut(title, LONGEST_PASSAGE), reason) for title, _, reason in dropped),
     )
     explanation = plain_explanation(shortfall)
     return {

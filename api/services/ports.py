@@ -139,6 +139,10 @@ class Probe:
     """Searches left today, where known."""
 
 
+PER_CALL = 50
+"""Things in one request for booleans at most: items that a judge sees, claims that are checked."""
+
+
 class Judge(Protocol):
     """Decides which items are about the question."""
 
@@ -148,7 +152,7 @@ class Judge(Protocol):
         ...
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """One verdict per item, in order; one request for up to 50 items.
+        """One verdict per item, in order; one request for `PER_CALL` at most.
 
         Raises:
             ModelError: no usable answer; the caller fails open.
@@ -218,7 +222,7 @@ class SupportChecker(Protocol):
         ...
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
-        """One boolean per claim, in order; one request for up to 50 claims.
+        """One boolean per claim, in order; one request for `PER_CALL` at most.
 
         Raises:
             ModelError: no usable answer; the caller leaves the sentences unverified.

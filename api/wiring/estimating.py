@@ -12,8 +12,8 @@ from typing import Any
 
 from api.judges import GRADED_AT_ONCE
 from api.judges.answers import Tokens
-from api.services.gate.judging import CHUNK
 from api.services.listening import Ask
+from api.services.ports import PER_CALL
 from api.services.question.query import screen
 from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
@@ -89,7 +89,7 @@ class _Reach:
         """Everybody is asked once and has nothing."""
         requests = sum(1 + place.price.token for place in self.places)
         searches = sum(place.price.counted for place in self.places)
-        gates = _chunks(self.own, CHUNK) if self.gated else 0
+        gates = _chunks(self.own, PER_CALL) if self.gated else 0
         return _Work(requests, searches, gates, self.own * bool(gates))
 
     def most(self, queries: int) -> _Work:
@@ -101,9 +101,9 @@ class _Reach:
             comments = queries * self.widest * self.comments
             requests += price.token + pages + details + comments
             searches += pages * price.counted
-        batches = _chunks(self.limit, CHUNK) + _chunks(self.widest, CHUNK)
+        batches = _chunks(self.limit, PER_CALL) + _chunks(self.widest, PER_CALL)
         looks = queries * len(self.places) * self.looks
-        gates = queries * len(self.places) * batches + looks + _chunks(self.own, CHUNK)
+        gates = queries * len(self.places) * batches + looks + _chunks(self.own, PER_CALL)
         judged = self.kept(queries) + looks
         return _Work(requests, searches, gates, judged) if self.gated else _Work(requests, searches)
 
@@ -122,7 +122,7 @@ class _Reach:
         if not self.gated:
             return work
         batches = queries * places + again
-        gates = batches * _chunks(self.limit, CHUNK) + _chunks(self.own, CHUNK)
+        gates = batches * _chunks(self.limit, PER_CALL) + _chunks(self.own, PER_CALL)
         return replace(work, gates=gates, judged=batches * self.limit + self.own)
 
     @property
@@ -201,7 +201,7 @@ def gate_usd(settings: Settings, items: int) -> float:
     """USD that judging this many items may cost."""
     from api.judges.client import price  # loads the model's library
 
-    used = _tokens(_Work(gates=_chunks(items, CHUNK), judged=items))
+    used = _tokens(_Work(gates=_chunks(items, PER_CALL), judged=items))
     return price(used, settings.models.filter_model) or UNKNOWN_USD / 100
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
-from api.lab.supporting import BATCH, evaluate_support, read_claims
+from api.lab.supporting import evaluate_support, read_claims
 from api.services.bills import Wasted
-from api.services.ports import Claim, Support
+from api.services.ports import PER_CALL, Claim, Support
 from api.services.schemas import Question, Usage
 
 
@@ -64,10 +64,10 @@ async def test_shares_are_those_of_what_was_answered() -> None:
 async def test_many_claims_go_in_batches() -> None:
     """As in the report; without any unsupported one there is no share of them."""
     checker = Yes()
-    claims = read_claims([line("Yes", supported=True)] * (BATCH + 1), "f")
+    claims = read_claims([line("Yes", supported=True)] * (PER_CALL + 1), "f")
     result = await evaluate_support(checker, claims)
 
-    assert (checker.largest, result.usd) == (BATCH, 1.0)
+    assert (checker.largest, result.usd) == (PER_CALL, 1.0)
     assert (result.precision, result.let_by) == (1.0, None)
 
 

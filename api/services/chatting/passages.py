@@ -9,8 +9,9 @@ import regex
 from api.services.chatting.subjects import WEB_ENDING
 from api.services.question.guard import pairs_of, stem, telling_words
 from api.services.reporting.dossier import Exhibit
+from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.grounds import LABEL
-from api.services.reporting.sentences import LONGEST, sentences
+from api.services.reporting.sentences import sentences
 
 # Between sentences; a citation behind a full stop belongs to what is before it: `Warm. [E1]| It`.
 _BETWEEN = regex.compile(
@@ -45,7 +46,9 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
         if f"“{part}” [{exhibit.label}]" in text:
             return part
     for written in (texts, [title]):
-        passages = [part for words in written for part in sentences(words) if len(part) <= LONGEST]
+        passages = [
+            part for words in written for part in sentences(words) if len(part) <= LONGEST_PASSAGE
+        ]
         best = max(passages, key=likeness, default="")
         if likeness(best)[0]:
             return best

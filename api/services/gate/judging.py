@@ -11,14 +11,12 @@ from api.errors import ModelError
 from api.services.bills import all_of, bill_of, paying
 from api.services.containment import translated
 from api.services.gate.memory import Memory
-from api.services.ports import Judge
+from api.services.ports import PER_CALL, Judge
 from api.services.question.query import canonical
 from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
 
 Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
 """`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
-CHUNK = 50
-"""Items in one judge call at most."""
 SURE_NO, SURE_YES = 0.2, 0.8
 """Probabilities beyond which a second judge's opposite opinion marks an item `disputed`."""
 
@@ -34,7 +32,7 @@ class Gate:
     """A cheap second judge; it can only mark an item `disputed`, never change a verdict."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Gated:
-        """Judge a batch: one call per 50 items, concurrently.
+        """Judge a batch: one call per `PER_CALL`, concurrently.
 
         No items: `skipped`, no call. Any failure of any call: all items pass, status `degraded`
         with the reason. Raises only for programming errors and cancellation.
@@ -151,7 +149,7 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
             reason = "timeout" if isinstance(error, TimeoutError) else "unreachable"
             raise ModelError(reason, type(error).__name__) from None
 
-    chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
+    chunks = [items[at : at + PER_CALL] for at in range(0, len(items), PER_CALL)]
     defect, name = partial(ModelError, "defect"), f"the judge {judge.name}"
     answers = await all_of([translated(answer(chunk), name, defect) for chunk in chunks])
     usage = sum((judged.usage for judged in answers), Usage())

@@ -21,7 +21,7 @@ from api.services.flights import Flight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, Store
-from api.services.keeping.turns import Place
+from api.services.keeping.turns import Seat
 from api.services.listening import Ask
 from api.services.progress import Listener, SourceFetched, silent
 from api.services.reporting.report import Report
@@ -187,17 +187,17 @@ class Runner:
     async def _fly(self, flight: AnalysisFlight) -> Report:
         try:
             usd, limits, tenant = await self._estimate(flight.ask), self._limits, flight.tenant
-            with limits.turns.place(tenant) as place:
+            with limits.turns.seat(tenant) as seat:
                 async with limits.spending(tenant, usd=usd, analyses=1) as spent:
                     flight.began = await self._store.begin(tenant.id, flight.id, flight.ask.query)
-                    return await self._landed(flight, place, spent)
+                    return await self._landed(flight, seat, spent)
         finally:
             del self._flights[flight.id]
             flight._begun.set()
 
-    async def _landed(self, flight: AnalysisFlight, place: Place, spent: Spending) -> Report:
+    async def _landed(self, flight: AnalysisFlight, seat: Seat, spent: Spending) -> Report:
         async def worked() -> Report:
-            await place.turn()
+            await seat.turn()
             return await self._analyze(flight.ask, flight.tell, flight.id)
 
         work = flight._work = asyncio.create_task(worked())

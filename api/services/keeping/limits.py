@@ -104,8 +104,8 @@ class Limits:
             LimitReached: the day's USD do not suffice, or too many of this tenant wait.
             StoreUnavailable: the ledger cannot be read, so nothing is begun.
         """
-        with self.turns.place(tenant) as place:
-            await place.turn()
+        with self.turns.seat(tenant) as seat:
+            await seat.turn()
             async with self.spending(tenant, usd=usd) as spent:
                 yield spent
 

@@ -19,8 +19,8 @@ from api.services.keeping.keys import Tenant
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place among what runs, or among what waits for it."""
+class Seat:
+    """A seat among what runs, or among what waits for it."""
 
     tenant: Tenant
     _let_in: asyncio.Future[None] = field(
@@ -48,42 +48,42 @@ class Place:
 
 @dataclass(slots=True)
 class Turns:
-    """Places for the work of all tenants; 0 is no limit. Whoever sits at this machine is alone."""
+    """Seats for the work of all tenants; 0 is no limit. Whoever sits at this machine is alone."""
 
     at_once: int = 0
     """Running at once, of all tenants together."""
     waiting: int = 0
     """Of one tenant waiting for their turn."""
     _running: Counter[str] = field(default_factory=Counter)
-    _queues: OrderedDict[str, list[Place]] = field(default_factory=OrderedDict)
+    _queues: OrderedDict[str, list[Seat]] = field(default_factory=OrderedDict)
     """By tenant, the one whose turn is next first."""
     _seconds: float = 1.0
     """How long one took of late."""
 
     @contextmanager
-    def place(self, tenant: Tenant) -> Iterator[Place]:
+    def seat(self, tenant: Tenant) -> Iterator[Seat]:
         """Around work that first waits for its `turn`.
 
         Raises:
             LimitReached: too many of this tenant wait already.
         """
-        place = Place(tenant)
+        seat = Seat(tenant)
         queue = self._queues.setdefault(tenant.id, [])
-        queue.append(place)
+        queue.append(seat)
         self._let_in()
         if self.waiting and len(queue) > self.waiting:
-            queue.remove(place)
+            queue.remove(seat)
             wait = math.ceil(self._seconds * len(queue) / self._share(tenant))
             raise LimitReached(f"{self.waiting} of your requests wait already", max(wait, 1))
         try:
             began = time.monotonic()
-            yield place
+            yield seat
         finally:
-            if place.running:
+            if seat.running:
                 self._running[tenant.id] -= 1
                 self._seconds += (time.monotonic() - began - self._seconds) / 8
             else:
-                queue.remove(place)
+                queue.remove(seat)
             self._running = +self._running  # without who has none
             self._let_in()
 
@@ -96,20 +96,20 @@ class Turns:
         for name in list(self._queues):
             if not self._queues[name]:
                 del self._queues[name]
-        while (place := self._next()) is not None:
-            self._running[place.tenant.id] += 1
-            self._queues[place.tenant.id].remove(place)
-            self._queues.move_to_end(place.tenant.id)
-            place.let_in()
+        while (seat := self._next()) is not None:
+            self._running[seat.tenant.id] += 1
+            self._queues[seat.tenant.id].remove(seat)
+            self._queues.move_to_end(seat.tenant.id)
+            seat.let_in()
 
-    def _next(self) -> Place | None:
+    def _next(self) -> Seat | None:
         """The first of the first tenant whose share is not used up, if anything is free."""
         if self.at_once and self._running.total() >= self.at_once:
             return None
         for name, queue in self._queues.items():
-            for place in queue:
-                if self.at_once and self._running[name] >= self._share(place.tenant):
+            for seat in queue:
+                if self.at_once and self._running[name] >= self._share(seat.tenant):
                     break
-                if place.waits:
-                    return place
+                if seat.waits:
+                    return seat
         return None

@@ -23,7 +23,7 @@ from api.services.evidence.run import Run
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, describe, gate_line
-from api.services.reporting.findings import FindingKind
+from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
 from api.services.schemas import Decision, Gathered, Usage
@@ -54,7 +54,7 @@ class DraftPassage(BaseModel):
     """Words of one exhibit that say what the finding says."""
 
     cite: str = Field(description="Exhibit name such as E1")
-    passage: str = Field(description="Copied word for word, at most 200 characters")
+    passage: str = Field(description=f"Copied word for word, at most {LONGEST_PASSAGE} characters")
 
 
 class DraftFinding(BaseModel):
@@ -198,7 +198,7 @@ def _instructions(desk: ReportDesk, words_per_item: int) -> str:
     words = _words(desk.evidence, words_per_item)
     tone = "Few items were relevant: say that this is a starting point." if short else ""
     prompt = resources.files("api.services.reporting").joinpath("report.md").read_text("utf-8")
-    return prompt.format(rule=desk.fence.rule, words=words, tone=tone)
+    return prompt.format(rule=desk.fence.rule, words=words, tone=tone, passage=LONGEST_PASSAGE)
 
 
 async def _sound(ctx: RunContext[ReportDesk], draft: Draft) -> Draft:

@@ -11,14 +11,12 @@ import regex
 from api.services.reporting.clearing import Clearing, Flaws
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.explaining import words as counted_words
-from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
+from api.services.reporting.findings import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
 from api.services.reporting.grounds import LABEL, Ground, ground_of
 from api.services.reporting.verbatim import verbatim
 from api.services.schemas import Item, Question
 from api.services.text import clean, cut, one_line
 
-LONGEST_PASSAGE = 200
-"""Characters of a passage."""
 # Two words (`on time`), or one run of six letters, which an unspaced script has (`音质很好而且`).
 _TELLING = regex.compile(r"\S\s+\S|\p{L}{6}")
 

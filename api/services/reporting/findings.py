@@ -16,6 +16,10 @@ Backing = Literal["checked", "counted", "unverified"]
 show; or nobody has checked."""
 
 
+LONGEST_PASSAGE = 200
+"""Characters of a passage; of whole sentences only those that fit into one are shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """Words of an item that carry a sentence, exactly as they stand there."""
@@ -23,7 +27,7 @@ class Passage:
     __pydantic_config__: ClassVar = PUBLISHED_VALUE
     key: str
     passage: str
-    """Verbatim, at most 200 characters."""
+    """Verbatim, at most `LONGEST_PASSAGE` characters."""
     comment_id: str | None = None
     """Where it stands in a comment."""
 

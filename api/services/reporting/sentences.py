@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import regex
 
-LONGEST = 200
-"""Characters of a sentence that is shown; a longer one is not cut but left out."""
 READ = 40_000
 """Characters of one text that are read: as many as the longest post of any source has."""
 

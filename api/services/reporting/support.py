@@ -14,7 +14,7 @@ import regex
 from api.errors import ModelError
 from api.services.bills import all_of, bill_of, paying
 from api.services.containment import translated
-from api.services.ports import Claim, Support, SupportChecker
+from api.services.ports import PER_CALL, Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
 from api.services.reporting.citing import Drafted, plain_topic
 from api.services.reporting.counting import resummed
@@ -26,8 +26,6 @@ from api.services.reporting.themes import recounted
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
-MOST_PAIRS = 50
-"""Pairs in one call; more pairs are more calls at once."""
 _AROUND = 120
 """Characters of the item on either side of a passage."""
 LONGEST_SENTENCE = 600
@@ -55,8 +53,9 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    One call per 50 pairs; none without findings or a checker. Headline and summary are checked by
-    findings that share their words; one that counts themes is counted anew. Never raises.
+    One call per `PER_CALL` pairs; none without findings or a checker. Headline and summary are
+    checked by findings that share their words; one that counts themes is counted anew. Never
+    raises.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
@@ -119,7 +118,7 @@ async def _checked(checker: SupportChecker, question: Question, claims: Sequence
         ModelError: no answer, or one without a boolean for each claim: `count_mismatch` leaves open
             which claim it is about, and "false" (`malformed`) would pass for true.
     """
-    chunks = [claims[at : at + MOST_PAIRS] for at in range(0, len(claims), MOST_PAIRS)]
+    chunks = [claims[at : at + PER_CALL] for at in range(0, len(claims), PER_CALL)]
     answers = await all_of([checker.check(question, chunk) for chunk in chunks])
     usage = sum((answer.usage for answer in answers), Usage())
     with paying(usage):

@@ -17,9 +17,9 @@ from api.services.question.naming import sought
 from api.services.reporting.aspects import aspects, aspects_in
 from api.services.reporting.counting import COUNTED, SMALL
 from api.services.reporting.dossier import Exhibit
-from api.services.reporting.findings import FindingKind
+from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.polarity import ASKING, WISHING, lean_of
-from api.services.reporting.sentences import LONGEST, beginning, sentences
+from api.services.reporting.sentences import beginning, sentences
 from api.services.reporting.speaking import speaks_of, speaks_plainly
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
@@ -101,7 +101,7 @@ class _Speech:
         if not self.turn:
             return replace(self, lean=lean_of(self.passage.text, theme))
         whole = f"{self.passage.text} {self.turn}"
-        shown = whole if len(whole) <= LONGEST else self.passage.text
+        shown = whole if len(whole) <= LONGEST_PASSAGE else self.passage.text
         return replace(self, passage=replace(self.passage, text=shown))
 
     def holds(self, theme: regex.Pattern[str], subject: Subject) -> bool:
@@ -204,7 +204,7 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
         named = False
         spoken = sentences(beginning(text))
         for sentence, following in zip(spoken, (*spoken[1:], ""), strict=False):
-            short = len(sentence) <= LONGEST
+            short = len(sentence) <= LONGEST_PASSAGE
             about = short and subject.is_subject(sentence, topic=topic, follows=named)
             named = subject.is_named(sentence) or (named and about)
             if about:
@@ -333,7 +333,7 @@ def _bare(
     held = tuple(
         passage
         for passage in passages
-        if len(passage.text) <= LONGEST and subject.is_named(passage.text)
+        if len(passage.text) <= LONGEST_PASSAGE and subject.is_named(passage.text)
     )
     if held:
         count = _count(len(held), len(exhibits), "is about it", "are about it")

@@ -18,7 +18,7 @@ def _socket_of(line: Any) -> Any:
     return getattr(line, "socket", line)
 
 
-class _Plain(urllib3.connection.HTTPConnection):
+class _WatchedPlain(urllib3.connection.HTTPConnection):
     """A connection that ends with the job for which it was made."""
 
     def connect(self) -> None:
@@ -27,7 +27,7 @@ class _Plain(urllib3.connection.HTTPConnection):
         watch(_socket_of(self.sock))
 
 
-class _Secure(urllib3.connection.HTTPSConnection):
+class _WatchedSecure(urllib3.connection.HTTPSConnection):
     """The same with TLS."""
 
     def connect(self) -> None:
@@ -37,11 +37,11 @@ class _Secure(urllib3.connection.HTTPSConnection):
 
 
 class _PlainPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Plain
+    ConnectionCls = _WatchedPlain
 
 
 class _SecurePool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _Secure
+    ConnectionCls = _WatchedSecure
 
 
 _POOLS = {"http": _PlainPool, "https": _SecurePool}

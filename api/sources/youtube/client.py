@@ -305,11 +305,11 @@ class _Line:
         return response
 
 
-class _Plain(_Line, httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
+class _PlainLine(_Line, httplib2.HTTPConnectionWithTimeout):  # type: ignore[misc]
     """Without TLS, as on this machine."""
 
 
-class _Secure(_Line, httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
+class _SecureLine(_Line, httplib2.HTTPSConnectionWithTimeout):  # type: ignore[misc]
     """With TLS."""
 
 
@@ -321,7 +321,7 @@ class _JudgingHttp(httplib2.Http):  # type: ignore[misc]
 
         The server ends a kept connection that is idle; what was sent on it was not read.
         """
-        kind = _Secure if uri.startswith("https:") else _Plain
+        kind = _SecureLine if uri.startswith("https:") else _PlainLine
         send = partial(super().request, uri, *args, connection_type=kind, **kwargs)
         try:
             try:

@@ -44,8 +44,8 @@ class Works:
         await settled()
 
     async def _work(self, tenant: Tenant, name: str) -> None:
-        with self.turns.place(tenant) as place:
-            await place.turn()
+        with self.turns.seat(tenant) as seat:
+            await seat.turn()
             self.begun.append(name)
             await self.gates[name].wait()
 
@@ -104,7 +104,7 @@ async def test_a_queue_that_is_full_says_when_to_come_back() -> None:
 
     with (
         pytest.raises(LimitReached, match="2 of your requests wait already") as caught,
-        works.turns.place(A),
+        works.turns.seat(A),
     ):
         raise AssertionError("there was room")
     await works.begin(B, "b0")

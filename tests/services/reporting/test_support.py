@@ -9,13 +9,13 @@ import pytest
 
 from api.errors import ModelError
 from api.services.bills import Wasted
-from api.services.ports import Claim, Support
+from api.services.ports import PER_CALL, Claim, Support
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.report import SupportCheck
-from api.services.reporting.support import MOST_PAIRS, supported
+from api.services.reporting.support import supported
 from api.services.schemas import Question, Usage
 from tests.services.kit import MUG, assessed, post, said
 
@@ -207,7 +207,7 @@ async def test_fifty_pairs_are_one_call() -> None:
 
     checked = await supported(draft(*many, summary="Leaks."), dossier(), MUG, checker)
 
-    assert checker.calls == [MOST_PAIRS, 31]
+    assert checker.calls == [PER_CALL, 31]
     assert (checked.check.pairs, checked.usage.usd) == (80, 1.0)
 
 
