@@ -1,7 +1,7 @@
 """What our clients touch of their libraries without a promise: a new version that changes it fails.
 
-Each is touched in one folder: of praw, prawcore and requests in `api/sources/reddit`, of httplib2
-and `http.client` in `api/sources/youtube`. Amazon's httpx needs none.
+Of praw, prawcore and requests they are touched in `api/sources/reddit/client.py` alone; YouTube's
+httplib2 and Amazon's httpx need none.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import configparser
 import http.client
 import inspect
+import re
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 
 import httplib2
 import praw
-import pytest
 import requests
 from praw.config import Config
 from prawcore import Requestor
@@ -25,27 +25,22 @@ from prawcore.const import ACCESS_TOKEN_PATH
 
 from tests.sources.emulators import RedditEmulator
 
-PRIVATE = {
-    "reddit": {"_core", "_expiration_timestamp_ns", "_content"},
-    "youtube": set[str](),
-    "amazon": set[str](),
-}
+PRIVATE = {"reddit/client.py": {"_core", "_expiration_timestamp_ns", "_content"}}
 
 
-@pytest.mark.parametrize("name", PRIVATE)
-def test_no_other_private_member_is_touched(root: Path, name: str) -> None:
-    """Of objects that are not its own, a client touches what is tested here."""
-    files = (root / "api" / "sources" / name).glob("*.py")
-    foreign = {
-        node.attr
-        for path in files
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Attribute)
-        and node.attr.startswith("_")
-        and not (isinstance(node.value, ast.Name) and node.value.id == "self")
-    }
+def test_no_other_private_member_is_touched(root: Path) -> None:
+    """Of objects that are not its own, a source touches what is tested here, in one file."""
+    folder, foreign = root / "api" / "sources", dict[str, set[str]]()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (
+                isinstance(node, ast.Attribute)
+                and re.match(r"_(?!_)", node.attr)
+                and not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"})
+            ):
+                foreign.setdefault(path.relative_to(folder).as_posix(), set()).add(node.attr)
 
-    assert {attr for attr in foreign if not attr.startswith("__")} == PRIVATE[name]
+    assert foreign == PRIVATE
 
 
 def test_praws_session_holds_the_token_and_its_end() -> None:

@@ -43,7 +43,7 @@ from api.sources.commenting import read_each
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.reddit import NAME, answers
 from api.sources.reddit.answers import Allowance, TokenRejected
-from api.sources.reddit.session import CappedSession
+from api.sources.reddit.session import CappedSession, body_of
 from api.sources.spec import value_of
 from api.sources.workers import Workers
 
@@ -274,6 +274,10 @@ class _Requestor(prawcore.Requestor):
                 response = send(allow_redirects=False)
         except prawcore.RequestException as error:
             raise _failure(error.original_exception, str(args[1])) from None
+        try:
+            response._content = body_of(response)
+        except OSError as error:
+            raise _failure(error, str(args[1])) from None
         self._allowance.note(response.headers)
         token = str(args[1]).endswith(_TOKEN)
         answers.judge(response.status_code, response.headers, response.content, token=token)

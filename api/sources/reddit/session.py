@@ -63,7 +63,7 @@ class _Adapter(requests.adapters.HTTPAdapter):
 
 
 class CappedSession(requests.Session):
-    """Reads no more of an answer than we take, and follows no redirect."""
+    """Leaves the reading of an answer to `body_of`, and follows no redirect."""
 
     def __init__(self) -> None:
         """With connections that end with their job."""
@@ -76,14 +76,22 @@ class CappedSession(requests.Session):
         return None
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """The answer with its body, unless that is too large or cannot be unpacked."""
-        response = super().send(request, **{**options, "stream": True})
-        try:
-            response._content = read_all(response.iter_content(65_536))
-        except (TooLarge, requests.exceptions.ContentDecodingError) as error:
-            response.close()
-            what = TOO_LARGE if isinstance(error, TooLarge) else UNPACKABLE
-            raise Broken(NAME, what) from None
-        except requests.exceptions.ChunkedEncodingError:
-            raise Unreachable(NAME, "the connection ended within an answer") from None
-        return response
+        """The answer without its body."""
+        return super().send(request, **{**options, "stream": True})
+
+
+def body_of(response: requests.Response) -> bytes:
+    """The body of a session's answer.
+
+    Raises:
+        SourceError: it is too large, cannot be unpacked, or ends too early.
+        OSError: the connection broke or fell silent.
+    """
+    try:
+        return read_all(response.iter_content(65_536))
+    except (TooLarge, requests.exceptions.ContentDecodingError) as error:
+        response.close()
+        what = TOO_LARGE if isinstance(error, TooLarge) else UNPACKABLE
+        raise Broken(NAME, what) from None
+    except requests.exceptions.ChunkedEncodingError:
+        raise Unreachable(NAME, "the connection ended within an answer") from None
