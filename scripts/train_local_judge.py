@@ -33,6 +33,8 @@ from api.services.schemas import Item, Judgement, Question
 Floats: TypeAlias = npt.NDArray[np.float64]
 WEIGHTS = Path(__file__).parents[1] / "api" / "judges" / "local_weights.json"
 ABOUTS = Path(__file__).with_name("local_judge_abouts.json")
+SETS = {"older": "dev_*.jsonl", "real": "real_*.jsonl"}
+"""The files of each set, in the order in which they are fitted."""
 PROFILES = ("titled", "untitled", "listing")
 PAGE, SMALL_PAGE, FOLDS = 25, 5, 5
 SHARES = {"mixed": 0.5, "small": 0.25, "pure": 0.25}
@@ -60,17 +62,22 @@ class Sample:
 
 
 def load(folder: Path) -> list[LabelledQuery]:
-    """Every query of every file, in the order of the files' names.
+    """Every query of every set.
 
     Raises:
         SystemExit: the folder holds no data.
     """
-    paths = sorted([*folder.rglob("dev_*.jsonl"), *folder.rglob("real_*.jsonl")])
-    if not paths:
-        raise SystemExit(f"no `dev_*.jsonl` or `real_*.jsonl` in {folder}: give the labelled data")
+    queries = [query for files in SETS.values() for query in read_set(folder, files)]
+    if not queries:
+        raise SystemExit(f"no {' or '.join(SETS.values())} in {folder}: give the labelled data")
+    return queries
+
+
+def read_set(folder: Path, files: str) -> list[LabelledQuery]:
+    """The queries of one set, in the order of the files' names; none when it is not there."""
     return [
         query
-        for path in paths
+        for path in sorted(folder.rglob(files))
         for query in read_labelled(path.read_text("utf-8").splitlines(), path.name)
     ]
 
@@ -228,7 +235,7 @@ def measured(judge: Any, queries: Sequence[LabelledQuery], *, about: bool = True
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Fit all profiles and write them; `--check` prints five-fold figures beside the baselines."""
+    """Fit all profiles and write them; `--check` prints five-fold figures of each set."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--out", type=Path, default=WEIGHTS)
@@ -237,18 +244,27 @@ def main(words: Sequence[str] | None = None) -> None:
     queries = load(given.data)
     given.out.write_text(json.dumps(fitted(queries), indent=1) + "\n", "utf-8")
     if given.check:
-        report(queries)
+        report(queries, {name: read_set(given.data, files) for name, files in SETS.items()})
 
 
-def report(queries: Sequence[LabelledQuery]) -> None:
-    """Print MCC, precision, recall by family: the local judge in five folds, and the baselines."""
+def report(queries: Sequence[LabelledQuery], sets: Mapping[str, Sequence[LabelledQuery]]) -> None:
+    """Print MCC, precision, recall, refetch by family of each set: in five folds, and baselines.
+
+    The folds are those of all `queries`; a set that is empty is left out.
+    """
     judges = [folded(queries, vectors()), folded(queries, None), *BASELINES.values()]
     for judge, title in zip(judges, ["local", "lexical", *BASELINES], strict=True):
-        result = measured(judge, queries)
-        print(title)
-        for name, part in {"all": result.overall, **result.families}.items():
-            figures = [part[key] for key in ("mcc", "precision", "recall", "refetch_right")]
-            print(f"  {name}:", " ".join(f"{figure or 0.0:.3f}" for figure in figures))
+        for name, members in sets.items():
+            if members:
+                print(f"{name} set, {title}")
+                print_figures(measured(judge, members))
+
+
+def print_figures(result: EvalResult) -> None:
+    """One line over all, then one of each family."""
+    for name, part in {"all": result.overall, **result.families}.items():
+        figures = [part[key] for key in ("mcc", "precision", "recall", "refetch_right")]
+        print(f"  {name}:", " ".join(f"{figure or 0.0:.3f}" for figure in figures))
 
 
 if __name__ == "__main__":

@@ -46,14 +46,18 @@ _REPORTING = frozenset(
     " mention"
     " mentions note notes product device opinion opinions".split()
 )
+# a sentence that says people praise: `owners love the lid`
 _PRAISES = regex.compile(
     r"\b(?:prais\w+|love[sd]?|likes?|enjoy\w*|pleased|happy with|recommend\w*)\b", regex.I
 )
+# a sentence that says people complain: `buyers are unhappy with the app`
 _COMPLAINS = regex.compile(
     r"\b(?:complain\w*|criti[cs]\w+|hate[sd]?|dislike[sd]?|unhappy|annoy\w+|frustrat\w+|regret\w*)\b",
     regex.I,
 )
+# a sentence that says somebody asks: `people wonder whether it leaks`
 _ASKS = regex.compile(r"\b(?:ask\w*|wonder\w*|question\w*|unsure|want to know)\b", regex.I)
+# a sentence that says somebody wishes: `users would like a larger lid`
 _WISHES = regex.compile(
     r"\b(?:wish\w*|want\w*|ask\w* for|request\w*|hop(?:e|es|ing)|would like|call for)\b", regex.I
 )
@@ -66,10 +70,13 @@ _MORE = regex.compile(
     r"|only|entirely|completely|best|worst|any)\b",
     regex.I,
 )
+# a sentence that gives a cause, which its passage must give, too: `broke because of the hinge`
 _CAUSES = regex.compile(
     r"\b(?:because|due to|thanks to|caused? by|as a result|leads? to|since|so that)\b", regex.I
 )
+# a comparison, whose sides must stand as in the passage: `warmer than the Yeti`
 _THAN = regex.compile(r"\bthan\b", regex.I)
+# one word, of any script: `cup`, `r1`, `杯`
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
 _STEM = 4
 """Letters in which two words of one family agree at least."""

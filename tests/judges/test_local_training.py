@@ -133,8 +133,19 @@ def test_the_command_writes_and_checks(
     assert json.loads(out.read_text("utf-8")) == training.fitted(training.load(data))
     printed = capsys.readouterr().out
     assert [line for line in printed.splitlines() if not line.startswith(" ")] == [
-        "local", "lexical", "keep_all", "keyword", "names", "bm25", "cosine", "hybrid",
-    ]  # fmt: skip
+        f"{name} set, {judge}"
+        for judge in (
+            "local",
+            "lexical",
+            "keep_all",
+            "keyword",
+            "names",
+            "bm25",
+            "cosine",
+            "hybrid",
+        )
+        for name in ("older", "real")
+    ]
 
 
 async def test_the_folded_judge_never_saw_the_question(data: Path) -> None:
@@ -147,5 +158,5 @@ async def test_the_folded_judge_never_saw_the_question(data: Path) -> None:
 
 def test_without_data_it_says_so(tmp_path: Path) -> None:
     """An empty folder is an error that names it."""
-    with pytest.raises(SystemExit, match=r"no `dev_\*\.jsonl` or `real_\*\.jsonl` in"):
+    with pytest.raises(SystemExit, match=r"no dev_\*\.jsonl or real_\*\.jsonl in"):
         training.load(tmp_path)

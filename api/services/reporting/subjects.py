@@ -51,6 +51,7 @@ _PRONOUN = regex.compile(
     r"|the (?:\w+ )?(?:is|was|are|were|has)|er|es|sie|es|il|elle)\b",
     regex.I,
 )
+# a word with a capital, its genitive included: `Oslo` and `Garmin's`, not `@Garmin`
 _CAPITAL = regex.compile(r"(?<![\p{L}\p{N}@#])\p{Lu}[\p{L}\p{N}]*(?:['’]s)?")
 # a word in small letters that is no hashtag, handle or part of an address: not `#chevy`
 _SMALL = regex.compile(r"(?<![\w#@/.])\p{Ll}\p{L}+")
@@ -58,11 +59,13 @@ _SMALL = regex.compile(r"(?<![\w#@/.])\p{Ll}\p{L}+")
 _MAKER = regex.compile(r"(?<![\p{L}\p{N}@#])(\p{Lu}[\p{L}\p{N}]+(?<!ing)) $")
 # what says that somebody else bears a name: `a cat named Notion`, `我家猫名叫 小米`
 _NAMED = regex.compile(r"(?:\bnamed|\bnamens|名叫|取名)\W*$", regex.I)
+# the word behind a name: `support` of `Garmin support`
 _NEXT = regex.compile(r" (\p{L}+)")
 # what follows a name that it is part of: `Mail` of `Notion Mail`, `XM5` of `WH-1000XM5`
 _GOES_ON = regex.compile(r"[ \-]?((?:\p{Lu}|\d)[\p{L}\p{N}]*)")
 # a version, a model or an edition: `r1`, `1000XM4`, `IV`
 _NUMBER = regex.compile(r"(?<!\p{L})\p{L}*+\d[\p{L}\d]*|[IVX]+")
+# every word, of any script: `cup`, `r1`, `杯`
 _WORDS = regex.compile(r"[\p{L}\p{N}]+")
 # a web ending right behind a name: `bolt.new`, `Ember.js`
 _ENDING = regex.compile(r"\.\p{Ll}{2,}\b")
