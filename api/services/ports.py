@@ -39,6 +39,8 @@ class Place:
 
 Places = Mapping[str, Place]
 """Places by their names."""
+PER_CALL = 50
+"""Things in one request for booleans at most: items that a judge sees, claims that are checked."""
 
 
 def title_of(places: Places, source: str) -> str:
@@ -69,8 +71,7 @@ class Source(Protocol):
     async def comments(self, items: Sequence[Item]) -> Commented:
         """Read comments, reviews and details of kept items, concurrently.
 
-        An item whose comments cannot be read comes back as it was, with a note; only a failure that
-        concerns the whole source raises.
+        An item whose comments cannot be read comes back as it was, with a note.
 
         Raises:
             SourceError: the source as a whole stopped answering.
@@ -137,10 +138,6 @@ class Probe:
     detail: str = ""
     quota_left: int | None = None
     """Searches left today, where known."""
-
-
-PER_CALL = 50
-"""Things in one request for booleans at most: items that a judge sees, claims that are checked."""
 
 
 class Judge(Protocol):

@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,6 +59,8 @@ class Collector:
     spans: list[Seen] = field(default_factory=list)
     scores: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    arrivals: list[float] = field(default_factory=list)
+    """When each request came, in monotonic seconds."""
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set by the first request."""
     authorizations: set[str] = field(default_factory=set)
@@ -93,6 +96,7 @@ class Collector:
     def receive(self, path: str, body: bytes) -> bytes:
         """Take one request; returns the answer's body."""
         self.requests.append(path)
+        self.arrivals.append(time.monotonic())
         self.arrived.set()
         if path == TRACES:
             request = ExportTraceServiceRequest.FromString(body)
