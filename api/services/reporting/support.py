@@ -53,9 +53,8 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    One call per `PER_CALL` pairs; none without findings or a checker. Headline and summary are
-    checked by findings that share their words; one that counts themes is counted anew. Never
-    raises.
+    `PER_CALL` pairs a call; none without findings or a checker. Headline and summary are checked by
+    findings that share their words; one that counts themes is counted anew. Never raises.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
