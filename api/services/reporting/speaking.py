@@ -59,8 +59,8 @@ _ANNOUNCING = regex.compile(
 # a table of contents, whatever it feels like: `What it cost, how it compares and why I sold it`,
 # `Battery, scratches and whether it is worth it`
 _CONTENTS = regex.compile(
-    r"^\W*(?:what|how|why|whether|where|when)\b[^,]*,.*\b(?:and|or) (?:what|how|why|whether|if)\b"
-    r"|^\W*[\p{L} ]+, .*\b(?:and|or) whether\b",
+    r"^\W*+(?:what|how|why|whether|where|when)\b[^,]*+,.*\b(?:and|or) (?:what|how|why|whether|if)\b"
+    r"|^\W*+[\p{L} ]++, .*\b(?:and|or) whether\b",
     regex.I,
 )
 # what names its own kind and tells nothing: `90 days - honest review`, `Long-term test: ...`
