@@ -131,7 +131,9 @@ def extracted(checkout: Path, commit: str) -> Iterator[Path]:
     """
     archive = git(checkout, "archive", commit, "api")
     with TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(folder, filter="data")
+        # Python 3.11 before 3.11.4 has no filters
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(folder)
         yield Path(folder)
 
 

@@ -96,9 +96,9 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         total_scored=evidence.counts.total_scored,
         total_survived=evidence.counts.total_survived,
         quality_notes=(
-            *_namesakes(question),
             *decided.notes,
             *_unsent(evidence.crawl.sources),
+            *_namesakes(question),
             *conclusion.notes,
             *(offered if several else ()),
         ),
