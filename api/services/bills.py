@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from api.errors import ModelError
+from api.services.ports import PER_CALL
 from api.services.schemas import Usage
 
 
@@ -25,6 +26,7 @@ class _Paid(Protocol):
     def usage(self) -> Usage: ...
 
 
+T = TypeVar("T")
 P = TypeVar("P", bound=_Paid)
 
 
@@ -61,10 +63,31 @@ async def all_of(calls: Sequence[Coroutine[Any, Any, P]]) -> list[P]:
     failures = [error for task in ended if (error := task.exception()) is not None]
     if not failures:
         return [task.result() for task in tasks]
+    first = next((error for error in failures if not isinstance(error, ModelError)), failures[0])
+    if not isinstance(first, ModelError):
+        raise first
     bills = (bill_of(e) if (e := task.exception()) else task.result().usage for task in ended)
-    for failure in failures:
-        if not isinstance(failure, ModelError):
-            raise failure
-    first = failures[0]
-    assert isinstance(first, ModelError)
     raise Wasted(first.reason, first.detail, sum(bills, Usage()))
+
+
+async def flagged(
+    things: Sequence[T],
+    ask: Callable[[Sequence[T]], Coroutine[Any, Any, P]],
+    flags: Callable[[P], Sequence[object]],
+) -> list[P]:
+    """The answers about all things, `PER_CALL` a call, at once: a boolean in `flags` for each.
+
+    Raises:
+        ModelError: no answer, or one without a boolean for each thing: `count_mismatch` leaves open
+            which it is about, and "false" (`malformed`) would pass for true.
+    """
+    chunks = [things[at : at + PER_CALL] for at in range(0, len(things), PER_CALL)]
+    answers = await all_of([ask(chunk) for chunk in chunks])
+    with paying(sum((answer.usage for answer in answers), Usage())):
+        for answer, chunk in zip(answers, chunks, strict=True):
+            given = flags(answer)
+            if len(given) != len(chunk):
+                raise ModelError("count_mismatch", f"{len(given)} for {len(chunk)}")
+            if not all(isinstance(flag, bool) for flag in given):
+                raise ModelError("malformed", "an answer that is no boolean")
+    return answers

@@ -44,10 +44,6 @@ class Price:
     """Each page of a search is one of so many a day."""
 
 
-def _nothing(settings: SourceSettings) -> tuple[str, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class SourceSpec(Place):
     """One place: how it is called, what it needs, how it is made and what asking it costs."""
@@ -61,7 +57,7 @@ class SourceSpec(Place):
     module: str
     """The module with its `Build`, called `build`; only there its client library is imported."""
     price: Price
-    further: Callable[[SourceSettings], tuple[str, ...]] = _nothing
+    further: Callable[[SourceSettings], tuple[str, ...]] = lambda settings: ()
     """Settings it needs besides, as the others are."""
 
     def needs(self, settings: SourceSettings) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ async def whole(tmp_path: Path) -> bytes:
 @pytest.mark.parametrize("name", METADATA.tables)
 async def test_no_damaged_value_is_a_raw_error(tmp_path: Path, whole: bytes, name: str) -> None:
     """Whatever stands in one column of one row: the store goes on, or says it is unavailable."""
+    refused = answered = 0
     for n, (column, value) in enumerate(
         (column, value) for column in METADATA.tables[name].columns for value in VALUES
     ):
@@ -80,11 +81,15 @@ async def test_no_damaged_value_is_a_raw_error(tmp_path: Path, whole: bytes, nam
         try:
             store = await open_store(f"sqlite:///{path}")
         except StoreUnavailable:
+            refused += 1
             continue
         for operation in OPERATIONS:
             with suppress(StoreUnavailable):  # a key that leads nowhere any more
                 await operation(store)
+                answered += 1
         await store.aclose()
+
+    assert answered or (name == "schema_version" and refused), "nothing was damaged, or all is lost"
 
 
 def _damaged(path: Path, column: Column[Any], value: object) -> bool:

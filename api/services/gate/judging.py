@@ -8,10 +8,10 @@ from functools import partial
 from typing import NamedTuple
 
 from api.errors import ModelError
-from api.services.bills import all_of, bill_of, paying
+from api.services.bills import bill_of, flagged
 from api.services.containment import translated
 from api.services.gate.memory import Memory
-from api.services.ports import PER_CALL, Judge
+from api.services.ports import Judge
 from api.services.question.query import canonical
 from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
 
@@ -140,7 +140,7 @@ class RunGate:
 
 
 async def _judge(judge: Judge, question: Question, items: Sequence[Item], source: str) -> Judgement:
-    """All chunks at once; one that fails stops the others and fails the whole."""
+    """All items; a call that fails stops the others and fails the whole."""
 
     async def answer(chunk: Sequence[Item]) -> Judgement:
         try:
@@ -149,26 +149,14 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
             reason = "timeout" if isinstance(error, TimeoutError) else "unreachable"
             raise ModelError(reason, type(error).__name__) from None
 
-    chunks = [items[at : at + PER_CALL] for at in range(0, len(items), PER_CALL)]
     defect, name = partial(ModelError, "defect"), f"the judge {judge.name}"
-    answers = await all_of([translated(answer(chunk), name, defect) for chunk in chunks])
-    usage = sum((judged.usage for judged in answers), Usage())
-    with paying(usage):
-        verdicts = tuple(
-            verdict
-            for chunk, judged in zip(chunks, answers, strict=True)
-            for verdict in _sound(judged.verdicts, len(chunk))
-        )
-    return Judgement(verdicts, answers[0].model, usage)
-
-
-def _sound(verdicts: Sequence[Verdict], count: int) -> Sequence[Verdict]:
-    """The verdicts, when there is one boolean per item; "false" is not a verdict."""
-    if len(verdicts) != count:
-        raise ModelError("count_mismatch", f"{len(verdicts)} for {count}")
-    if not all(isinstance(verdict.relevant, bool) for verdict in verdicts):
-        raise ModelError("malformed", "a verdict that is no boolean")
-    return verdicts
+    answers = await flagged(
+        items,
+        lambda chunk: translated(answer(chunk), name, defect),
+        lambda judged: [verdict.relevant for verdict in judged.verdicts],
+    )
+    verdicts = tuple(verdict for judged in answers for verdict in judged.verdicts)
+    return Judgement(verdicts, answers[0].model, sum((a.usage for a in answers), Usage()))
 
 
 def _opposed(relevant: bool, probability: float | None) -> bool:

@@ -7,7 +7,6 @@ comment, says yes; else, and when anything fails, everything stays as it was.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,12 +15,12 @@ from api.services.containment import translated
 from api.services.gate.basket import Basket
 from api.services.gate.excerpt import COMMENT
 from api.services.gate.judging import Verdicts
-from api.services.gate.names import NEARLY, name_of
+from api.services.gate.names import NEARLY, Name, name_of
 from api.services.gate.sightings import best, sightings
 from api.services.gate.words import split
 from api.services.ports import Source
 from api.services.progress import Listener, SourceLookedAgain
-from api.services.schemas import Comment, Question
+from api.services.schemas import Question
 
 _NEEDED = 5.0
 """Seconds that must be left: a request and a judge's answer take a few."""
@@ -48,7 +47,8 @@ async def look_again(
             remarked = await translated(reading, f"comments of {source.name}", defect)
             if remarked is None:
                 return
-            comment = _naming(question, remarked.comments)
+            name = name_of(question.text, question.about)
+            comment = next((c for c in remarked.comments if _is_named(name, c.body)), None)
             if comment is None:
                 basket.note("second look: no comment names it")
                 return
@@ -66,10 +66,5 @@ async def look_again(
     listener(SourceLookedAgain(source=source.name, relevant=gated.relevant, status=gated.status))
 
 
-def _naming(question: Question, comments: Sequence[Comment]) -> Comment | None:
-    """The first comment that names what was asked."""
-    name = name_of(question.text, question.about)
-    for comment in comments:
-        if best(sightings(name, split(comment.body), comment.body)).strength >= NEARLY:
-            return comment
-    return None
+def _is_named(name: Name, text: str) -> bool:
+    return best(sightings(name, split(text), text)).strength >= NEARLY

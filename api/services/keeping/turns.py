@@ -10,7 +10,7 @@ import asyncio
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ class Seat:
     """A seat among what runs, or among what waits for it."""
 
     tenant: Tenant
-    _let_in: asyncio.Future[None] = field(
+    _let_in: asyncio.Future[float] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
@@ -37,13 +37,18 @@ class Seat:
         """Its turn has not come, and nobody has given it up."""
         return not self._let_in.done()
 
+    @property
+    def began(self) -> float:
+        """When its turn came; the wait before is no part of its work."""
+        return self._let_in.result()
+
     async def turn(self) -> None:
         """Wait for it."""
         await self._let_in
 
-    def let_in(self) -> None:
+    def let_in(self, now: float) -> None:
         """It is its turn."""
-        self._let_in.set_result(None)
+        self._let_in.set_result(now)
 
 
 @dataclass(slots=True)
@@ -54,6 +59,7 @@ class Turns:
     """Running at once, of all tenants together."""
     waiting: int = 0
     """Of one tenant waiting for their turn."""
+    clock: Callable[[], float] = time.monotonic
     _running: Counter[str] = field(default_factory=Counter)
     _queues: OrderedDict[str, list[Seat]] = field(default_factory=OrderedDict)
     """By tenant, the one whose turn is next first."""
@@ -76,12 +82,11 @@ class Turns:
             wait = math.ceil(self._seconds * len(queue) / self._share(tenant))
             raise LimitReached(f"{self.waiting} of your requests wait already", max(wait, 1))
         try:
-            began = time.monotonic()
             yield seat
         finally:
             if seat.running:
                 self._running[tenant.id] -= 1
-                self._seconds += (time.monotonic() - began - self._seconds) / 8
+                self._seconds += (self.clock() - seat.began - self._seconds) / 8
             else:
                 queue.remove(seat)
             self._running = +self._running  # without who has none
@@ -100,7 +105,7 @@ class Turns:
             self._running[seat.tenant.id] += 1
             self._queues[seat.tenant.id].remove(seat)
             self._queues.move_to_end(seat.tenant.id)
-            seat.let_in()
+            seat.let_in(self.clock())
 
     def _next(self) -> Seat | None:
         """The first of the first tenant whose share is not used up, if anything is free."""

@@ -12,9 +12,9 @@ from functools import partial
 import regex
 
 from api.errors import ModelError
-from api.services.bills import all_of, bill_of, paying
+from api.services.bills import bill_of, flagged
 from api.services.containment import translated
-from api.services.ports import PER_CALL, Claim, Support, SupportChecker
+from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
 from api.services.reporting.citing import Drafted, plain_topic
 from api.services.reporting.counting import resummed
@@ -53,7 +53,7 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    `PER_CALL` pairs a call; none without findings or a checker. Headline and summary are checked by
+    No call without findings or a checker. Headline and summary are checked by
     findings that share their words; one that counts themes is counted anew. Never raises.
     """
     if checker is None or not draft.findings:
@@ -111,24 +111,10 @@ async def supported(
 
 
 async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:
-    """All claims, fifty a call, at once; any call that fails fails the whole.
-
-    Raises:
-        ModelError: no answer, or one without a boolean for each claim: `count_mismatch` leaves open
-            which claim it is about, and "false" (`malformed`) would pass for true.
-    """
-    chunks = [claims[at : at + PER_CALL] for at in range(0, len(claims), PER_CALL)]
-    answers = await all_of([checker.check(question, chunk) for chunk in chunks])
-    usage = sum((answer.usage for answer in answers), Usage())
-    with paying(usage):
-        for answer, chunk in zip(answers, chunks, strict=True):
-            if len(answer.supported) != len(chunk):
-                detail = f"{len(answer.supported)} for {len(chunk)} pairs"
-                raise ModelError("count_mismatch", detail)
-            if not all(isinstance(flag, bool) for flag in answer.supported):
-                raise ModelError("malformed", "an answer that is no boolean")
+    """All claims; any call that fails fails the whole."""
+    answers = await flagged(claims, partial(checker.check, question), lambda a: a.supported)
     flags = tuple(flag for answer in answers for flag in answer.supported)
-    return Support(flags, answers[0].model, usage)
+    return Support(flags, answers[0].model, sum((answer.usage for answer in answers), Usage()))
 
 
 def _unrefused(quotes: Sequence[Quote], gone: Sequence[Passage]) -> tuple[Quote, ...]:

@@ -120,7 +120,7 @@ def find_themes(
 
     With a `focus`, words that the question is about, only what is said of those, by one post too.
     """
-    texts = [text for exhibit in exhibits for text in _texts(exhibit)]
+    texts = [beginning(text) for exhibit in exhibits for text in exhibit.item.texts]
     subject = Subject.of(question, texts)
     speeches = [speech for exhibit in exhibits for speech in _speeches(exhibit, subject)]
     stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
@@ -183,10 +183,6 @@ def shown_lines(findings: Iterable[ThemeFinding], escape: Callable[[str], str] =
         + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.shown)
         for finding in findings
     )
-
-
-def _texts(exhibit: Exhibit) -> Iterator[str]:
-    yield from map(beginning, exhibit.item.texts)
 
 
 def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:

@@ -117,6 +117,26 @@ async def test_a_queue_that_is_full_says_when_to_come_back() -> None:
     await works.cancel("a1", "a2", "a3", "b0")
 
 
+async def test_when_to_come_back_is_told_by_work_not_by_waiting() -> None:
+    """
+    The first works 80 s while the second waits; that one's own 8 s are what counts of it.
+    """
+    moments = [0.0]
+    works = Works(Turns(2, 2, clock=lambda: moments[-1]))
+    await works.begin(A, "a0", "a1", "a2")
+    moments.append(80.0)
+    await works.end("a0")
+    moments.append(88.0)
+    await works.end("a1")
+    await works.begin(A, "a3", "a4")
+
+    with pytest.raises(LimitReached) as caught, works.turns.seat(A):
+        raise AssertionError("there was room")
+
+    assert caught.value.retry_after == 22, "two times 10.5 s, the mean of 1, 80 and 8 by eighths"
+    await works.cancel("a2", "a3", "a4")
+
+
 async def test_who_leaves_the_queue_gives_its_turn_to_the_next() -> None:
     """
     And who is cancelled at work gives its place.
