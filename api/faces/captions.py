@@ -50,7 +50,7 @@ def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
     felt = report.figures.sentiment
     if felt is None or not felt.n or report.sample:
         return "", ()
-    caption = f"How {_items(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
+    caption = f"How {_posts(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
     if felt.n < FEW_GRADED:
         counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings)
         return f"{caption}: {counts}; too few to draw shares", ()
@@ -66,15 +66,15 @@ def timeline(report: Report, most: int) -> tuple[str, tuple[Period, ...]]:
     """
     dates = report.figures.timeline
     if dates is None or not dates.dated:
-        return ("None of the kept items has a date" if dates and dates.undated else ""), ()
+        return ("None of the kept posts has a date" if dates and dates.undated else ""), ()
     days = _days(report, dates)
-    share = f"{dates.dated} of {dates.dated + dates.undated} kept items have a date"
+    share = f"{dates.dated} of {dates.dated + dates.undated} kept posts have a date"
     finest = _UNITS.index(dates.unit)
     for unit in _UNITS[finest:] if dates.dated >= FEW_DATED else ():
         points = by_period(unit, days)
         if len(points) >= _FEWEST_PERIODS and dates.dated >= FULL_PERIOD * len(points):
             named = _WEEK if unit == "week" else f"{unit} (UTC)"
-            caption = f"Items per {named}; {share}"
+            caption = f"Posts per {named}; {share}"
             if len(points) > most:
                 caption += f"; the latest {most} of {len(points)} {unit}s"
             return caption, points[-most:]
@@ -122,7 +122,7 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
     felt = report.figures.sentiment
     kept = felt.n + felt.ungraded if felt is not None else len(report.items)
     if themes := list(_themes(report)):
-        caption = f"Themes, by how many of {_items(kept, 'kept')} speak of them"
+        caption = f"Themes, by how many of {_posts(kept, 'kept')} speak of them"
         return (caption, themes[:most]) if len(themes) > 1 else ("", [])
     named = (report.figures.aspects or ())[:most]
     if not named:
@@ -138,7 +138,7 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
         match = re.search(word, prose)
         return match.start() if match else len(prose)
 
-    caption = f"Aspects that the grader noted, by how many of {_items(kept, 'kept')}"
+    caption = f"Aspects that the grader noted, by how many of {_posts(kept, 'kept')}"
     return caption, sorted(named, key=place)
 
 
@@ -169,7 +169,7 @@ def legend(report: Report, rows: Sequence[AspectCount]) -> str:
     aspect = next(filter(sides, rows), None)
     if aspect is None:
         return ""
-    those = "the 1 item" if aspect.count == 1 else f"the {aspect.count} items"
+    those = "the 1 post" if aspect.count == 1 else f"the {aspect.count} posts"
     if any(_themes(report)):
         what = "how many plainly praise it and how many complain of it; what is not sure is neither"
     else:
@@ -198,8 +198,8 @@ def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
         if figure.fetched
     ]
     total = sum(row.counts[0] for row in rows)
-    return (f"From found to cited: what became of {_items(total, 'found')}" if rows else ""), rows
+    return (f"From found to cited: what became of {_posts(total, 'found')}" if rows else ""), rows
 
 
-def _items(count: int, which: str) -> str:
-    return f"{count} {which} item{'' if count == 1 else 's'}"
+def _posts(count: int, which: str) -> str:
+    return f"{count} {which} post{'' if count == 1 else 's'}"

@@ -130,10 +130,11 @@ def paragraphs(report: Report) -> list[str]:
 
 
 def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
-    """Each heading that has findings, in a fixed order."""
+    """Each heading that has findings, in a fixed order; nothing is "else" where it is all."""
+    kinds = {finding.kind for finding in report.findings}
     for kind, title in _KINDS:
         if findings := [finding for finding in report.findings if finding.kind == kind]:
-            yield title, findings
+            yield "What is said" if kinds == {"other"} else title, findings
 
 
 def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:

@@ -177,9 +177,7 @@ def _assert_totals(answer: Answer) -> None:
     assert (answer["total_scored"], answer["total_survived"]) == (len(scored), len(survived))
     assert len(survived) == len(answer["items"])
     assert all(one["score"] < cutoff for one in scored if one["dropped_by"] == "cutoff")
-    counted = re.search(
-        r"(\d+) of (\d+) items .* graded (\d) or more", answer["decision_rationale"]
-    )
+    counted = re.search(r"(\d+) of (\d+) posts .* graded (\d) of 5", answer["decision_rationale"])
     assert counted is not None
     assert [int(number) for number in counted.groups()] == [len(survived), len(scored), cutoff]
 
@@ -187,7 +185,7 @@ def _assert_totals(answer: Answer) -> None:
 def test_totals_and_rationale(answer: Answer) -> None:
     """The totals are the graded entries, and the rationale repeats them."""
     _assert_totals(answer)
-    assert answer["decision_rationale"].endswith("graded 3 or more of 5")
+    assert answer["decision_rationale"].endswith("graded 3 of 5 or better")
     assert answer["disclaimer"] is None
 
 

@@ -20,13 +20,13 @@ from tests.services.kit import plain
     ("counts", "ungraded", "caption", "drawn"),
     [
         ((0, 0, 0), 3, "", False),
-        ((1, 0, 0), 0, "How 1 kept item sounds: 1 positive, 0 neutral, 0 negative; "
+        ((1, 0, 0), 0, "How 1 kept post sounds: 1 positive, 0 neutral, 0 negative; "
          "too few to draw shares", False),
-        ((2, 1, 1), 9, "How 4 kept items sound: 2 positive, 1 neutral, 1 negative; "
+        ((2, 1, 1), 9, "How 4 kept posts sound: 2 positive, 1 neutral, 1 negative; "
          "too few to draw shares", False),
-        ((2, 1, 2), 0, "How 5 kept items sound", True),
-        ((2, 1, 2), 1, "How 5 kept items sound; of 1 more nobody can tell", True),
-        ((2, 1, 9), 2, "How 12 kept items sound; of 2 more nobody can tell", True),
+        ((2, 1, 2), 0, "How 5 kept posts sound", True),
+        ((2, 1, 2), 1, "How 5 kept posts sound; of 1 more nobody can tell", True),
+        ((2, 1, 9), 2, "How 12 kept posts sound; of 2 more nobody can tell", True),
     ],
 )  # fmt: skip
 async def test_sentiment_of_a_handful_is_a_sentence(
@@ -57,18 +57,18 @@ async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
     ("unit", "counts", "undated", "caption", "drawn"),
     [
         ("week", [], 0, "", 0),
-        ("week", [], 2, "None of the kept items has a date", 0),
-        ("week", [4, 0, 5], 1, "9 of 10 kept items have a date, between 2 March and 16 March 2026",
+        ("week", [], 2, "None of the kept posts has a date", 0),
+        ("week", [4, 0, 5], 1, "9 of 10 kept posts have a date, between 2 March and 16 March 2026",
          0),
-        ("week", [12], 1, "12 of 13 kept items have a date, on 2 March 2026", 0),
-        ("week", [4, 0, 6], 0, "Items per week (from Monday, UTC); 10 of 10 kept items have a date",
+        ("week", [12], 1, "12 of 13 kept posts have a date, on 2 March 2026", 0),
+        ("week", [4, 0, 6], 0, "Posts per week (from Monday, UTC); 10 of 10 kept posts have a date",
          3),
-        ("week", [9, 1, 6, 3, 3, 1], 0, "Items per week (from Monday, UTC); "
-         "23 of 23 kept items have a date; the latest 5 of 6 weeks", 5),
-        ("week", [1, 0, 1, 0, 0, 7, 2], 0, "11 of 11 kept items have a date, "
+        ("week", [9, 1, 6, 3, 3, 1], 0, "Posts per week (from Monday, UTC); "
+         "23 of 23 kept posts have a date; the latest 5 of 6 weeks", 5),
+        ("week", [1, 0, 1, 0, 0, 7, 2], 0, "11 of 11 kept posts have a date, "
          "between 2 March and 13 April 2026, the busiest month is April (9)", 0),
         ("month", [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 0,
-         "13 of 13 kept items have a date, between 2 March 2026 and 9 March 2027, "
+         "13 of 13 kept posts have a date, between 2 March 2026 and 9 March 2027, "
          "the busiest month is May 2026 (9)", 0),
     ],
 )  # fmt: skip
@@ -88,7 +88,7 @@ async def test_sparse_weeks_are_counted_by_month() -> None:
     """
     caption, periods = captions.timeline(await dated("week", [1, 2, 1, 0, 3, 0, 1, 0, 2, 1]), 60)
 
-    assert caption == "Items per month (UTC); 11 of 11 kept items have a date"
+    assert caption == "Posts per month (UTC); 11 of 11 kept posts have a date"
     assert [period.count for period in periods] == [7, 3, 1]
 
 
@@ -101,7 +101,7 @@ async def test_the_days_are_those_of_the_items() -> None:
     caption, _ = captions.timeline(report, 60)
 
     assert caption == (
-        f"2 of 3 kept items have a date, between {days[0]} September and {days[1]} September 2026"
+        f"2 of 3 kept posts have a date, between {days[0]} September and {days[1]} September 2026"
     )
 
 
@@ -126,7 +126,7 @@ async def test_aspects_stand_in_the_order_of_the_words() -> None:
 
     caption, rows = captions.aspects(report, 5)
 
-    assert caption == "Aspects that the grader noted, by how many of 3 kept items"
+    assert caption == "Aspects that the grader noted, by how many of 3 kept posts"
     assert [row.aspect for row in rows] == ["heat", "电池", "lid", "price", "app"]
 
 
@@ -151,9 +151,9 @@ async def test_the_signs_have_a_legend() -> None:
     unknown = AspectCount(aspect="lid", count=4, positive=0, negative=0, cites=())
 
     assert captions.legend(report, [unknown, eleven]) == (
-        "(+6 -5): of the 11 items, how many sound like praise and like complaint as a whole"
+        "(+6 -5): of the 11 posts, how many sound like praise and like complaint as a whole"
     )
-    assert captions.legend(report, [single]).startswith("(+0 -1): of the 1 item, ")
+    assert captions.legend(report, [single]).startswith("(+0 -1): of the 1 post, ")
     assert (captions.legend(report, [unknown]), captions.sides(unknown)) == ("", "")
 
 
@@ -168,7 +168,7 @@ async def test_themes_have_one_count_everywhere() -> None:
 
     caption, rows = captions.aspects(both, 5)
 
-    assert caption == "Themes, by how many of 3 kept items speak of them"
+    assert caption == "Themes, by how many of 3 kept posts speak of them"
     assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
     assert (rows[0].positive, rows[0].negative) == (1, 0)
     assert captions.aspects(report, 5) == ("", [])
@@ -186,7 +186,7 @@ async def test_the_way_from_found_to_cited() -> None:
 
     caption, rows = captions.funnel(Report.model_validate(answer))
 
-    assert caption == "From found to cited: what became of 9 found items"
+    assert caption == "From found to cited: what became of 9 found posts"
     assert [(row.name, row.counts) for row in rows] == [("Reddit", (9, 4, 3, 2))]
     answer["figures"]["sources"] = {"items": reddit}
     assert captions.funnel(Report.model_validate(answer))[1][0].counts == (9, 4, 3, 2)

@@ -152,11 +152,11 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
 
     assert text.startswith(
         "# The mug\n\n"
-        "> 1 item was dropped: graded too low to answer the question.\n\n"
-        "> Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
+        "> 1 post was dropped: graded too low to answer the question.\n\n"
+        "> Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
         "not a comprehensive answer.\n\n"
-        "Enough was found for a short report only: 3 of 4 items were kept by all-1, graded 3 or "
-        "more of 5; a full one needs 4.\n\n"
+        "Enough was found for a short report only: 3 of 4 posts about it were graded 3 of 5 or "
+        "better; a full one needs 4.\n\n"
         "People like it.\n\n## What people praise\n\n"
         "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "
         "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
@@ -164,7 +164,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\n2 of 3 kept" in text
     table = "| subject | items | of these "
-    assert f"Aspects that the grader noted, by how many of 3 kept items.\n\n{table}" in text
+    assert f"Aspects that the grader noted, by how many of 3 kept posts.\n\n{table}" in text
     assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
     assert "| Reddit | ok | 4 | 4 | 100 % | once | yes | 5 |" in text
     assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
@@ -191,12 +191,12 @@ async def test_enough_items_are_a_table_and_a_chart() -> None:
     text = report_markdown(Report.model_validate(answer), dropped=False)
 
     assert (
-        "How 8 kept items sound.\n\n| they sound | items | likely share of all posts (95 %) |"
+        "How 8 kept posts sound.\n\n| they sound | items | likely share of all posts (95 %) |"
         in text
     )
     assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
     assert (
-        "Items per day (UTC); 10 of 12 kept items have a date.\n\n```mermaid\nxychart-beta\n"
+        "Posts per day (UTC); 10 of 12 kept posts have a date.\n\n```mermaid\nxychart-beta\n"
         '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "items" 0 --> 5\n'
         "    bar [5, 0, 5]\n```" in text
     )

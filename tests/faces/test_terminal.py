@@ -64,12 +64,12 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert lines[:6] == [
         "The mug",
         "=======",
-        "! 1 item was dropped: graded too low to answer the question.",
-        "! Only 3 of 4 items found were relevant to your question. Consider this a starting point, "
+        "! 1 post was dropped: graded too low to answer the question.",
+        "! Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
-        "Enough was found for a short report only: 3 of 4 items were kept by all-1, graded 3 or "
-        "more of 5; a",
+        "Enough was found for a short report only: 3 of 4 posts about it were graded 3 of 5 or "
+        "better; a full",
     ]
     assert "\n\nPeople like it.\n" in text
     assert "- It stays warm. [1][2] (unverified)" in lines
@@ -77,10 +77,10 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "  “Warm all day” [1]",
         "    https://www.example.org/0",
     ]
-    assert "full one needs 4." in lines
+    assert "one needs 4." in lines
     assert lines[lines.index("Figures") + 2 :][:2] == [
-        "How 2 kept items sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
-        "2 of 3 kept items have a date, between 1 September and 3 September 2026",
+        "How 2 kept posts sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
+        "2 of 3 kept posts have a date, between 1 September and 3 September 2026",
     ]
     assert "Reddit            4         4  100 %  once      yes        ok" in lines
     assert "results were about it" not in text
@@ -114,7 +114,7 @@ async def test_bars_stand_below_each_other() -> None:
     """
     text = report_text(await plain_report(), False, 100)
     lines = text.split("\n")
-    start = lines.index("Aspects that the grader noted, by how many of 3 kept items") + 1
+    start = lines.index("Aspects that the grader noted, by how many of 3 kept posts") + 1
     rows = lines[start : start + 3]
 
     assert rows[0] == "  heat     ████████████████████████ 2 (+1 -1)"
@@ -122,7 +122,7 @@ async def test_bars_stand_below_each_other() -> None:
     assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
     assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
     assert lines[start + 3] == (
-        "  (+1 -1): of the 2 items, how many sound like praise and like complaint as a whole"
+        "  (+1 -1): of the 2 posts, how many sound like praise and like complaint as a whole"
     )
 
 
@@ -133,7 +133,7 @@ async def test_enough_graded_items_are_bars() -> None:
     answer = plain(await plain_report())
     answer["figures"]["sentiment"] = sentiment(3, 0, 3).model_dump(mode="json")
     lines = report_text(Report.model_validate(answer), False, 100).split("\n")
-    start = lines.index("How 6 kept items sound") + 1
+    start = lines.index("How 6 kept posts sound") + 1
 
     assert lines[start : start + 2] == [
         "  positive  ████████████············ 3 of 6 (19-81 %)",
@@ -153,7 +153,7 @@ async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
     text = report_text(Report.model_validate(answer), False, 100)
 
     assert (
-        "Items per day (UTC); 105 of 105 kept items have a date; the latest 12 of 14 days\n" in text
+        "Posts per day (UTC); 105 of 105 kept posts have a date; the latest 12 of 14 days\n" in text
     )
     assert "2026-09-02 " not in text
     assert "  2026-09-14 ████████████████████████ 14" in text
@@ -230,7 +230,7 @@ async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "400")
     wide = report_text(await plain_report(), False, None)
 
-    words = "Enough was found for a short report only: 3 of 4 items were kept by all-1, graded 3"
+    words = "for a short report only: 3 of 4 posts about it were graded 3 of 5 or better; a full"
     assert words not in narrow
     assert words in wide
 

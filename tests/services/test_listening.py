@@ -86,7 +86,7 @@ async def test_a_full_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["decision_rationale"] == (
-        "Enough was found for a full report: 8 of 8 items were kept by all-1, graded 3 or more of 5"
+        "Enough was found for a full report: 8 of 8 posts about it were graded 3 of 5 or better"
     )
     assert answer["findings"][0]["cites"] == [answer["items"][0]["key"]]
     assert (answer["topic"], answer["summary"]) == ("The mug", "People like it.")
@@ -467,9 +467,9 @@ async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
     answer = await analyze(kit(FakeSource(posts(7)), grader=grading), ASK)
 
     assert answer["decision"] == "short_report"
-    assert answer["disclaimer"].startswith("Only 2 of 7 items found were relevant")
+    assert answer["disclaimer"].startswith("Only 2 of 7 posts found were relevant")
     assert (
-        note_of(answer, "dropped") == "5 items were dropped: graded too low to answer the question."
+        note_of(answer, "dropped") == "5 posts were dropped: graded too low to answer the question."
     )
 
 
@@ -526,7 +526,7 @@ async def test_what_the_writer_looked_up_joins_items_and_figures() -> None:
     assert answer["sources"]["youtube"] == before["sources"]["youtube"]
     stages = Counter(one["dropped_by"] for one in answer["dropped"])
     assert stages == {"gate": 1, "cutoff": 1}
-    assert note_of(answer, "dropped").startswith("2 items were dropped")
+    assert note_of(answer, "dropped").startswith("2 posts were dropped")
 
 
 async def test_a_follow_up_is_paid_for() -> None:

@@ -140,7 +140,6 @@ async def _weigh(
         depth_name=scope.depth_name,
         depth=scope.depth,
         grading_on=grading,
-        judge=" and ".join(dict.fromkeys(g.model for g in crawled.sources if g.model)),
         gate_degraded=tuple(
             (gathered.source, gathered.gate_reason or "")
             for gathered in crawled.sources

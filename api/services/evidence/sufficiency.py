@@ -26,8 +26,6 @@ class Counts:
     anything_judged: bool
     """Some gate, grader or report model answered."""
     grading_on: bool = True
-    judge: str = ""
-    """Who judged what is about the question; several are joined."""
     defaulted: int = 0
     """Grades that stand in for ones that could not be had."""
     gate_degraded: Sequence[tuple[str, str]] = ()
@@ -73,17 +71,16 @@ def decide(counts: Counts) -> Decided:
         # what the gate stopped was found too, though never graded
         stopped = counts.dropped.get("gate", 0) if counts.grading_on else 0
         disclaimer = (
-            f"Only {survived} of {scored + stopped} items found were relevant to your "
+            f"Only {survived} of {scored + stopped} posts found were relevant to your "
             "question. Consider this a starting point, not a comprehensive answer."
         )
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
-    judge = f" by {counts.judge}" if counts.judge else ""
-    how = f"were judged to be about it{judge}"
+    how = "were judged to be about it"
     if counts.grading_on:
-        how = f"were kept{judge}, graded {depth.relevance_cutoff} or more of 5"
-    rationale = f"{verdict}: {survived} of {scored} items {how}{needed}"
+        how = f"about it were graded {depth.relevance_cutoff} of 5 or better"
+    rationale = f"{verdict}: {survived} of {scored} posts {how}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:
         rationale = f"{rationale}; {_defaults(counts)}"
     return Decided(decision, rationale, disclaimer, notes)
@@ -115,7 +112,7 @@ def _notes(counts: Counts) -> list[str]:
     stages = [f"{many} {_STAGES[stage]}" for stage, many in counts.dropped.items() if many]
     if stages:
         total = sum(counts.dropped.values())
-        items = "item was" if total == 1 else "items were"
+        posts = "post was" if total == 1 else "posts were"
         why = ", ".join(stages) if len(stages) > 1 else stages[0].partition(" ")[2]
-        notes.append(f"{total} {items} dropped: {why}.")
+        notes.append(f"{total} {posts} dropped: {why}.")
     return notes

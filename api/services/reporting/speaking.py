@@ -36,10 +36,12 @@ _BEGINNING = regex.compile(
 )
 # a word that says of what kind something is: `the app-|controlled mug`, `ride-|hailing`
 _COMPOUND = regex.compile(r"-(?!là|ci)\p{Ll}")
-# things of a kind that a word only names: `two bluetooth devices`, `a wifi adapter`
+# things of a kind that a word only names: `two bluetooth |devices`, `the driver |app`
 _THINGS = regex.compile(
-    r"(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?)\b", regex.I
+    r"(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?|apps?)\b", regex.I
 )
+# a lost cable is no news of the battery: `lost the |cable, could not charge it`
+_CORD = regex.compile(r"\b(?:cables?|chargers?|adapt[eo]rs?|plugs?)\b", regex.I)
 _BEHIND = regex.compile(r"(?<!\s)(?:\s++[\p{L}-]++)??\s++([\p{L}\p{N}]+)")
 # whose it is, with a capital inside a sentence or inside the word: `the Gmail |app`, `myBank |app`,
 # `the Spotify Android |app`
@@ -48,18 +50,20 @@ _OWNER = regex.compile(
     r"(?=(?:['’]s)?\s+(?:(?:Android|iOS|iPhone|iPad|Mac|Windows|web|desktop|mobile)\s+)?$)"
 )
 # what a text will treat, told before it does: `here is the truth on`, `we test`,
-# `in this video`, `sync, export, and whether you need it`
+# `in this video`, `sync, export, and whether you need it`; or news: `plaud announces the Pro`
 _ANNOUNCING = regex.compile(
     r"\b(?:here(?:'s| is| are) (?:the|my|our|what|how)|in this (?:video|review|post|guide|episode)"
     r"|(?:we|i|let's|let us|i'll|we'll) (?:will |also )?(?:test|compare|cover|discuss|explain"
     r"|look at|talk about|walk (?:you )?through|go (?:over|through))"
-    r"|(?:[\p{L}-]+, ){2,}and (?:whether|how|why|what) (?:you|we|i|it|to))\b",
+    r"|(?:[\p{L}-]+, ){2,}and (?:whether|how|why|what) (?:you|we|i|it|to)"
+    r"|(?:announces|launches|unveils|introduces|releases) (?:the|an?|its|their|new))\b",
     regex.I,
 )
 # a table of contents, whatever it feels like: `What it cost, how it compares and why I sold it`,
 # `Battery, scratches and whether it is worth it`
 _CONTENTS = regex.compile(
     r"^\W*+(?:what|how|why|whether|where|when)\b[^,]*+,.*\b(?:and|or) (?:what|how|why|whether|if)\b"
+    r"|^\W*+(?:what|how|why|whether|where|when)\b[^,:?]*+, (?:which|what|how|why|whether|who)\b"
     r"|^\W*+[\p{L} ]++, .*\b(?:and|or) whether\b",
     regex.I,
 )
@@ -122,6 +126,8 @@ def _is_aside(text: str) -> bool:
 def _is_beside(text: str, start: int, end: int, subject: Subject) -> bool:
     before, after = text[:start], text[end:]
     aside = _COMPOUND.match(after) or _THINGS.match(after)
+    if fold(text[start:end]).startswith("charg") and _CORD.search(text):
+        return True
     if aside or _BESIDE.search(before) or _MADE.search(before):
         return True
     behind = _BEHIND.match(after)

@@ -93,7 +93,7 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
     """
     (figure,) = charts(await report(sentiment=felt(1, 2, 9_999_997)))
 
-    assert 'role="img" aria-label="How 10000000 kept items sound"' in figure
+    assert 'role="img" aria-label="How 10000000 kept posts sound"' in figure
     assert "1 of 10M" in texts(figure)
     assert table(figure)[1:3] == [
         ["positive", "1", "0%", "0% to 0%"], ["neutral", "2", "0%", "0% to 0%"],
@@ -113,7 +113,7 @@ async def test_too_little_is_a_sentence() -> None:
 
     assert [text.startswith("<p>") for text in said] == [True, True]
     assert "too few to draw" in said[0]
-    assert "9 of 9 kept items have a date, on 2 March 2026." in said[1]
+    assert "9 of 9 kept posts have a date, on 2 March 2026." in said[1]
     assert charts(await report()) == []
 
 

@@ -43,7 +43,9 @@ def test_every_boundary(depth: DepthName, scored: int, survived: int, decision: 
 
     assert decided.decision is decision
     assert (decided.disclaimer is not None) is (decision is SHORT)
-    assert f": {survived} of {scored} items were kept, graded 3 or more of 5" in decided.rationale
+    assert (
+        f": {survived} of {scored} posts about it were graded 3 of 5 or better" in decided.rationale
+    )
 
 
 def test_the_thresholds_are_the_depths_own() -> None:
@@ -57,8 +59,8 @@ def test_the_thresholds_are_the_depths_own() -> None:
     )  # fmt: skip
 
     assert decide(four).rationale == (
-        "Too little was found for a report: 4 of 9 items were kept, graded 4 or more "
-        "of 5; a short one needs 5"
+        "Too little was found for a report: 4 of 9 posts about it were graded 4 "
+        "of 5 or better; a short one needs 5"
     )
 
 
@@ -68,7 +70,7 @@ def test_the_disclaimer_counts_what_the_gate_stopped() -> None:
     """
     short = decide(replace(counts(3, 3), dropped={"gate": 8}))
 
-    assert (short.disclaimer or "").startswith("Only 3 of 11 items found were relevant")
+    assert (short.disclaimer or "").startswith("Only 3 of 11 posts found were relevant")
 
 
 def test_the_texts() -> None:
@@ -78,18 +80,18 @@ def test_the_texts() -> None:
     short = decide(counts(7, 2))
 
     assert decide(counts(7, 4)).rationale == (
-        "Enough was found for a full report: 4 of 7 items were kept, graded 3 or more of 5"
+        "Enough was found for a full report: 4 of 7 posts about it were graded 3 of 5 or better"
     )
     assert short.disclaimer == (
-        "Only 2 of 7 items found were relevant to your question. "
+        "Only 2 of 7 posts found were relevant to your question. "
         "Consider this a starting point, not a comprehensive answer."
     )
     assert short.rationale == (
-        "Enough was found for a short report only: 2 of 7 items were kept, graded 3 or "
-        "more of 5; a full one needs 4"
+        "Enough was found for a short report only: 2 of 7 posts about it were graded 3 "
+        "of 5 or better; a full one needs 4"
     )
     assert decide(counts(7, 4, grading_on=False, defaulted=7)).rationale == (
-        "Enough was found for a full report: 4 of 7 items were judged to be about it"
+        "Enough was found for a full report: 4 of 7 posts were judged to be about it"
     )
     assert decide(counts(7, 4)).notes == ()
 
@@ -138,7 +140,7 @@ def test_what_was_dropped_is_counted_by_cause() -> None:
     dropped = {"gate": 3, "cutoff": 1, "floor": 0, "duplicate": 2}
 
     assert decide(counts(7, 2, dropped=dropped)).notes == (
-        "6 items were dropped: 3 judged not to be about it, 1 graded too low to answer the "
+        "6 posts were dropped: 3 judged not to be about it, 1 graded too low to answer the "
         "question, 2 copies of others.",
     )
 
