@@ -50,8 +50,8 @@ class ChatQuestion:
 
     @property
     def query(self) -> str:
-        """What to look up."""
-        return " ".join(filter(None, (self.subject, *self.words))) or self.text
+        """What to look up: the product, whatever is asked about it, for posts name that."""
+        return self.subject or " ".join(self.words) or self.text
 
 
 def last_question(prompt: Prompt) -> ChatQuestion:

@@ -58,7 +58,13 @@ TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), t
 )
 def test_a_question_stands_on_its_own_feet(said: list[str], query: str) -> None:
     """A follow-up is about what was named before, until something else is named."""
-    assert last_question(prompt(*said)).query.casefold() == query.casefold()
+    question = last_question(prompt(*said))
+
+    whole = " ".join(filter(None, (question.subject, *question.words))) or question.text
+    assert whole.casefold() == query.casefold()
+    assert question.query == (question.subject or whole), (
+        "posts name the product, so that is sought"
+    )
 
 
 def test_what_is_known_is_not_looked_up() -> None:

@@ -72,11 +72,15 @@ def sought(question: str) -> str:
 def named(question: str, kinds: Container[str] = frozenset()) -> str:
     """What to judge by: of `sought`, its first capital to the last capital, figure or kind.
 
-    `is the battery of the Oura ring any good?` is about `Oura ring`, of which a post must speak;
-    that of `is the battery of the oura ring any good?` about `battery oura ring`.
+    Without a capital, what follows the last `of`: `is the battery of the Oura ring any good?` is
+    about `Oura ring`, of which a post must speak, and that of plaud.ai about `plaud.ai`.
     """
     telling = _telling(question)
     capital = [number for number, word in enumerate(telling) if word[0].isupper()]
+    if not capital:
+        _, _, owner = question.rpartition(" of ")
+        owners = {word.strip(_EDGE) for word in owner.split()}
+        telling = [word for word in telling if word in owners] or telling
     if capital:
         ends = [number for number, word in enumerate(telling) if _NAMING.search(word)]
         end = ends[-1] + 1

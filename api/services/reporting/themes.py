@@ -142,13 +142,18 @@ def find_themes(
         ),
         key=lambda finding: (finding.name.lower() not in wanted, -len(finding.passages)),
     )
-    whole = [finding for finding in findings if len(finding.passages) >= SHARED]
+    whole = [
+        finding
+        for finding in findings
+        if len(finding.passages) >= SHARED or finding.name.lower() in wanted
+    ]
     few = [finding for finding in findings if len(finding.passages) > 1][:FEW]
     chosen = findings if focus else whole if len(whole) >= FEW else few
     chosen = _shown_once(chosen[:most])
     name = subject.name or "it"
+    topic = f"the {' and '.join(sorted(wanted))} of {name}" if wanted and subject.name else ""
     return Themed(
-        f"What people say about {one_line(sought(question.text))}",
+        f"What people say about {topic or one_line(sought(question.text))}",
         _summary(chosen, len(exhibits)),
         tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
         tuple(

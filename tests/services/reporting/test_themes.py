@@ -123,6 +123,17 @@ def test_what_is_asked_about_goes_first_and_small_themes_only_fill_up() -> None:
     assert len(find_themes(LAMP, exhibits(*bodies), most=1).findings) == 1
 
 
+def test_what_is_asked_about_is_shown_however_few_speak_of_it() -> None:
+    """Beside three whole themes; the headline names it, without words of asking."""
+    body = "The battery lasts. The screen is bright. The app opens."
+    question = Question("What do people say about the price of the Glow Lamp?")
+    themed = find_themes(question, exhibits(body, body, body + " The price is fair."))
+
+    assert themed.topic == "What people say about the price of Glow Lamp"
+    assert themed.findings[0].text.startswith("Price: at least one post speaks of it")
+    assert len(themed.findings) == 4
+
+
 def test_words_that_are_asked_about_are_looked_for_alone() -> None:
     """An aspect by any of its words, else the word itself; nothing when nobody says it."""
     bodies = ("The akku is small. The dimmer hums.", "The price is fair.")
