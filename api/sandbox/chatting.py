@@ -50,8 +50,8 @@ class ChatQuestion:
 
     @property
     def query(self) -> str:
-        """What to look up: the product, whatever is asked about it, for posts name that."""
-        return self.subject or " ".join(self.words) or self.text
+        """What to look up once the product is known; before that, the product alone."""
+        return " ".join(filter(None, (self.subject, *self.words))) or self.text
 
 
 def last_question(prompt: Prompt) -> ChatQuestion:
@@ -103,13 +103,15 @@ def looks(
 ) -> tuple[tuple[str, str], ...]:
     """Calls of tools that take a query, when what is known does not hold the question's words.
 
+    A product of which nothing is known is looked up by its name, whatever is asked about it.
     A tool whose name stands in the question goes before the rest, and fetching before all else.
     """
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
     question, sides = last_question(prompt), _sides(prompt)
     queries = [name for name in sides if not _naming(name, prompt, titles=True)]
     if not sides and not _known(question, prompt):
-        queries = [question.query]
+        known = _about(prompt, question)
+        queries = [question.query if known or not question.subject else question.subject]
     if last == "tool" or choice == "none" or not queries:
         return ()
     named = [
