@@ -48,8 +48,8 @@ GROUPS: tuple[type[BaseSettings], ...] = (
     DeepDepth,
 )  # fmt: skip
 
-TEST_DATA = "LISTENPOST_TEST_DATA"
-"""Where the tests find recordings: no setting, but none that is refused either."""
+FOR_TESTS = "LISTENPOST_TEST_"
+"""How variables of the tests begin: no settings, but none that are refused either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def load() -> Settings:
     dotenv = DotEnvSettingsSource(GeneralSettings, env_file=".env", case_sensitive=False)
     names = {*(str(name).upper() for name in dotenv.env_vars), *(n.upper() for n in os.environ)}
     for name in sorted(names):
-        if name.startswith("LISTENPOST_") and name not in {*known, TEST_DATA}:
+        if name.startswith("LISTENPOST_") and name not in known and not name.startswith(FOR_TESTS):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0)
             raise ValueError(f"`{name}` is no setting; the nearest is `{near[0]}`")
     try:

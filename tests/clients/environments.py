@@ -1,0 +1,96 @@
+"""Environments of clients that others wrote: virtual environments and node projects, made once.
+
+They are made below the folder that `LISTENPOST_TEST_CLIENTS` names, from `tests/clients/NAME`: a
+`requirements.txt` or a `package.json` with exact versions. Without that variable, or where node is
+missing, a test that needs one skips and says so; `.ci/run` sets it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+VARIABLE = "LISTENPOST_TEST_CLIENTS"
+
+
+def python_client(name: str) -> Path:
+    """The Python of a virtual environment that holds what `NAME/requirements.txt` lists.
+
+    Raises:
+        Skipped: no folder for clients is named.
+        CalledProcessError: the packages could not be installed; pip's reason is printed.
+    """
+    return _python(_folder(), name)
+
+
+def node_client(name: str) -> Path:
+    """A folder with `node_modules` as `NAME/package.json` lists them, beside copies of its files.
+
+    Raises:
+        Skipped: no folder for clients is named, or there is no node and npm.
+        CalledProcessError: the packages could not be installed; npm's reason is printed.
+    """
+    folder = _folder()
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program}")
+    return _node(folder, name)
+
+
+def chromium() -> str:
+    """The browser's path.
+
+    Raises:
+        Skipped: there is none.
+    """
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("there is no Chromium")
+    return path
+
+
+def _folder() -> Path:
+    named = os.environ.get(VARIABLE)
+    if not named:
+        pytest.skip(f"`{VARIABLE}` names no folder in which clients may be installed")
+    return Path(named)
+
+
+@cache
+def _python(folder: Path, name: str) -> Path:
+    made, wanted = folder / name, HERE / name / "requirements.txt"
+    python = made / "bin" / "python"
+    if not _is_made(made, wanted):
+        _run(sys.executable, "-m", "venv", str(made))
+        _run(str(python), "-m", "pip", "install", "-q", "-r", str(wanted))
+        (made / "made-from").write_text(wanted.read_text("utf-8"), "utf-8")
+    return python
+
+
+@cache
+def _node(folder: Path, name: str) -> Path:
+    made, wanted = folder / name, HERE / name / "package.json"
+    if not _is_made(made, wanted):
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        shutil.copy(wanted, made)
+        _run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", folder=made)
+        (made / "made-from").write_text(wanted.read_text("utf-8"), "utf-8")
+    shutil.copytree(HERE / name, made, dirs_exist_ok=True)
+    return made
+
+
+def _is_made(made: Path, wanted: Path) -> bool:
+    record = made / "made-from"
+    return record.is_file() and record.read_text("utf-8") == wanted.read_text("utf-8")
+
+
+def _run(*command: str, folder: Path | None = None) -> None:
+    subprocess.run(command, cwd=folder, check=True, timeout=600)
