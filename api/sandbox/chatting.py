@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import Prompt
-from api.services.chatting.keyless import FOREIGN, silent
+from api.services.chatting.keyless import FOREIGN, leaning, shown_lines, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
 from api.services.question.query import is_foreign
 from api.services.reporting.aspects import aspects_in
 from api.services.reporting.dossier import Exhibit
+from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.subjects import Subject
-from api.services.reporting.themes import find_themes, shown_lines
+from api.services.reporting.themes import find_themes
 from api.services.schemas import Question
 
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
@@ -171,7 +172,8 @@ def chat(prompt: Prompt) -> str:
     )
     if not themed.findings:
         return silent(", ".join(question.words))
-    return shown_lines(themed.findings)
+    lean = lean_wanted(question.text)
+    return shown_lines(leaning(themed.findings, lean), lean)
 
 
 def _missing(question: ChatQuestion) -> str:

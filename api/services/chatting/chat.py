@@ -39,7 +39,8 @@ from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted,
 from api.services.containment import translated
 from api.services.listening import Product
 from api.services.ports import Facts
-from api.services.question.query import screen
+from api.services.question.comparing import points_back
+from api.services.question.query import LONGEST, STOP_WORDS_ALONE, screen
 from api.services.reporting.agent import reason_of, spent
 from api.services.reporting.dossier import Dossier, describe
 from api.services.reporting.report import Report
@@ -91,7 +92,8 @@ class Chat:
     async def _turn(
         self, session: Session, message: str, depth: DepthName, emit: Callable[[Moment], None]
     ) -> Turn:
-        screened = screen(message)
+        goes_on = session.exhibits and points_back(message)  # `what do they like about it?`
+        screened = screen(message, stop_words_alone=LONGEST if goes_on else STOP_WORDS_ALONE)
         with self.product.observer.analysis("chat", Question(screened.query)) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.session import item_words, question_words
@@ -13,7 +14,8 @@ from api.services.question.query import is_foreign
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, md
 from api.services.reporting.grounds import ADDRESSES
-from api.services.reporting.themes import find_themes, shown_lines
+from api.services.reporting.polarity import lean_wanted
+from api.services.reporting.themes import ThemeFinding, find_themes
 from api.services.schemas import Question
 
 FOREIGN = (
@@ -22,6 +24,7 @@ FOREIGN = (
 )
 THEMES = 5
 """Themes of one answer at most."""
+_LEANING = {1: "praise", -1: "a complaint"}
 _MOST_WORDS = 3
 """Words that a question asks about at most; more are no list of subjects."""
 
@@ -91,13 +94,15 @@ def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhi
     """
     name = next(iter(desk.subjects), "") or desk.question
     known = {stem(word) for word in telling_words(name)}
-    words = [word for word in telling_words(desk.question) if stem(word) not in known]
+    lean = lean_wanted(desk.question)
+    telling = [word for word in telling_words(desk.question) if lean_wanted(word) is None]
+    words = [word for word in telling if stem(word) not in known]
     if not words or len(words) > _MOST_WORDS:
-        return _themes(name, exhibits)
-    text, cited = _themes(name, exhibits, words)
+        return _themes(name, exhibits, lean=lean)
+    text, cited = _themes(name, exhibits, words, lean)
     if cited:
         return text, cited
-    text, cited = _themes(name, exhibits)
+    text, cited = _themes(name, exhibits, lean=lean)
     named = ", ".join(formatted(word) for word in words)
     return f"{silent(named)} What they say besides:\n\n{text}" if cited else "", cited
 
@@ -108,13 +113,56 @@ def silent(words: str) -> str:
 
 
 def _themes(
-    question: str, exhibits: Sequence[Exhibit], focus: Sequence[str] = ()
+    question: str,
+    exhibits: Sequence[Exhibit],
+    focus: Sequence[str] = (),
+    lean: int | None = None,
 ) -> tuple[str, list[Exhibit]]:
-    findings = find_themes(Question(question), exhibits, focus=focus).findings[:THEMES]
+    findings = leaning(find_themes(Question(question), exhibits, focus=focus).findings, lean)
+    findings = findings[:THEMES]
     cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    text = shown_lines(findings, lambda words: md(ADDRESSES.sub("", words)))
+    text = shown_lines(findings, lean, lambda words: md(ADDRESSES.sub("", words)))
     return text, [by_label[label] for label in cited]
+
+
+def leaning(findings: Iterable[ThemeFinding], lean: int | None) -> list[ThemeFinding]:
+    """The findings without what leans the other way than is asked for, what leans so first."""
+    if lean is None:
+        return list(findings)
+    kept = [
+        replace(
+            finding,
+            passages=tuple(
+                sorted(
+                    (passage for passage in finding.passages if passage.lean != -lean),
+                    key=lambda passage: passage.lean != lean,
+                )
+            ),
+        )
+        for finding in findings
+    ]
+    kept.sort(key=lambda finding: all(passage.lean != lean for passage in finding.passages))
+    return [finding for finding in kept if finding.passages]
+
+
+def shown_lines(
+    findings: Iterable[ThemeFinding],
+    lean: int | None = None,
+    escape: Callable[[str], str] = str,
+) -> str:
+    """Findings as a list for a chat: each theme with its passages and where they stand.
+
+    Where none surely leans as was asked for, it says so first.
+    """
+    findings = list(findings)
+    sure = any(passage.lean == lean for finding in findings for passage in finding.shown)
+    unsure = "" if lean is None or sure else f"None of these is surely {_LEANING[lean]}:\n\n"
+    return unsure + "\n".join(
+        f"- {escape(finding.name)}: "
+        + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.shown)
+        for finding in findings
+    )
 
 
 def nothing_found(question: str, lines: Iterable[str]) -> str:

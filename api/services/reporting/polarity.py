@@ -93,6 +93,18 @@ IRONY = regex.compile(
     regex.I,
 )
 
+# what a question asks for: `what annoys people`, `any downsides`; `what do they like`
+_WANTED = {
+    -1: regex.compile(
+        r"(?i)\b(?:annoy|bother|complain|dislik|irritat|frustrat|downside|drawback|weakness|wrong"
+        r"|(?:hate|problem|issue)s?\b)"
+    ),
+    1: regex.compile(
+        r"(?i)\b(?:(?:do|does|did|they|people|users|owners|everyone) (?:\w+ )?"
+        r"(?:like|love|enjoy)s?\b|prais|upside|strength)"
+    ),
+}
+
 _UNSURE = (ASKING, WISHING, DISTANT, _TWO_SIDED, ELSEWHERE)
 # what parts of a sentence may have different subjects: `it is light, the clip broke`
 _CLAUSE = regex.compile(r"[,;–—]|\s-\s|\band (?=(?:the|it|its|my|i|we|they)\b)", regex.I)
@@ -141,6 +153,12 @@ def feelings(sentence: str) -> tuple[int, int]:
             turned = -sign if _DENIED.search(before) else sign
             pro, con = pro + (turned > 0), con + (turned < 0)
     return pro, con
+
+
+def lean_wanted(question: str) -> int | None:
+    """1 where a question asks for praise alone, -1 for complaints, None for both or neither."""
+    sides = [side for side, pattern in _WANTED.items() if pattern.search(question)]
+    return sides[0] if len(sides) == 1 else None
 
 
 def lean_of(sentence: str, theme: regex.Pattern[str] | None = None) -> int | None:

@@ -7,7 +7,7 @@ sure. A theme is a known aspect of products or a telling word that three items s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import regex
@@ -179,15 +179,6 @@ def is_spoken_of(name: str, text: str) -> bool:
     named = (aspect for aspect in aspects() if aspect.name == name.lower())
     pattern = next((aspect.pattern for aspect in named), _pattern(name))
     return name == UNNAMED or pattern.search(text) is not None
-
-
-def shown_lines(findings: Iterable[ThemeFinding], escape: Callable[[str], str] = str) -> str:
-    """Findings as a list for a chat: each theme with its passages and where they stand."""
-    return "\n".join(
-        f"- {escape(finding.name)}: "
-        + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.shown)
-        for finding in findings
-    )
 
 
 def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:

@@ -884,3 +884,23 @@ async def test_what_no_post_says_plainly_is_said_before_what_they_do_say() -> No
     assert "What they say besides:" in turn.text
     assert [citation.label for citation in turn.citations] == ["E1", "E2"]
     assert session.subjects == ["ember mug"]
+
+
+async def test_a_follow_up_of_small_words_is_a_question_about_what_is_known() -> None:
+    """Which way it asks is answered; without a word on a product before, it is guidance."""
+    bodies = ("The battery is terrible.", "The battery is excellent.")
+    items = [post(number, body=body) for number, body in enumerate(bodies)]
+    one = chat(None, kit(FakeSource(items)))
+    session = one.begin()
+    await ask(one, session=session)
+
+    liked = await ask(one, "what do they like about it?", session)
+    annoying = await ask(one, "and what annoys them?", session)
+    thanks = await ask(one, "thanks, that is it", session)
+    first = await ask(one, "what do they like about it?")
+
+    assert "excellent" in liked.text
+    assert "terrible" not in liked.text
+    assert "terrible" in annoying.text
+    assert "excellent" not in annoying.text
+    assert (thanks.outcome, first.outcome) == ("clarify", "clarify")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.services.reporting.aspects import aspects_in
-from api.services.reporting.polarity import lean_of
+from api.services.reporting.polarity import lean_of, lean_wanted
 
 LABELLED = Path(__file__).parents[3] / "evaluation/support/polarity.jsonl"
 
@@ -60,3 +60,21 @@ def test_the_committed_sentences_are_read_with_precision() -> None:
     assert len(rows) >= 300
     assert right / len(sure) >= 0.9
     assert right / sum(label != 0 for label, _ in leans) >= 0.4
+
+
+@pytest.mark.parametrize(
+    ("question", "lean"),
+    [
+        ("what annoys people about the Ember mug?", -1),
+        ("what's wrong with it", -1),
+        ("any issues?", -1),
+        ("what do people really like about it?", 1),
+        ("why is it praised?", 1),
+        ("what do they like and dislike?", None),
+        ("what is it like?", None),
+        ("is it any good?", None),
+    ],
+)
+def test_a_question_may_ask_for_one_side(question: str, lean: int | None) -> None:
+    """`like` only where somebody likes; both sides are none."""
+    assert lean_wanted(question) == lean

@@ -15,7 +15,6 @@ from api.services.reporting.themes import (
     find_themes,
     is_spoken_of,
     recounted,
-    shown_lines,
 )
 from api.services.schemas import Assessed, Item, Question, Verdict
 from tests.services.kit import assessed, post, said
@@ -141,9 +140,6 @@ def test_words_that_are_asked_about_are_looked_for_alone() -> None:
 
     assert [finding.name for finding in asked.findings] == ["Battery", "Dimmer"]
     assert find_themes(LAMP, exhibits(*bodies), focus=["warranty"]).findings == ()
-    assert shown_lines(asked.findings, str.upper) == (
-        "- BATTERY: “THE AKKU IS SMALL.” [E1]\n- DIMMER: “THE DIMMER HUMS.” [E1]"
-    )
 
 
 def test_without_a_theme_the_posts_stand_alone() -> None:
