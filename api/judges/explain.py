@@ -44,6 +44,7 @@ class OpenAIExplainer:
         lines = [quote_question(shortfall.question, fence)]
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
         lines += [fence.quote(excerpt(line, _LINE), "source") for line in shortfall.coverage]
+        lines.append(fence.quote(str(shortfall.kept), "kept"))
         for title, reason in shortfall.dropped[:MOST_DROPPED]:
             why = f" | reason: {excerpt(reason, _LINE)}" if reason else ""
             lines.append(fence.quote(excerpt(title, _LINE) + why, "dropped"))
@@ -78,7 +79,7 @@ def _ground(shortfall: Shortfall) -> Ground:
     """What the explanation may rest on: what the model is shown, and how many that is."""
     dropped = shortfall.dropped[:MOST_DROPPED]
     given = [*shortfall.queries, *shortfall.coverage, *chain.from_iterable(dropped)]
-    counts = map(len, (shortfall.queries, shortfall.coverage, dropped))
+    counts = (len(shortfall.queries), len(shortfall.coverage), len(dropped), shortfall.kept)
     question = shortfall.question
     return ground_of({}, (question.text, question.about), [*given, *map(str, counts)])
 

@@ -196,6 +196,7 @@ def _explanation(prompt: Prompt) -> dict[str, Any]:
         (prompt.question, *(query for query in prompt.all("query") if query != prompt.question)),
         tuple(prompt.all("source")),
         tuple((cut(title, LONGEST_PASSAGE), reason) for title, _, reason in dropped),
+        kept=sum(int(count) for count in prompt.all("kept") if count.isdecimal()),
     )
     explanation = plain_explanation(shortfall)
     return {

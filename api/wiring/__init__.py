@@ -57,11 +57,6 @@ def mode_of(settings: Settings) -> Mode:
     return "live" if there else "sandbox"
 
 
-def mode_for(settings: Settings, *, own_items: bool) -> Mode:
-    """`mode_of`, but a person's own items are no sample data: `auto` is live with them."""
-    return "live" if own_items and settings.general.mode == "auto" else mode_of(settings)
-
-
 def build(
     settings: Settings,
     own: OwnItems | None = None,
@@ -71,12 +66,14 @@ def build(
 ) -> Product:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
-    `own` items are the only source, and unless the mode says `sandbox` the person's own model
-    answers: their items are no sample data. `switchboard` is what several products share.
-    `memory` is what real sources remember between runs; the sandbox starts afresh each time.
+    `own` items are the only source and no sample data: the person's own model answers, or in mode
+    `sandbox` none. `switchboard` is what several products share. `memory` is what real sources
+    remember between runs; the sandbox starts afresh each time.
     """
-    if mode_for(settings, own_items=own is not None) == "live":
-        return _product(settings, own, switchboard, memory)
+    if own is not None:
+        return _product(for_own_items(settings), own, switchboard, memory)
+    if mode_of(settings) == "live":
+        return _product(settings, None, switchboard, memory)
     from api.sandbox.server import Sandbox
 
     return _product(settings, own, switchboard, sandbox=Sandbox.start())
@@ -85,14 +82,18 @@ def build(
 def build_gate(settings: Settings, *, switchboard: Switchboard | None = None) -> Product:
     """A product without sources: its gate judges the items that a person hands in.
 
-    It uses the person's key although no source may be configured. In mode `sandbox` nothing is
-    spent: the local judge answers, as it would behind the sandbox.
+    It uses the person's key although no source may be configured.
     """
-    if settings.general.mode == "sandbox":
-        models = settings.models.model_copy(update={"openai_api_key": None})
-        tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
-        settings = replace(settings, models=models, tracing=tracing)
-    return _product(settings, OwnItems(()), switchboard)
+    return _product(for_own_items(settings), OwnItems(()), switchboard)
+
+
+def for_own_items(settings: Settings) -> Settings:
+    """The settings by which a person's items are judged: nothing leaves in mode `sandbox`."""
+    if settings.general.mode != "sandbox":
+        return settings
+    models = settings.models.model_copy(update={"openai_api_key": None})
+    tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
+    return replace(settings, models=models, tracing=tracing)
 
 
 class PerLoop:

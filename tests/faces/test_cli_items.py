@@ -106,13 +106,14 @@ def test_verbose_numbers_by_the_items_own_sources(here: Here, upstream: Sandbox)
 
 
 def test_sandbox_by_name_keeps_the_key_unspent(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`LISTENPOST_MODE=sandbox`: the sandbox's model, and that is marked."""
+    """`LISTENPOST_MODE=sandbox`: no model at all, and what a person brings is no sample."""
     monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
     own(*MINE)
     ended = here(*WORDS, "--format", "json")
 
-    assert ended.json["sample"] is True
-    assert ended.json["grading"] == "on"
+    assert ended.json["sample"] is False
+    assert ended.json["grading"] == "off"
+    assert ended.json["cost"]["usd"] == 0
 
 
 def test_nothing_about_it_is_three(here: Here) -> None:

@@ -73,7 +73,7 @@ async def test_a_rewriter_is_shown_so_much(model: ModelServer, client: ModelClie
 
 
 async def test_an_explainer_is_shown_so_much(model: ModelServer, client: ModelClient) -> None:
-    """200 characters of each line; three suggestions of 120 characters are taken; 1,200 tokens."""
+    """200 characters a line; three suggestions of 120 characters are taken; 1,200 tokens."""
     suggestions = ["s" * 121, "t" * 120, "What is new?", "What is it?", "What does it cost?"]
     written = {"explanation_text": SENTENCE * 20, "suggestions": suggestions}
     model.replies = [says(json.dumps(written))]
@@ -85,6 +85,7 @@ async def test_an_explainer_is_shown_so_much(model: ModelServer, client: ModelCl
     assert model.user.splitlines()[1:] == [
         fenced("query", line),
         fenced("source", line),
+        fenced("kept", "0"),
         fenced("dropped", f"{line} | reason: {line}"),
     ]
     assert budget(model) == 1200

@@ -62,7 +62,7 @@ def analyze_command(
         count = None
         if own is not None:
             count = len({item.key for item in own.items if within(ask.window, item.created_at)})
-        sample = wiring.mode_for(settings, own_items=own is not None) == "sandbox"
+        sample = own is None and wiring.mode_of(settings) == "sandbox"
         return _say_estimate(estimated(settings, ask, count), handover, sample=sample)
 
     async def work() -> int:
