@@ -91,7 +91,7 @@ def _days(report: Report, dates: Timeline) -> Counter[date]:
 
 
 def _between(days: Counter[date]) -> str:
-    """`between 2 March and 14 June 2026, the busiest month is May (9)`."""
+    """`between 2 March and 14 June 2026, most in May (9)`."""
     first, last = min(days), max(days)
     if first == last:
         return f"on {_day(last)}"
@@ -104,7 +104,7 @@ def _between(days: Counter[date]) -> str:
     if others and count > max(1, others[0][1]):
         named = date(*month, 1)
         year = "" if first.year == last.year else f" {named.year}"
-        words += f", the busiest month is {named:%B}{year} ({count})"
+        words += f", most in {named:%B}{year} ({count})"
     return words
 
 
@@ -171,9 +171,9 @@ def legend(report: Report, rows: Sequence[AspectCount]) -> str:
         return ""
     those = "the 1 post" if aspect.count == 1 else f"the {aspect.count} posts"
     if any(_themes(report)):
-        what = "how many plainly praise it and how many complain of it; what is not sure is neither"
+        what = "so many plainly praise it and so many plainly complain of it"
     else:
-        what = "how many sound like praise and like complaint as a whole"
+        what = "so many sound like praise and so many like complaint as a whole"
     return f"{sides(aspect)}: of {those}, {what}"
 
 

@@ -205,7 +205,7 @@ def judged_by(sources: Iterable[SourceReport]) -> str:
     """Who judged relevance, in a sentence; empty when nobody did."""
     judges = dict.fromkeys(source.gate.model for source in sources)
     named = ", ".join(_judge(judge) for judge in judges if judge)
-    return f"What is about the question was judged by {named}." if named else ""
+    return f"{named[0].upper()}{named[1:]} judged what is about the question." if named else ""
 
 
 def _judge(name: str) -> str:

@@ -66,10 +66,10 @@ async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
         ("week", [9, 1, 6, 3, 3, 1], 0, "Posts per week (from Monday, UTC); "
          "23 of 23 kept posts have a date; the latest 5 of 6 weeks", 5),
         ("week", [1, 0, 1, 0, 0, 7, 2], 0, "11 of 11 kept posts have a date, "
-         "between 2 March and 13 April 2026, the busiest month is April (9)", 0),
+         "between 2 March and 13 April 2026, most in April (9)", 0),
         ("month", [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 0,
          "13 of 13 kept posts have a date, between 2 March 2026 and 9 March 2027, "
-         "the busiest month is May 2026 (9)", 0),
+         "most in May 2026 (9)", 0),
     ],
 )  # fmt: skip
 async def test_a_timeline_needs_full_periods(
@@ -151,7 +151,7 @@ async def test_the_signs_have_a_legend() -> None:
     unknown = AspectCount(aspect="lid", count=4, positive=0, negative=0, cites=())
 
     assert captions.legend(report, [unknown, eleven]) == (
-        "(+6 -5): of the 11 posts, how many sound like praise and like complaint as a whole"
+        "(+6 -5): of the 11 posts, so many sound like praise and so many like complaint as a whole"
     )
     assert captions.legend(report, [single]).startswith("(+0 -1): of the 1 post, ")
     assert (captions.legend(report, [unknown]), captions.sides(unknown)) == ("", "")

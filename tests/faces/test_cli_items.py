@@ -73,7 +73,7 @@ def test_a_person_reads_who_judged(here: Here) -> None:
     own(*MINE)
     ended = here(*WORDS)
 
-    assert "judged by the judge on this machine (local" in ended.out
+    assert "The judge on this machine (local" in ended.out
     assert "no model wrote this" in ended.out
     assert "Nothing was spent." in ended.out
     assert "Plaud Note after a month - Reddit (r/gadgets), 2026-11-02" in ended.out

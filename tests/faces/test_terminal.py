@@ -122,7 +122,7 @@ async def test_bars_stand_below_each_other() -> None:
     assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
     assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
     assert lines[start + 3] == (
-        "  (+1 -1): of the 2 posts, how many sound like praise and like complaint as a whole"
+        "  (+1 -1): of the 2 posts, so many sound like praise and so many like complaint as a whole"
     )
 
 

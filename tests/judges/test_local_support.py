@@ -47,7 +47,7 @@ def test_a_theme_that_the_passage_does_not_speak_of_is_unsupported() -> None:
 
     assert not carries(Claim("App: one post speaks of it.", passage, "Ember mug"), MUG)
     assert not carries(
-        Claim("Of 4 kept posts, so many speak of each theme: app (4).", passage, "Ember mug"), MUG
+        Claim("Themes of 4 kept posts, each count a minimum: app (4).", passage, "Ember mug"), MUG
     )
 
 

@@ -320,9 +320,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
             "support": "counted",
         }
     ]
-    assert (
-        answer["summary"] == "Of 4 kept posts, at least so many speak of each theme: battery (4)."
-    )
+    assert answer["summary"] == "Themes of 4 kept posts, each count a minimum: battery (4)."
     assert [quote["text"] for quote in answer["quotes"]] == ["The battery lasts 0 hours."]
     assert answer["support"]["status"] == "skipped"
 

@@ -184,8 +184,8 @@ def _namesakes(question: Question) -> Iterator[str]:
     name = named(question.text)
     alone = len(name.split()) == 1  # `Bolt app` says what it is
     if alone and not question.about and everyday_parts(name_of(name)):
-        example = '`--about "ride-hailing app"`'
-        yield f"`{one_line(name)}` is also an everyday word: add what it is, such as {example}"
+        remedy = 'say what it is: `--about "KIND OF PRODUCT"`'
+        yield f"`{one_line(name)}` is also an everyday word: {remedy}"
 
 
 def _unsent(sources: Iterable[Gathered]) -> Iterator[str]:

@@ -13,7 +13,7 @@ COUNTED = regex.compile(
     r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
     r" (?:speaks?|is|are) (?:of|about) it\b"
 )
-"""The sentence of a theme: `Battery: at least 5 of 12 kept posts speak of it; two lean positive.`
+"""A theme: `Battery: at least 5 of 12 kept posts speak of it; at least two lean positive.`
 
 At least: a post that speaks of it in words nobody knows, or of a rival in the same breath, is not
 counted.
@@ -22,10 +22,8 @@ counted.
 _LEANING = regex.compile(
     rf"\b(?P<count>{'|'.join(SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
 )
-SUMMARY = regex.compile(
-    r"^Of (?:one|\d+) kept posts?, (?:at least )?so many speak of each theme: (?P<names>.+)$"
-)
-"""The summary: `Of 12 kept posts, at least so many speak of each theme: battery (5), price (3).`"""
+SUMMARY = regex.compile(r"^Themes of (?:one|\d+) kept posts?, each count a minimum: (?P<names>.+)$")
+"""The summary: `Themes of 12 kept posts, each count a minimum: battery (5), price (3).`"""
 
 
 def leans_in(sentence: str) -> tuple[int, int]:

@@ -223,7 +223,7 @@ def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
     title = name[0].upper() + name[1:]
     return ThemeFinding(
         title,
-        f"{title}: {_count(len(by_label), total)}{_leaning(leans)}.",
+        f"{title}: {_count(len(by_label), total)}{_leaning(leans, len(by_label))}.",
         _kind(leans, wishes, len(by_label)),
         tuple(replace(speech.passage, lean=speech.lean) for speech in _telling_first(by_label)),
     )
@@ -284,14 +284,15 @@ def _count(
     return f"{least}{number} of {total} kept posts {plural}"
 
 
-def _leaning(leans: Counter[int]) -> str:
+def _leaning(leans: Counter[int], speaking: int) -> str:
     sides = [(leans[1], "positive"), (leans[-1], "negative")]
     parts = [(_worded(count), side) for count, side in sides if count]
     if not parts:
         return ""
     (count, side), *rest = parts
     verb = "leans" if count == "one" else "lean"
-    return f"; {count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
+    least = "at least " if leans.total() < speaking else ""  # the others' lean is not sure
+    return f"; {least}{count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
 
 
 def _worded(count: int) -> str:
@@ -309,7 +310,7 @@ def _summary(findings: Sequence[ThemeFinding], total: int) -> str:
         return "The posts share no theme that could be counted."
     named = ", ".join(f"{finding.name.lower()} ({len(finding.passages)})" for finding in findings)
     posts = "one kept post" if total == 1 else f"{total} kept posts"
-    return f"Of {posts}, at least so many speak of each theme: {named}."
+    return f"Themes of {posts}, each count a minimum: {named}."
 
 
 def _bare(

@@ -145,7 +145,7 @@ SUPPORTED = (
     Pair("theme", "Battery: 5 of 12 kept posts speak of it.", "It stands on the charger."),
     Pair(
         "summary",
-        "Of 12 kept posts, so many speak of each theme: battery (5), app (3).",
+        "Themes of 12 kept posts, each count a minimum: battery (5), app (3).",
         "The battery is small. The app opens.",
     ),
 )
