@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import Prompt
-from api.services.chatting.keyless import FOREIGN, leaning, shown_lines, silent
+from api.services.chatting.keyless import FOREIGN, leaning, shown_lines, side_by_side, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
 from api.services.question.query import is_foreign
@@ -34,8 +34,6 @@ _ASIDE = frozenset(
 """More words of talking, which are no part of a name either."""
 _LONGEST = 4
 """Words of a product's name at most."""
-_THEMES = 3
-"""Themes of one product in a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,10 @@ def chat(prompt: Prompt) -> str:
             "Name the product and I will look."
         )
     if sides := _sides(prompt):
-        return "\n\n".join(_side(name, prompt) for name in sides)
+        held = {name: _naming(name, prompt) for name in sides}
+        text, _ = side_by_side({name: shown for name, shown in held.items() if shown})
+        missing = (f"I could not find posts about {name}." for name in sides if not held[name])
+        return "\n\n".join(filter(None, (text, *missing)))
     if not _about(prompt, question):
         return _missing(question)
     themed = find_themes(
@@ -180,11 +181,3 @@ def _missing(question: ChatQuestion) -> str:
     """That nothing was found; of a question that was not understood, why."""
     missing = f"I could not find posts about {question.query}."
     return f"{missing} {FOREIGN[0].upper()}{FOREIGN[1:]}." if is_foreign(question.text) else missing
-
-
-def _side(name: str, prompt: Prompt) -> str:
-    """What the posts that name one product of a comparison speak of."""
-    shown = _naming(name, prompt)
-    if not shown:
-        return f"I could not find posts about {name}."
-    return f"{name}:\n\n{shown_lines(find_themes(Question(name), shown, most=_THEMES).findings)}"

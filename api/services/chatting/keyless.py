@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from api.services.chatting.lookups import ChatDesk
@@ -15,7 +16,7 @@ from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, md
 from api.services.reporting.grounds import ADDRESSES
 from api.services.reporting.polarity import lean_wanted
-from api.services.reporting.themes import ThemeFinding, find_themes
+from api.services.reporting.themes import UNNAMED, ThemeFinding, ThemePassage, find_themes
 from api.services.schemas import Question
 
 FOREIGN = (
@@ -24,6 +25,9 @@ FOREIGN = (
 )
 THEMES = 5
 """Themes of one answer at most."""
+_COMPARED, _QUOTED = 3, 2
+"""Of each product in a comparison: themes looked for in all, and passages under one, at most."""
+SILENT = "no sentence says plainly anything about it"
 _LEANING = {1: "praise", -1: "a complaint"}
 _MOST_WORDS = 3
 """Words that a question asks about at most; more are no list of subjects."""
@@ -77,14 +81,14 @@ def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
     exhibits = new or fitting(desk, desk.session.exhibits.values())
     if not compared(desk.question):
         return _answer(desk, exhibits)
-    parts, cited = [], []
-    for name in desk.subjects:
-        labels = desk.session.exhibits_for([name])
-        text, best = _themes(name, [exhibit for exhibit in exhibits if exhibit.label in labels])
-        if best:
-            parts.append(f"{formatted(name)}:\n\n{text}")
-            cited += best
-    return "\n\n".join(parts), cited
+    sides = {name: desk.session.exhibits_for([name]) for name in desk.subjects}
+    held = {
+        name: [exhibit for exhibit in exhibits if exhibit.label in labels]
+        for name, labels in sides.items()
+    }
+    text, labels = side_by_side({name: known for name, known in held.items() if known}, _plain)
+    by_label = {exhibit.label: exhibit for exhibit in exhibits}
+    return text, [by_label[label] for label in labels]
 
 
 def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
@@ -122,8 +126,53 @@ def _themes(
     findings = findings[:THEMES]
     cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    text = shown_lines(findings, lean, lambda words: md(ADDRESSES.sub("", words)))
-    return text, [by_label[label] for label in cited]
+    return shown_lines(findings, lean, _plain), [by_label[label] for label in cited]
+
+
+def _plain(words: str) -> str:
+    """Strangers' words without markup and addresses."""
+    return md(ADDRESSES.sub("", words))
+
+
+def side_by_side(
+    sides: Mapping[str, Sequence[Exhibit]], escape: Callable[[str], str] = str
+) -> tuple[str, list[str]]:
+    """Theme by theme what is said of each product, and the labels that are cited, in order.
+
+    A theme of more products goes first; where nobody speaks plainly of one, that. Without a
+    theme, or with one product alone, what is said of each under its name.
+    """
+    own = {name: find_themes(Question(name), known, most=_COMPARED).findings
+           for name, known in sides.items()}  # fmt: skip
+    counts = Counter(
+        finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED
+    )
+    if len(sides) < 2 or not counts:
+        parts = [f"{escape(name)}:\n\n{shown_lines(own[name], None, escape)}" for name in own]
+        shown = (passage for findings in own.values() for f in findings for passage in f.shown)
+        return "\n\n".join(parts), list(dict.fromkeys(passage.label for passage in shown))
+    themes = [theme for theme, _ in counts.most_common(THEMES)]
+    focus = [theme.lower() for theme in themes]
+    of_all = {
+        (name, finding.name): finding.passages[:_QUOTED]
+        for name, known in sides.items()
+        for finding in find_themes(Question(name), known, focus=focus).findings
+    }
+    parts, cited = [], []
+    for theme in themes:
+        sentences = {name: of_all.get((name, theme), ()) for name in sides}
+        lines = [
+            f"- {escape(name)}: {quote}"
+            for name, held in sentences.items()
+            for quote in [_quoted([passage], escape) for passage in held] or [SILENT]
+        ]
+        parts.append("\n".join((f"{escape(theme)}:", *lines)))
+        cited += [passage.label for held in sentences.values() for passage in held]
+    return "\n\n".join(parts), list(dict.fromkeys(cited))
+
+
+def _quoted(passages: Iterable[ThemePassage], escape: Callable[[str], str]) -> str:
+    return " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in passages)
 
 
 def leaning(findings: Iterable[ThemeFinding], lean: int | None) -> list[ThemeFinding]:
@@ -159,9 +208,7 @@ def shown_lines(
     sure = any(passage.lean == lean for finding in findings for passage in finding.shown)
     unsure = "" if lean is None or sure else f"None of these is surely {_LEANING[lean]}:\n\n"
     return unsure + "\n".join(
-        f"- {escape(finding.name)}: "
-        + " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in finding.shown)
-        for finding in findings
+        f"- {escape(finding.name)}: {_quoted(finding.shown, escape)}" for finding in findings
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.chatting.keyless import leaning, shown_lines
+from api.services.chatting.keyless import leaning, shown_lines, side_by_side
+from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.themes import ThemeFinding, ThemePassage
+from tests.services.kit import assessed, post
 
 
 def finding(name: str, **leans: int | None) -> ThemeFinding:
@@ -41,3 +43,35 @@ def test_where_nothing_surely_leans_so_it_says_so(lean: int, kind: str) -> None:
     """What is said follows; names and words are escaped as the caller wishes."""
     text = shown_lines(leaning([finding("Lid", E1=None)], lean), lean, str.upper)
     assert text == f"None of these is surely {kind}:\n\n- LID: “E1” [E1]"
+
+
+def exhibits(*bodies: str) -> list[Exhibit]:
+    """Posts with these bodies."""
+    return list(Dossier().show([assessed(post(n, body=body)) for n, body in enumerate(bodies)]))
+
+
+def test_a_comparison_goes_theme_by_theme() -> None:
+    """What both speak of first; of whom nobody speaks under a theme, that; two sentences each."""
+    lamp = "The battery is great. The base is solid. The price is fair."
+    dial = "The battery died. The app crashes."
+    shown = exhibits(*[f"My Glow Lamp. {lamp}"] * 3, *[f"My Sun Dial. {dial}"] * 3)
+    text, cited = side_by_side({"Glow Lamp": shown[:3], "Sun Dial": shown[3:]})
+
+    first, *others = text.split("\n\n")
+    assert first == (
+        "Battery:\n"
+        "- Glow Lamp: “The battery is great.” [E1]\n- Glow Lamp: “The battery is great.” [E2]\n"
+        "- Sun Dial: “The battery died.” [E4]\n- Sun Dial: “The battery died.” [E5]"
+    )
+    assert "App:\n- Glow Lamp: no sentence says plainly anything about it\n" in text
+    assert len(others) >= 2
+    assert cited == ["E1", "E2", "E4", "E5"]
+
+
+def test_one_product_alone_is_told_under_its_name() -> None:
+    """As is each where they share no theme at all."""
+    (alone,) = exhibits("My Glow Lamp glows.")
+    text, cited = side_by_side({"Glow Lamp": [alone]}, str.upper)
+
+    assert text.startswith("GLOW LAMP:\n\n- NO SHARED THEME: ")
+    assert cited == ["E1"]

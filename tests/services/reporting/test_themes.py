@@ -53,7 +53,8 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
     assert themed.topic == "What people say about Glow Lamp"
     assert themed.summary == "Themes of 5 kept posts, each count a minimum: battery (4)."
     assert finding.text == (
-        "Battery: at least 4 of 5 kept posts speak of it; at least one leans positive, one negative."
+        "Battery: at least 4 of 5 kept posts speak of it;"
+        " at least one leans positive, one negative."
     )
     assert finding.kind == "other"
     assert sorted(passage.label for passage in finding.passages) == ["E1", "E2", "E4", "E5"]
@@ -302,7 +303,7 @@ def test_of_a_post_the_most_telling_sentence_is_shown(weaker: str, telling: str)
 @pytest.mark.parametrize(
     ("sentence", "leans"),
     [
-        ("Battery: at least 5 of 9 kept posts speak of it; at least two lean positive, one negative.",
+        ("Lid: at least 5 of 9 kept posts speak of it; at least two lean positive, one negative.",
          (2, 1)),
         ("Battery: at least two posts speak of it; one leans negative.", (0, 1)),
         ("Battery: at least 40 of 90 kept posts speak of it; 14 lean positive.", (14, 0)),
