@@ -104,7 +104,7 @@ class NotFound(ListenpostError):
 
 
 class Conflict(ListenpostError):
-    """An idempotency key of another request, or an analysis that was cancelled while it ran."""
+    """A key or event of another request, or an analysis that was cancelled or has no report."""
 
     code, status = "conflict", 409
 

@@ -7,6 +7,7 @@ All who wait get what came of it, an error too: nobody begins it again because i
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,8 @@ from api.services.progress import Event, Listener, silent
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+REMEMBERED = 1_000
+"""Events of one piece of work that whoever comes late still hears; the oldest go first."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -26,7 +29,9 @@ class Flight(Generic[T]):
     detached: bool = False
     """It runs on when nobody waits."""
     cancelled: bool = False
-    _events: list[Event] = field(default_factory=list)
+    told: int = 0
+    """Events so far."""
+    _events: deque[Event] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _listeners: list[Listener] = field(default_factory=list)
     _task: asyncio.Task[T] = field(init=False)
 
@@ -36,14 +41,20 @@ class Flight(Generic[T]):
         # read the error: when everybody has left, nobody else will, and asyncio would complain
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
+    @property
+    def forgotten(self) -> int:
+        """Events that whoever comes now does not hear any more."""
+        return self.told - len(self._events)
+
     def listen(self, listener: Listener) -> None:
-        """Be told everything, what was before included."""
+        """Be told everything, what was before included unless it is `forgotten`."""
         for event in self._events:
             listener(event)
         self._listeners.append(listener)
 
     def tell(self, event: Event) -> None:
         """Pass an event on to whoever listens, now or later."""
+        self.told += 1
         self._events.append(event)
         for listener in self._listeners:
             listener(event)

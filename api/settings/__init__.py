@@ -31,6 +31,7 @@ from api.settings.groups import (
     Share,
     SourceSettings,
     StandardDepth,
+    StreamSettings,
     TracingSettings,
     Window,
 )
@@ -39,13 +40,13 @@ __all__ = [
     "GROUPS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth", "DepthName",
     "GeneralSettings", "LimitSettings", "ModelSettings", "QuickDepth", "RankingSettings",
     "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings", "StandardDepth",
-    "TracingSettings", "Window", "load", "variable", "variables",
+    "StreamSettings", "TracingSettings", "Window", "load", "variable", "variables",
 ]  # fmt: skip
 
 GROUPS: tuple[type[BaseSettings], ...] = (
     GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
-    RankingSettings, TracingSettings, LimitSettings, ChatSettings, QuickDepth, StandardDepth,
-    DeepDepth,
+    RankingSettings, TracingSettings, LimitSettings, StreamSettings, ChatSettings, QuickDepth,
+    StandardDepth, DeepDepth,
 )  # fmt: skip
 
 FOR_TESTS = "LISTENPOST_TEST_"
@@ -64,6 +65,7 @@ class Settings:
     ranking: RankingSettings
     tracing: TracingSettings
     limits: LimitSettings
+    streams: StreamSettings
     chat: ChatSettings
     depths: Mapping[DepthName, Depth]
 
@@ -100,7 +102,7 @@ def load() -> Settings:
         return Settings(
             GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
             RetrievalSettings(), RankingSettings(), TracingSettings(), LimitSettings(),
-            ChatSettings(),
+            StreamSettings(), ChatSettings(),
             {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
         )  # fmt: skip
     except ValidationError as error:

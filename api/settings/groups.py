@@ -219,6 +219,17 @@ class LimitSettings(BaseSettings):
     """Requests of one key that wait for their turn."""
 
 
+class StreamSettings(BaseSettings):
+    """What a client that reads events over HTTP can rely on."""
+
+    model_config = named("LISTENPOST_STREAM_")
+
+    keepalive: Seconds = 15.0
+    """Seconds between two comments that keep a silent connection open."""
+    grace: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """Seconds an analysis runs on after the last connection to it was lost; 0: none."""
+
+
 class ChatSettings(BaseSettings):
     """How far one turn of a chat may go; what is found by then is what the answer rests on."""
 

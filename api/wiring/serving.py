@@ -59,7 +59,8 @@ class House:
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.runner = Runner(self.store, self.limits, self._analyze, self._most)
+        grace = self.settings.streams.grace
+        self.runner = Runner(self.store, self.limits, self._analyze, self._most, grace)
 
     @property
     def sample(self) -> bool:

@@ -69,6 +69,13 @@ _Shown = Annotated[object, Depends(_scheme)]
 """Only so that the OpenAPI document says that a key is needed."""
 
 
+async def looker(request: Request, house: Opened, shown: _Shown) -> Tenant:
+    """`Looker`, as a dependency."""
+    tenant = await authenticated(house, request)
+    await house.limits.admit(tenant, looks=True)
+    return tenant
+
+
 async def reader(request: Request, house: Opened, shown: _Shown) -> Tenant:
     """`Reader`, as a dependency."""
     return await authenticated(house, request)
@@ -81,6 +88,8 @@ async def asker(request: Request, house: Opened, shown: _Shown) -> Tenant:
 
 Reader = Annotated[Tenant, Depends(reader)]
 """A caller whose request is not counted."""
+Looker = Annotated[Tenant, Depends(looker)]
+"""A caller who looks at what was begun, or waits for it: with a wider limit of its own."""
 Asker = Annotated[Tenant, Depends(asker)]
 """A caller whose request counts against its limit."""
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from api.errors import NotFound, UsageError
+from api.errors import Conflict, NotFound, UsageError
 from api.faces.markdown import report_markdown
 from api.faces.spreadsheet import report_csv
-from api.faces.web.access import Asker, Opened
+from api.faces.web.access import Asker, Looker, Opened, Reader
 from api.faces.web.errors import documented
-from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, EventStream, replayed, unless_gone
+from api.faces.web.events import (
+    EVENT_SCHEMA,
+    GONE,
+    MEDIA_TYPE,
+    EventStream,
+    LastSeen,
+    unless_gone,
+)
 from api.faces.web.page import POLICY, report_html
 from api.faces.web.schemas import (
     AnalysesPage,
@@ -25,6 +32,8 @@ from api.faces.web.schemas import (
     Pending,
     ReadQuery,
 )
+from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Filters, Kept
 from api.services.reporting.report import Report
 
@@ -32,14 +41,17 @@ router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
 _COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
 _EVENTS = (
-    'event: source.started\ndata: {"source": "reddit", "limit": 10}\n\n'
-    'event: report\ndata: {"id": "..."}\n\n'
+    'event: source.started\ndata: {"source": "reddit", "limit": 10}\nid: 8c1f...:1\n\n'
+    'event: report\ndata: {"id": "8c1f..."}\nid: 8c1f...:end\n\n'
 )
+RETRY_AFTER = "2"
+"""Seconds until it is worth asking again for one that runs."""
 _MEDIA: dict[str, Format] = {
     "application/json": "json",
     "text/html": "html",
     "text/markdown": "markdown",
     "text/csv": "csv",
+    MEDIA_TYPE: "events",
 }
 _HTML_HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -60,9 +72,10 @@ _BEGUN: dict[int | str, dict[str, Any]] = {
         "headers": {
             **_LOCATION,
             "Preference-Applied": {"schema": {"type": "string"}, "description": "respond-async"},
+            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
         },
     },
-    **documented(409, 413, 422, *_COMMON),
+    **documented(404, 409, 413, 422, *_COMMON),
 }
 _READ: dict[int | str, dict[str, Any]] = {
     200: {
@@ -75,55 +88,78 @@ _READ: dict[int | str, dict[str, Any]] = {
                 ("text/markdown", "# What people say about plaud.ai"),
                 ("text/csv", "rank,key,source,title,..."),
             )
-        },
+        }
+        | {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _EVENTS}},
     },
+    204: {"description": "The last event has been seen: there is nothing to come back for."},
     **documented(404, 422, *_COMMON),
 }
+
+
+LastEventId = Annotated[
+    str | None, Header(description="The last event that was seen: its analysis goes on from there.")
+]
+
+
+async def beginner(request: Request, tenant: Reader, house: Opened) -> Tenant:
+    """Counts a request; whoever comes back for an analysis begins nothing, and only looks."""
+    looks = LastSeen.read(request.headers.get("last-event-id")) is not None
+    await house.limits.admit(tenant, looks=looks)
+    return tenant
 
 
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
 async def begin(
     request: Request,
     body: AnalysisRequest,
-    tenant: Asker,
+    tenant: Annotated[Tenant, Depends(beginner)],
     house: Opened,
     prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
     idempotency_key: Annotated[
         str | None,
         Header(min_length=1, max_length=255, description="The same key and body: one analysis."),
     ] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Ask every source, keep what is about the question, and report.
 
-    With `Accept: text/event-stream` real progress comes first: `source.started`, `source.fetched`,
-    `source.judged`, `source.refetching`, `source.looked_again`, `source.kept`, `graded`, `writing`;
-    `report` or `error` is the last.
+    With `Accept: text/event-stream` real progress comes first: `begun`, `source.started`,
+    `source.fetched`, `source.judged`, `source.refetching`, `source.looked_again`, `source.kept`,
+    `graded`, `writing`; `report` or `error` is the last.
+    With the `Last-Event-ID` of an earlier stream that one goes on, and nothing is begun.
     Hanging up cancels the work, unless another request waits for the same answer or
-    `Prefer: respond-async` was sent.
+    `Prefer: respond-async` was sent; who lost a stream has some seconds to come back.
     """
-    ask, runner = body.ask(), house.runner
+    ask, runner, keepalive = body.ask(), house.runner, house.settings.streams.keepalive
     detached = "respond-async" in prefer.lower()
     streamed = MEDIA_TYPE in request.headers.get("accept", "").lower()
 
     async def work() -> Response:
-        flight = await runner.join(tenant, ask, idempotency_key)
+        last_seen = LastSeen.read(last_event_id)
+        flight: AnalysisFlight | Kept | None
+        if last_seen is None:
+            flight = await runner.join(tenant, ask, idempotency_key)
+        elif (flight := await runner.follow(tenant, last_seen.analysis_id)) is None:
+            raise _nothing(last_seen.analysis_id)
         location = {"Location": f"/v1/analyses/{flight.id}"}
-        if detached:
-            applied = {**location, "Preference-Applied": "respond-async"}
-            began = flight.created_at if isinstance(flight, Kept) else flight.began
+        if flight.query != ask.query:
+            if not isinstance(flight, Kept):
+                runner.leave(flight)
+            raise Conflict("the `Last-Event-ID` belongs to another question")
+        if streamed and not detached:
+            return EventStream(runner, flight, last_seen, keepalive, location)
+        if isinstance(flight, Kept) and flight.state != "running":
+            # what the key or the event stands for already
+            report = await runner.outcome(flight)
+            done = {"state": "done"} if detached else {}
+            return JSONResponse(report.model_dump(mode="json") | done, headers=location)
+        if isinstance(flight, Kept) or detached:
             if not isinstance(flight, Kept):
                 flight.detached = True
                 runner.leave(flight)
-            shown = Pending(id=flight.id, state="running", query=ask.query, created_at=began)
-            return JSONResponse(shown.model_dump(mode="json"), 202, applied)
-        if isinstance(flight, Kept):  # what the idempotency key stands for already
-            if flight.report is None:
-                return JSONResponse(Pending.of(flight).model_dump(mode="json"), 202, location)
-            if streamed:
-                return replayed(flight.report, location)
-            return JSONResponse(flight.report.model_dump(mode="json"), headers=location)
-        if streamed:
-            return EventStream(runner, flight, location)
+            applied = {"Preference-Applied": "respond-async"} if detached else {}
+            shown = Pending.of(flight).model_dump(mode="json")
+            return JSONResponse(shown, 202, {**location, "Retry-After": RETRY_AFTER, **applied})
         try:
             report = await flight.result()
             return JSONResponse(report.model_dump(mode="json"), headers=location)
@@ -158,20 +194,37 @@ def _aware(text: str | None) -> datetime | None:
 async def read(
     request: Request,
     analysis_id: str,
-    tenant: Asker,
+    tenant: Looker,
     house: Opened,
     query: Annotated[ReadQuery, Query()],
+    last_event_id: LastEventId = None,
 ) -> Response:
-    """One that runs or failed is answered with its state, whatever format is asked for."""
-    kept = None
-    if _possible(analysis_id):
-        kept = await house.store.get(tenant.id, analysis_id)
+    """One that runs or failed is answered with its state, whatever format is asked for.
+
+    As events it is followed, from `Last-Event-ID` or the start to its report; whoever has seen that
+    gets 204, so that an `EventSource` ends.
+    """
+    if not _possible(analysis_id):
+        raise _nothing(analysis_id)
+    wanted = query.format or preferred(request.headers.get("accept", ""))
+    if wanted == "events":
+        last_seen = LastSeen.read(last_event_id)
+        if last_seen is not None and last_seen.analysis_id != analysis_id:
+            last_seen = None
+        if last_seen is not None and last_seen.number is None:
+            return Response(status_code=204)
+        analysis = await house.runner.follow(tenant, analysis_id)
+        if analysis is None:
+            raise _nothing(analysis_id)
+        keepalive = house.settings.streams.keepalive
+        return EventStream(house.runner, analysis, last_seen, keepalive, {})
+    kept = await house.store.get(tenant.id, analysis_id)
     if kept is None:
         raise _nothing(analysis_id)
     if kept.report is None:
         return JSONResponse(Pending.of(kept).model_dump(mode="json"))
     report = kept.report
-    match query.format or preferred(request.headers.get("accept", "")):
+    match wanted:
         case "html":
             return Response(report_html(report), 200, _HTML_HEADERS, "text/html")
         case "markdown":

@@ -159,12 +159,12 @@ async def _answered(
         )
         if MEDIA_TYPE not in accept.lower():
             return JSONResponse((await _last(moments)).json())
-        return await _streamed(moments, "vercel")
+        return await _streamed(house, moments, "vercel")
     if isinstance(body, UiChat):
         moments = await house.turn(tenant, body.message, body.id, known=False)
-        return await _streamed(moments, "vercel")
+        return await _streamed(house, moments, "vercel")
     moments = await house.turn(tenant, body.message, body.thread_id, known=False)
-    return await _streamed(moments, "ag_ui", body.thread_id, body.run_id, accept)
+    return await _streamed(house, moments, "ag_ui", body.thread_id, body.run_id, accept)
 
 
 async def _last(moments: AsyncGenerator[Moment]) -> Turn:
@@ -175,11 +175,14 @@ async def _last(moments: AsyncGenerator[Moment]) -> Turn:
     return last
 
 
-async def _streamed(moments: AsyncGenerator[Moment], kind: str, *about: str) -> Response:
+async def _streamed(
+    house: House, moments: AsyncGenerator[Moment], kind: str, *about: str
+) -> Response:
     """A response that begins once the turn has: what fails before is an error with a status."""
     streams = await asyncio.to_thread(import_module, "api.faces.web.streams")
     first = await anext(moments)
-    response: Response = streams.TurnStream(moments, first, getattr(streams, kind)(*about))
+    stream, keepalive = getattr(streams, kind)(*about), house.settings.streams.keepalive
+    response: Response = streams.TurnStream(moments, first, stream, keepalive)
     return response
 
 

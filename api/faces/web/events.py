@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine, Mapping
+import re
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi.responses import Response
-from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from fastapi.sse import format_sse_event
 from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
 from api.faces.web.errors import described, trace_id_of
+from api.faces.web.schemas import Pending
 from api.services.keeping.analyses import AnalysisFlight, Runner
+from api.services.keeping.storage import Kept
 from api.services.progress import Event
-from api.services.reporting.report import Report
 
 T = TypeVar("T")
 MEDIA_TYPE = "text/event-stream"
@@ -23,14 +27,21 @@ KINDS = frozenset(
     f"source.{step}"
     for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept")
 ) | {"graded", "writing"}
-"""What is told on the way; `report` or `error` is the last event."""
+"""What is told on the way, after `begun`; `report` or `error` is the last event."""
 EVENT_SCHEMA = {
     "type": "object",
-    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string"},
+        "id": {"type": "string"},
+    },
     "required": ["data"],
 }
 """One event, as OpenAPI describes it."""
-PING_SECONDS = 15.0
+_COMMENT = b": ping\n"
+"""Keeps a connection open. No blank line follows: httpx-sse would take that for an empty event."""
+HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+"""Of every stream: no proxy may keep it or hold it back."""
 GONE = 499
 """The status of an answer that nobody is there to read."""
 
@@ -53,65 +64,114 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
         await asyncio.wait({working, watching})
 
 
+async def pour(
+    send: Send, headers: list[tuple[bytes, bytes]], frames: AsyncGenerator[bytes], keepalive: float
+) -> None:
+    """Send a stream, each frame a whole event; with a comment every `keepalive` seconds."""
+
+    async def commenting() -> None:
+        while True:
+            await asyncio.sleep(keepalive)
+            await send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
+
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    comments = asyncio.create_task(commenting())
+    try:
+        async with aclosing(frames):
+            async for each in frames:
+                await send({"type": "http.response.body", "body": each, "more_body": True})
+    finally:
+        comments.cancel()
+        await asyncio.wait({comments})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """The event after which a client lost the stream, from the `Last-Event-ID` that it sends."""
+
+    analysis_id: str
+    number: int | None
+    """None: it has seen the last one."""
+
+    @classmethod
+    def read(cls, header: str | None) -> LastSeen | None:
+        """None when there is none, or it is no id of ours."""
+        # `8c1f0a...:12`, or `8c1f0a...:end`
+        parts = re.fullmatch(r"([0-9a-f]{32}):(?:end|([0-9]{1,9}))", header or "")
+        return parts and cls(parts[1], None if parts[2] is None else int(parts[2]))
+
+
 class EventStream(Response):
-    """The progress of a flight, then its report; hanging up leaves the flight."""
+    """What happens to an analysis, then its report; who hangs up leaves the flight."""
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, runner: Runner, flight: AnalysisFlight, headers: Mapping[str, str]) -> None:
-        """`flight` was joined and is left at the end."""
-        super().__init__(headers={**headers, **_HEADERS})
+    def __init__(
+        self,
+        runner: Runner,
+        analysis: AnalysisFlight | Kept,
+        last_seen: LastSeen | None,
+        keepalive: float,
+        headers: Mapping[str, str],
+    ) -> None:
+        """A flight was joined and is left at the end."""
+        super().__init__(headers={**headers, **HEADERS})
         del self.headers["content-length"]
-        self._runner, self._flight = runner, flight
+        self._runner, self._analysis, self._keepalive = runner, analysis, keepalive
+        self._after = -1 if last_seen is None or last_seen.number is None else last_seen.number
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is a report or nobody to read it."""
 
-        async def sending() -> None:
-            start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-            await send(start)
-            async for frame in self._frames(trace_id_of(scope)):
-                await send({"type": "http.response.body", "body": frame, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        async def sending() -> bool:
+            await pour(send, self.raw_headers, self._frames(trace_id_of(scope)), self._keepalive)
+            return True
 
+        sent = None
         try:
-            await unless_gone(receive, sending())
+            sent = await unless_gone(receive, sending())
         finally:
-            self._runner.leave(self._flight)
+            if isinstance(self._analysis, AnalysisFlight):
+                self._runner.leave(self._analysis, lost=sent is None)
 
-    async def _frames(self, trace_id: str) -> AsyncIterator[bytes]:
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._flight.listen(events.put_nowait)
-        self._flight.when_over(lambda: events.put_nowait(None))
-        while True:
-            try:
-                event = await asyncio.wait_for(events.get(), PING_SECONDS)
-            except TimeoutError:
-                yield KEEPALIVE_COMMENT
-                continue
-            if event is None:
-                break
-            if event.kind in KINDS:
-                source = {} if event.source is None else {"source": event.source}
-                yield frame(event.kind, {**source, **event.data})
+    async def _frames(self, trace_id: str) -> AsyncGenerator[bytes]:
+        analysis = self._analysis
+        if isinstance(analysis, Kept):
+            result = self._runner.outcome(analysis)
+        else:
+            async for each in self._progress(analysis):
+                yield each
+            result = analysis.result()
+        last = f"{analysis.id}:end"
         try:
-            yield _report(await self._flight.result())
+            yield frame("report", (await result).model_dump(mode="json"), last)
         except ListenpostError as error:
-            yield frame("error", described(error, trace_id))
+            yield frame("error", described(error, trace_id), last)
+
+    async def _progress(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
+        """Each moment under its number in the flight; `begun` is number 0."""
+        frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+        # a number that the flight has not reached is of an earlier attempt under the same id
+        after = self._after if self._after <= flight.told else -1
+        number = flight.forgotten
+
+        def hear(event: Event) -> None:
+            nonlocal number
+            number += 1
+            if number > after and event.kind in KINDS:
+                source = {} if event.source is None else {"source": event.source}
+                data = {**source, **event.data}
+                frames.put_nowait(frame(event.kind, data, f"{flight.id}:{number}"))
+
+        if after < 0:
+            yield frame("begun", Pending.of(flight).model_dump(mode="json"), f"{flight.id}:0")
+        flight.listen(hear)
+        flight.when_over(lambda: frames.put_nowait(None))
+        while (each := await frames.get()) is not None:
+            yield each
 
 
-_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-
-
-def replayed(report: Report, headers: Mapping[str, str]) -> Response:
-    """A report that was there already, as the only event."""
-    return Response(_report(report), 200, {**headers, **_HEADERS}, MEDIA_TYPE)
-
-
-def _report(report: Report) -> bytes:
-    return frame("report", report.model_dump(mode="json"))
-
-
-def frame(kind: str, data: Mapping[str, Any]) -> bytes:
-    """One event on the wire."""
-    return format_sse_event(event=kind, data_str=json.dumps(data))
+def frame(kind: str, data: Mapping[str, Any], mark: str) -> bytes:
+    """One event on the wire; `mark` is its id."""
+    return format_sse_event(event=kind, data_str=json.dumps(data), id=mark)

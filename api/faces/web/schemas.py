@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from api.services.gate.handed import WORDS
+from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.storage import Kept, Listed, State
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.reporting.report import Report, Share
@@ -17,7 +18,7 @@ from api.services.schemas import Decision, Gated, Status
 from api.settings import DepthName, Window
 from api.sources import SOURCES
 
-Format = Literal["json", "html", "markdown", "csv"]
+Format = Literal["json", "html", "markdown", "csv", "events"]
 Text = Annotated[str, Field(max_length=5_000)]
 SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(SOURCES)})]
 Query = Annotated[
@@ -151,8 +152,10 @@ class Pending(BaseModel):
     reason: str | None = None
 
     @classmethod
-    def of(cls, kept: Kept) -> Self:
-        """From what the store has of it, without a report."""
+    def of(cls, kept: AnalysisFlight | Kept) -> Self:
+        """One that runs here, or what the store has of one without a report."""
+        if isinstance(kept, AnalysisFlight):
+            return cls(id=kept.id, state="running", query=kept.query, created_at=kept.began)
         return cls(
             id=kept.id,
             state="failed" if kept.state == "failed" else "running",

@@ -31,11 +31,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
-from api.faces.web.events import unless_gone
+from api.faces.web.events import HEADERS, pour, unless_gone
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 
 _log = logging.getLogger(__name__)
-_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 Stream = UIEventStream[Any, Any, Any, Any]
 
 
@@ -126,24 +125,24 @@ async def native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]:
 class TurnStream(Response):
     """A turn as it happens; hanging up ends its work."""
 
-    def __init__(self, moments: AsyncGenerator[Moment], first: Moment, stream: Stream) -> None:
+    def __init__(
+        self, moments: AsyncGenerator[Moment], first: Moment, stream: Stream, keepalive: float
+    ) -> None:
         """`first` was read already, so that what fails before it is an error of its own."""
         super().__init__(media_type=stream.content_type)
         del self.headers["content-length"]
         headers: Mapping[str, str] = stream.response_headers or {}
-        self.headers.update({**_HEADERS, **headers})
+        self.headers.update({**HEADERS, **headers})
         self._moments, self._first, self._stream = moments, first, stream
+        self._keepalive = keepalive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until the turn is over or nobody reads."""
         async with aclosing(self._moments):
-            await unless_gone(receive, self._send(send))
+            frames = self._frames()
+            await unless_gone(receive, pour(send, self.raw_headers, frames, self._keepalive))
 
-    async def _send(self, send: Send) -> None:
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        )  # fmt: skip
-
+    async def _frames(self) -> AsyncGenerator[bytes]:
         async def moments() -> AsyncIterator[Moment]:
             yield self._first
             async for moment in self._moments:
@@ -151,5 +150,4 @@ class TurnStream(Response):
 
         events = self._stream.transform_stream(native(moments()))
         async for frame in self._stream.encode_stream(events):
-            await send({"type": "http.response.body", "body": frame.encode(), "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+            yield frame.encode()

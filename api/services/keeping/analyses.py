@@ -1,7 +1,8 @@
 """One analysis from its beginning to what is kept of it, whoever waits for it.
 
 Identical requests of one tenant share one flight; it is cancelled when the last who waits for it
-leaves, unless it was detached to run on its own.
+leaves, unless it was detached to run on its own. Whoever loses the connection to it may come back
+and follow it: that never begins another.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, Store
 from api.services.keeping.turns import Seat
 from api.services.listening import Ask
-from api.services.progress import Listener, SourceFetched, silent
+from api.services.progress import Event, Listener, SourceFetched, silent
 from api.services.reporting.report import Report
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,8 @@ Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
 """USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
 Ended = Callable[[Report | None, str], None]
 """Told at the end: the report, or None and why there is none."""
+PAUSE = 1.0
+"""Seconds between two looks at an analysis that another process runs."""
 UNKEPT = "this report could not be stored and cannot be asked for again"
 
 
@@ -54,24 +57,34 @@ class AnalysisFlight(Flight[Report]):
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
     _work: asyncio.Task[Report] | None = None
 
+    @property
+    def query(self) -> str:
+        """What is asked."""
+        return self.ask.query
+
     def cancel(self) -> None:
         """End the work; what became of it is still noted."""
         self.cancelled = True
         if self._work is not None:
             self._work.cancel()
 
-    @property
-    def _fetched(self) -> bool:
-        return any(isinstance(event, SourceFetched) for event in self._events)
-
 
 class Runner:
     """Begins analyses, shares them, keeps what came of them; one per process and event loop."""
 
-    def __init__(self, store: Store, limits: Limits, analyze: Analyze, estimate: Estimate) -> None:
-        """Nothing runs yet."""
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits,
+        analyze: Analyze,
+        estimate: Estimate,
+        grace: float = 0.0,
+        pause: float = PAUSE,
+    ) -> None:
+        """Nothing runs yet; `grace` is how many seconds a lost connection still counts as one."""
         self._store, self._limits = store, limits
         self._analyze, self._estimate = analyze, estimate
+        self._grace, self._pause = grace, pause
         self._flights: dict[str, AnalysisFlight] = {}
         self._claiming = asyncio.Lock()
         self._ended: list[Ended] = []
@@ -133,9 +146,42 @@ class Runner:
                 self.leave(flight)
         return flight
 
-    def leave(self, flight: AnalysisFlight) -> None:
-        """Wait no longer; the last to leave a flight that is not detached cancels it."""
-        flight.leave()
+    async def follow(self, tenant: Tenant, analysis_id: str) -> AnalysisFlight | Kept | None:
+        """One that was begun before, and None when there is none; nothing is begun.
+
+        Its flight while it runs here, call `leave` when done with that; else what is kept of it.
+        """
+        flight = self._flights.get(analysis_id)
+        if flight is not None and flight.tenant.id == tenant.id and flight._begun.is_set():
+            flight.waiting += 1
+            return flight
+        return await self._store.get(tenant.id, analysis_id)
+
+    async def outcome(self, kept: Kept) -> Report:
+        """The report of what is kept; while another process works on it, it is waited for.
+
+        Raises:
+            Conflict: it has failed, or was deleted meanwhile.
+        """
+        shown: Kept | None = kept
+        while shown is not None and shown.state == "running":
+            await asyncio.sleep(self._pause)
+            shown = await self._store.get(kept.tenant, kept.id)
+        if shown is None or shown.report is None:
+            reason = "it was deleted" if shown is None else shown.reason or shown.state
+            raise Conflict(f"the analysis `{kept.id}` has no report: {reason}")
+        return shown.report
+
+    def leave(self, flight: AnalysisFlight, *, lost: bool = False) -> None:
+        """Wait no longer; the last to leave a flight that is not detached cancels it.
+
+        Who did not mean to, since the connection was `lost`, has the grace to come back: until it
+        is over the flight runs as if somebody waited.
+        """
+        if lost and self._grace:
+            asyncio.get_running_loop().call_later(self._grace, flight.leave)
+        else:
+            flight.leave()
 
     async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
         """Delete an analysis, cancelling it first if it runs here; False when there is none."""
@@ -196,7 +242,12 @@ class Runner:
             flight._begun.set()
 
     async def _landed(self, flight: AnalysisFlight, seat: Seat, spent: Spending) -> Report:
+        def hear(event: Event) -> None:
+            if isinstance(event, SourceFetched):
+                spent.counts = True
+
         async def worked() -> Report:
+            flight.listen(hear)
             await seat.turn()
             return await self._analyze(flight.ask, flight.tell, flight.id)
 
@@ -206,11 +257,9 @@ class Runner:
         flight._begun.set()
         await asyncio.wait([work])
         if work.cancelled():
-            spent.counts = flight._fetched
             await self._failed(flight, "cancelled")
             raise Conflict(f"the analysis `{flight.id}` was cancelled")
         if (error := work.exception()) is not None:
-            spent.counts = flight._fetched
             if isinstance(error, ListenpostError):
                 await self._failed(flight, str(error))
                 raise error

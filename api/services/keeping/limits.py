@@ -27,6 +27,8 @@ from api.services.schemas import Gated, Item, Question
 _log = logging.getLogger(__name__)
 _MICRO = 1_000_000
 _UNBOUNDED = 2**62
+LOOKS = 10
+"""Looks at analyses that were begun, for each request of a minute."""
 
 
 def utc_now() -> datetime:
@@ -55,19 +57,20 @@ class Limits:
     clock: Callable[[], datetime] = utc_now
     turns: Turns = field(default_factory=Turns)
 
-    async def admit(self, tenant: Tenant) -> None:
-        """Count one request.
+    async def admit(self, tenant: Tenant, *, looks: bool = False) -> None:
+        """Count one request; apart from the others, and `LOOKS` times as many, one that only looks.
 
         Raises:
             LimitReached: this minute's are used up.
             StoreUnavailable: the ledger cannot be read, so nobody is let in.
         """
-        most, now = self.requests_per_minute, self.clock()
+        most, now = self.requests_per_minute * (LOOKS if looks else 1), self.clock()
         if tenant.origin == "local" or not most:
             return
-        scope = f"key:{tenant.id}:requests:{now:%H%M}"
+        words = "looks" if looks else "requests"
+        scope = f"key:{tenant.id}:{words}:{now:%H%M}"
         if not await self.ledger.take(scope, now.date(), 1, most):
-            raise LimitReached(f"{most} requests per minute are used up", 60 - now.second)
+            raise LimitReached(f"{most} {words} per minute are used up", 60 - now.second)
 
     @asynccontextmanager
     async def spending(

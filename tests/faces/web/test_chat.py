@@ -473,7 +473,7 @@ async def told(stream: Any, *moments: Moment, fails: Exception | None = None) ->
         await asyncio.get_running_loop().create_future()
 
     async with aclosing(all_of_them()) as rest:
-        await streams.TurnStream(rest, moments[0], stream)({}, receive, send)
+        await streams.TurnStream(rest, moments[0], stream, 15)({}, receive, send)
     return b"".join(parts).decode()
 
 
