@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.errors import Unreachable
-from api.services.flights import Flights
+from api.services.flights import REMEMBERED, Flight, Flights
 from api.services.listening import Ask
-from api.services.progress import Listener, SourceStarted
+from api.services.progress import Listener, SourceFetched, SourceStarted
 from api.services.schemas import Outcome
 from tests.services.fakes import FakeJudge, FakeSource, Heard, items
 from tests.services.kit import Grading, kit, posts
@@ -54,6 +54,19 @@ async def test_twenty_at_once_are_one_and_all_hear_of_it() -> None:
     assert [await each for each in sharing] == [1] * 20
     assert {tuple(each.kinds) for each in heard} == {("source.started",)}
     assert (await other, await flights.share("mug", work), work.begun) == (2, 3, 3)
+
+
+async def test_the_oldest_events_are_forgotten() -> None:
+    """
+    Who comes late hears the last thousand, and how many he missed is known.
+    """
+    flight, late = Flight[int](), list[int]()
+    for number in range(REMEMBERED + 7):
+        flight.tell(SourceFetched(source="reddit", fetched=number))
+    flight.listen(lambda event: late.append(event.data["fetched"]))
+
+    assert (flight.told, flight.forgotten) == (REMEMBERED + 7, 7)
+    assert late == list(range(7, REMEMBERED + 7))
 
 
 async def test_a_failure_is_shared_and_nobody_begins_again() -> None:

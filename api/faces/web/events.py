@@ -40,6 +40,8 @@ EVENT_SCHEMA = {
 """One event, as OpenAPI describes it."""
 _COMMENT = b": ping\n"
 """Keeps a connection open. No blank line follows: httpx-sse would take that for an empty event."""
+_RETRY = 1_000
+"""Milliseconds after which a client that lost the connection shall come back."""
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 """Of every stream: no proxy may keep it or hold it back."""
 GONE = 499
@@ -165,13 +167,14 @@ class EventStream(Response):
                 frames.put_nowait(frame(event.kind, data, f"{flight.id}:{number}"))
 
         if after < 0:
-            yield frame("begun", Pending.of(flight).model_dump(mode="json"), f"{flight.id}:0")
+            begun = Pending.of(flight).model_dump(mode="json")
+            yield frame("begun", begun, f"{flight.id}:0", _RETRY)
         flight.listen(hear)
         flight.when_over(lambda: frames.put_nowait(None))
         while (each := await frames.get()) is not None:
             yield each
 
 
-def frame(kind: str, data: Mapping[str, Any], mark: str) -> bytes:
+def frame(kind: str, data: Mapping[str, Any], mark: str, retry: int | None = None) -> bytes:
     """One event on the wire; `mark` is its id."""
-    return format_sse_event(event=kind, data_str=json.dumps(data), id=mark)
+    return format_sse_event(event=kind, data_str=json.dumps(data), id=mark, retry=retry)

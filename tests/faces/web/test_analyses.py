@@ -141,7 +141,7 @@ async def test_async_and_a_key_go_together(served: Served) -> None:
     await ended(served.client, first.headers["location"])
     third = await served.client.post(URL, json=QUESTION, headers=headers)
 
-    assert {one.status_code for one in (first, second, third)} == {202}
+    assert [answer.status_code for answer in (first, second, third)] == [202, 202, 200]
     assert len({one.headers["location"] for one in (first, second, third)}) == 1
 
 

@@ -5,6 +5,7 @@ The programs are those of `docs/http.md`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -50,7 +51,7 @@ def python() -> Path:
 @pytest.fixture
 def cutter(sandbox: Sandbox, tmp_path: Path) -> Iterator[Cutter]:
     """A server whose streams are cut once, behind the first source's first event."""
-    sandbox.latency("openai=1s")
+    sandbox.latency("openai=500ms")
     variables = {
         "LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'listenpost.db'}",
         "LISTENPOST_API_KEYS": KEY,
@@ -59,9 +60,9 @@ def cutter(sandbox: Sandbox, tmp_path: Path) -> Iterator[Cutter]:
         yield cutter
 
 
-def run(cutter: Cutter, *command: str | Path) -> str:
-    """What a program prints that talks to the server through the cutter."""
-    env = {**os.environ, "URL": cutter.url, "KEY": KEY, "NO_PROXY": "127.0.0.1"}
+def run(url: str, *command: str | Path) -> str:
+    """What a program prints that talks to a server."""
+    env = {**os.environ, "URL": url, "KEY": KEY}
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -72,7 +73,7 @@ def node(cutter: Cutter, packages: Path, code: str) -> str:
     file = packages / f"{uuid4().hex}.mjs"
     file.write_text(code, "utf-8")
     try:
-        return run(cutter, "node", file)
+        return run(cutter.url, "node", file)
     finally:
         file.unlink()
 
@@ -124,5 +125,27 @@ def test_fetch_event_source_posts_again(cutter: Cutter, sandbox: Sandbox, packag
 
 def test_httpx_sse_posts_again(cutter: Cutter, sandbox: Sandbox, python: Path) -> None:
     """The same from Python."""
-    assert run(cutter, python, "-c", program("python", "httpx_sse")).split() == ["full_report"]
+    assert run(cutter.url, python, "-c", program("python", "httpx_sse")).split() == ["full_report"]
     assert_one(cutter, sandbox)
+
+
+def test_chat_front_ends_read_past_the_comments(
+    sandbox: Sandbox, tmp_path: Path, packages: Path
+) -> None:
+    """A comment every ten milliseconds, and both parsers read the answer that JSON gives."""
+    sandbox.latency("openai=100ms")
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'listenpost.db'}",
+        "LISTENPOST_API_KEYS": KEY,
+        "LISTENPOST_STREAM_KEEPALIVE": "0.01",
+    }
+    with threaded(variables) as url:
+        told = json.loads(run(url, "node", packages / "chats.mjs"))
+        question = {"message": "What do people say about plaud.ai?"}
+        headers = {"Authorization": f"Bearer {KEY}"}
+        plain = httpx.post(f"{url}/v1/chat", json=question, headers=headers, timeout=60).json()
+
+    # `- Battery: ...`, a line for each theme; labels follow the order in which sources answered
+    themes = [re.findall(r"^- ([^:]+):", text, re.M) for text in (plain["text"], *told)]
+    assert themes[0]
+    assert themes == themes[:1] * 3

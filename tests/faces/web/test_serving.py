@@ -79,7 +79,7 @@ def test_events_arrive_while_the_work_goes_on(url: str, sandbox: Sandbox) -> Non
                 kinds.append(line.removeprefix("event: "))
                 times.append(time.monotonic())
 
-    assert (kinds[0], kinds[-1]) == ("source.started", "report")
+    assert (kinds[0], kinds[-1]) == ("begun", "report")
     assert times[-1] - times[0] > 0.5
 
 
@@ -93,13 +93,16 @@ def posted(url: str, path: str, headers: Mapping[str, str]) -> Iterator[http.cli
 
 
 @pytest.mark.parametrize("headers", [STREAM, {}])
-def test_who_hangs_up_stops_the_work(url: str, sandbox: Sandbox, headers: dict[str, str]) -> None:
+def test_who_hangs_up_stops_the_work(
+    variables: Mapping[str, str], sandbox: Sandbox, headers: dict[str, str]
+) -> None:
     """The analysis is failed, and from then on no further request reaches the sandbox."""
     sandbox.latency("reddit=1s", "youtube=1s", "amazon=1s", "openai=1s")
-    with httpx.Client(base_url=url, timeout=60) as client:
+    short = {**variables, "LISTENPOST_STREAM_GRACE": "0.1"}
+    with threaded(short) as url, httpx.Client(base_url=url, timeout=60) as client:
         with posted(url, "/v1/analyses", headers) as calling:
             if headers:
-                assert calling.getresponse().readline() == b"event: source.started\n"
+                assert calling.getresponse().readline() == b"event: begun\n"
             while not (kept := client.get("/v1/analyses").json()["analyses"]):
                 NEVER.wait(0.01)
         shown = until_done(client, f"/v1/analyses/{kept[0]['id']}")
@@ -147,12 +150,16 @@ def test_killed_in_the_middle(
         listed = client.get("/v1/analyses").json()["analyses"]
         failed = [client.get(f"/v1/analyses/{one}").json() for one in running]
         again = client.get(f"/v1/analyses/{done['id']}").json()
+        followed = [client.get(f"/v1/analyses/{each}", headers=STREAM).text for each in running]
         refused = client.post("/v1/analyses", json=QUESTION, timeout=60)
 
     assert {one["id"]: one["state"] for one in listed} == {
         done["id"]: "done", **dict.fromkeys(running, "failed")
     }  # fmt: skip
     assert {one["reason"] for one in failed} == {"the process that ran it stopped"}
+    for text in followed:
+        assert text.startswith("event: error\n")
+        assert "has no report: the process that ran it stopped" in text
     assert again["items"] == done["items"]
     assert refused.status_code == 429
     with closing(sqlite3.connect(tmp_path / "listenpost.db")) as database:

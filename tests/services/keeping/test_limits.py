@@ -40,6 +40,19 @@ async def test_requests_of_a_minute_are_counted_per_key() -> None:
     assert caught.value.retry_after == 40
 
 
+async def test_looks_are_counted_apart() -> None:
+    """Ten for each request, however many requests there were."""
+    limited = limits(Shelf(), minute=1)
+    await limited.admit(ANN)
+    for _ in range(10):
+        await limited.admit(ANN, looks=True)
+
+    with pytest.raises(LimitReached, match="10 looks per minute"):
+        await limited.admit(ANN, looks=True)
+    with pytest.raises(LimitReached, match="1 requests per minute"):
+        await limited.admit(ANN)
+
+
 async def test_the_next_minute_starts_afresh() -> None:
     """Of every hour and every day."""
     shelf = Shelf()
