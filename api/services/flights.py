@@ -29,7 +29,7 @@ class Flight(Generic[T]):
     detached: bool = False
     """It runs on when nobody waits."""
     cancelled: bool = False
-    told: int = 0
+    moments: int = 0
     """Events so far."""
     _events: deque[Event] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _listeners: list[Listener] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Flight(Generic[T]):
     @property
     def forgotten(self) -> int:
         """Events that whoever comes now does not hear any more."""
-        return self.told - len(self._events)
+        return self.moments - len(self._events)
 
     def listen(self, listener: Listener) -> None:
         """Be told everything, what was before included unless it is `forgotten`."""
@@ -54,7 +54,7 @@ class Flight(Generic[T]):
 
     def tell(self, event: Event) -> None:
         """Pass an event on to whoever listens, now or later."""
-        self.told += 1
+        self.moments += 1
         self._events.append(event)
         for listener in self._listeners:
             listener(event)

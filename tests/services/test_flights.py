@@ -65,7 +65,7 @@ async def test_the_oldest_events_are_forgotten() -> None:
         flight.tell(SourceFetched(source="reddit", fetched=number))
     flight.listen(lambda event: late.append(event.data["fetched"]))
 
-    assert (flight.told, flight.forgotten) == (REMEMBERED + 7, 7)
+    assert (flight.moments, flight.forgotten) == (REMEMBERED + 7, 7)
     assert late == list(range(7, REMEMBERED + 7))
 
 

@@ -155,7 +155,7 @@ class EventStream(Response):
         """Each moment under its number in the flight; `begun` is number 0."""
         frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         # a number that the flight has not reached is of an earlier attempt under the same id
-        after = self._after if self._after <= flight.told else -1
+        after = self._after if self._after <= flight.moments else -1
         number = flight.forgotten
 
         def hear(event: Event) -> None:

@@ -20,7 +20,7 @@ from tests.faces.web.test_analyses import CLARIFY, URL, ended, events
 STREAM = {"Accept": "text/event-stream"}
 ASYNC = {"Prefer": "respond-async"}
 KEYS = "ann,ben"
-Told = tuple[str, str, Any]
+Heard = tuple[str, str, Any]
 """Kind, id and data of an event."""
 
 
@@ -41,7 +41,7 @@ def client(sandbox: Sandbox, tmp_path: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-def told(response: httpx.Response) -> Iterator[Told]:
+def heard_of(response: httpx.Response) -> Iterator[Heard]:
     """Events as they come."""
     fields: dict[str, str] = {}
     for line in response.iter_lines():
@@ -55,23 +55,23 @@ def told(response: httpx.Response) -> Iterator[Told]:
 @contextmanager
 def following(
     client: httpx.Client, path: str, headers: Mapping[str, str] | None = None
-) -> Iterator[Iterator[Told]]:
+) -> Iterator[Iterator[Heard]]:
     """A stream of an analysis; who leaves the block hangs up."""
     with client.stream("GET", path, headers={**STREAM, **(headers or {})}) as response:
         assert response.status_code == 200
-        yield told(response)
+        yield heard_of(response)
 
 
 @contextmanager
 def posting(
     client: httpx.Client, headers: Mapping[str, str] | None = None
-) -> Iterator[Iterator[Told]]:
+) -> Iterator[Iterator[Heard]]:
     """The usual question as a stream."""
     with client.stream(
         "POST", URL, json=QUESTION, headers={**STREAM, **(headers or {})}
     ) as response:
         assert response.status_code == 200
-        yield told(response)
+        yield heard_of(response)
 
 
 def test_events_are_numbered(client: httpx.Client) -> None:

@@ -4,90 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
 
 import pytest
 
 from api.errors import Conflict, LimitReached, ListenpostError, StoreUnavailable, UsageError
-from api.services.keeping.analyses import UNKEPT, AnalysisFlight, Runner
+from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
-from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
-from api.services.metering import charge
-from api.services.progress import ItemsGraded, Listener, SourceFetched, SourceStarted
-from api.services.reporting.composing import Origin, clarified
-from api.services.reporting.report import Cost, Report
+from api.services.reporting.report import Report
 from tests.services.fakes import Heard
-from tests.services.shelf import NOW, Shelf
-
-ANN, BEN = Tenant("ann", "store"), Tenant("ben", "store")
-ASK = Ask("mug")
-DAY = NOW.date()
-
-
-@dataclass
-class Desk:
-    """Answers every question when `go` is set; `trouble` is raised instead."""
-
-    shelf: Shelf = field(default_factory=Shelf)
-    go: asyncio.Event = field(default_factory=asyncio.Event)
-    entered: asyncio.Event = field(default_factory=asyncio.Event)
-    trouble: BaseException | None = None
-    tokens: int = 10
-    usd: float | None = 0.2
-    asks: bool = True
-    """It fetches before it waits."""
-    requests: int = 0
-    """Sent to sources."""
-    asked: list[Ask] = field(default_factory=list)
-    cancelled: int = 0
-
-    async def analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
-        self.asked.append(ask)
-        charge(self.requests)
-        listener(SourceStarted(source="reddit", query=ask.query, limit=5))
-        if self.asks:
-            listener(SourceFetched(source="reddit", fetched=5))
-        self.entered.set()
-        try:
-            await self.go.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        if self.trouble is not None:
-            raise self.trouble
-        listener(ItemsGraded(scored=5, survived=5))
-        report = clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
-        cost = Cost(tokens=self.tokens, usd=self.usd, upstream_calls=0)
-        return report.model_copy(update={"cost": cost})
-
-    async def most(self, ask: Ask) -> float:
-        if ask.sources == ("myspace",):
-            raise UsageError("there is no source `myspace`")
-        return 0.5
-
-    def runner(self, day: int = 0, grace: float = 0.0) -> Runner:
-        limits = Limits(self.shelf, 0, day, 10.0 if day else 0.0, lambda: NOW)
-        return Runner(self.shelf.store, limits, self.analyze, self.most, grace, pause=0)
-
-    @property
-    def states(self) -> list[str]:
-        """What became of everything that was begun."""
-        return [kept.state for kept in self.shelf.analyses.values()]
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """A fresh one."""
-    return Desk()
-
-
-async def joined(runner: Runner, tenant: Tenant = ANN, key: str | None = None) -> AnalysisFlight:
-    """The flight of the usual question."""
-    found = await runner.join(tenant, ASK, key)
-    assert isinstance(found, AnalysisFlight)
-    return found
+from tests.services.keeping.desk import ANN, ASK, BEN, DAY, Desk, joined
 
 
 async def test_an_analysis_is_kept_and_told(desk: Desk) -> None:
@@ -194,84 +121,6 @@ async def test_a_detached_flight_runs_on(desk: Desk) -> None:
     await over.wait()
 
     assert desk.states == ["done"]
-
-
-async def test_a_flight_is_followed_by_its_id(desk: Desk) -> None:
-    """By its tenant alone, and whoever follows it keeps it alive."""
-    runner = desk.runner()
-    flight = await joined(runner)
-    followed = await runner.follow(ANN, flight.id)
-    runner.leave(flight)
-    desk.go.set()
-
-    assert followed is flight
-    assert flight.query == ASK.query
-    assert await runner.follow(BEN, flight.id) is None
-    report = await flight.result()
-    kept = await runner.follow(ANN, flight.id)
-    assert isinstance(kept, Kept)
-    assert await runner.outcome(kept) is kept.report
-    assert kept.report == report
-    assert len(desk.asked) == 1
-
-
-async def test_what_has_not_begun_is_not_followed(desk: Desk) -> None:
-    """Nobody knows its id yet, and it may still be refused."""
-    runner = desk.runner()
-    desk.shelf.may_begin.clear()
-    beginning = asyncio.create_task(joined(runner))
-    await desk.shelf.beginning.wait()
-    (analysis_id,) = runner._flights
-
-    assert await runner.follow(ANN, analysis_id) is None
-    desk.shelf.may_begin.set()
-    await beginning
-    await runner.aclose()
-
-
-async def test_a_lost_connection_has_time_to_come_back(desk: Desk) -> None:
-    """Until the grace is over it runs as if somebody waited."""
-    runner = desk.runner(grace=3600)
-    flight = await joined(runner)
-    runner.leave(flight, lost=True)
-    again = await runner.follow(ANN, flight.id)
-    desk.go.set()
-
-    assert again is flight
-    assert (await flight.result()).id == flight.id
-    assert desk.cancelled == 0
-
-
-async def test_who_does_not_come_back_has_left(desk: Desk) -> None:
-    """When the grace is over, and at once where there is none."""
-    for grace in (0.001, 0):
-        runner = desk.runner(grace=grace)
-        flight = await joined(runner)
-        await desk.entered.wait()
-        runner.leave(flight, lost=True)
-        with pytest.raises(Conflict, match="cancelled"):
-            await flight.result()
-
-    assert desk.states == ["failed", "failed"]
-
-
-async def test_one_of_another_process_is_waited_for(desk: Desk) -> None:
-    """Until it is done there, has failed there, or is deleted."""
-    there, here, shelf = desk.runner(), desk.runner(), desk.shelf.analyses
-    done, failed = await joined(there), await there.join(ANN, Ask("mug of old"))
-    shelf["ann", "d"] = Kept("d", "ann", "running", NOW, "mug of steel", None)
-    kept = [await here.follow(ANN, each) for each in (done.id, failed.id, "d")]
-    waiting = [asyncio.create_task(here.outcome(each)) for each in kept if isinstance(each, Kept)]
-    assert isinstance(failed, AnalysisFlight)
-    there.leave(failed)
-    del shelf["ann", "d"]
-    desk.go.set()
-    report, *lost = await asyncio.gather(*waiting, return_exceptions=True)
-
-    assert isinstance(report, Report)
-    assert report.id == done.id
-    assert all(isinstance(each, Conflict) for each in lost)
-    assert [str(each).partition(": ")[2] for each in lost] == ["cancelled", "it was deleted"]
 
 
 async def test_closing_marks_everything_failed(desk: Desk) -> None:
