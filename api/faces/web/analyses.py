@@ -38,6 +38,9 @@ from api.services.keeping.storage import Filters, Kept
 from api.services.reporting.report import Report
 
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
+LastEventId = Annotated[
+    str | None, Header(description="The last event that was seen: its analysis goes on from there.")
+]
 _COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
 _EVENTS = (
@@ -94,11 +97,6 @@ _READ: dict[int | str, dict[str, Any]] = {
     204: {"description": "The last event has been seen: there is nothing to come back for."},
     **documented(404, 422, *_COMMON),
 }
-
-
-LastEventId = Annotated[
-    str | None, Header(description="The last event that was seen: its analysis goes on from there.")
-]
 
 
 async def beginner(request: Request, tenant: Reader, house: Opened) -> Tenant:
@@ -218,7 +216,7 @@ async def read(
             raise _nothing(analysis_id)
         keepalive = house.settings.streams.keepalive
         return EventStream(house.runner, analysis, last_seen, keepalive, {})
-    kept = await house.store.get(tenant.id, analysis_id)
+    kept = await house.runner.kept(tenant.id, analysis_id)
     if kept is None:
         raise _nothing(analysis_id)
     if kept.report is None:

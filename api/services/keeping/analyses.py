@@ -21,7 +21,7 @@ from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
 from api.services.flights import Flight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits, Spending
-from api.services.keeping.storage import Kept, Store
+from api.services.keeping.storage import Kept, State, Store
 from api.services.keeping.turns import Seat
 from api.services.listening import Ask
 from api.services.progress import Event, Listener, SourceFetched, silent
@@ -36,7 +36,7 @@ Ended = Callable[[Report | None, str], None]
 """Told at the end: the report, or None and why there is none."""
 PAUSE = 1.0
 """Seconds between two looks at an analysis that another process runs."""
-UNKEPT = "this report could not be stored and cannot be asked for again"
+UNKEPT = "this report could not be stored and is lost when the server stops"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -86,6 +86,8 @@ class Runner:
         self._analyze, self._estimate = analyze, estimate
         self._grace, self._pause = grace, pause
         self._flights: dict[str, AnalysisFlight] = {}
+        # while the store fails nothing is begun, so these are no more than were under way
+        self._unstored: dict[str, Kept] = {}
         self._claiming = asyncio.Lock()
         self._ended: list[Ended] = []
 
@@ -146,6 +148,13 @@ class Runner:
                 self.leave(flight)
         return flight
 
+    async def kept(self, tenant: str, analysis_id: str) -> Kept | None:
+        """One analysis of this tenant as it is stored, or as it ended if that could not be."""
+        unstored = self._unstored.get(analysis_id)
+        if unstored is not None and unstored.tenant == tenant:
+            return unstored
+        return await self._store.get(tenant, analysis_id)
+
     async def follow(self, tenant: Tenant, analysis_id: str) -> AnalysisFlight | Kept | None:
         """One that was begun before, and None when there is none; nothing is begun.
 
@@ -155,7 +164,7 @@ class Runner:
         if flight is not None and flight.tenant.id == tenant.id and flight._begun.is_set():
             flight.waiting += 1
             return flight
-        return await self._store.get(tenant.id, analysis_id)
+        return await self.kept(tenant.id, analysis_id)
 
     async def outcome(self, kept: Kept) -> Report:
         """The report of what is kept; while another process works on it, it is waited for.
@@ -166,7 +175,7 @@ class Runner:
         shown: Kept | None = kept
         while shown is not None and shown.state == "running":
             await asyncio.sleep(self._pause)
-            shown = await self._store.get(kept.tenant, kept.id)
+            shown = await self.kept(kept.tenant, kept.id)
         if shown is None or shown.report is None:
             reason = "it was deleted" if shown is None else shown.reason or shown.state
             raise Conflict(f"the analysis `{kept.id}` has no report: {reason}")
@@ -188,7 +197,10 @@ class Runner:
         flight = self._flights.get(analysis_id)
         if flight is not None and flight.tenant.id == tenant.id:
             await self._stop(flight)
-        return await self._store.delete(tenant.id, analysis_id)
+        deleted = await self._store.delete(tenant.id, analysis_id)
+        if deleted:
+            self._unstored.pop(analysis_id, None)
+        return deleted
 
     async def aclose(self) -> None:
         """Cancel everything under way and note it as failed."""
@@ -219,7 +231,7 @@ class Runner:
         elif flight is not None:
             return flight
         if same is not None or not mine:
-            kept = await self._store.get(tenant.id, owner)
+            kept = await self.kept(tenant.id, owner)
             if kept is not None and kept.state != "failed":
                 return kept
         return self._launch(tenant, ask, owner)
@@ -236,6 +248,7 @@ class Runner:
             with limits.turns.seat(tenant) as seat:
                 async with limits.spending(tenant, usd=usd, analyses=1) as spent:
                     flight.began = await self._store.begin(tenant.id, flight.id, flight.ask.query)
+                    self._unstored.pop(flight.id, None)
                     return await self._landed(flight, seat, spent)
         finally:
             del self._flights[flight.id]
@@ -274,15 +287,24 @@ class Runner:
             _log.warning("the analysis %s could not be stored: %s", flight.id, failure)
             notes = (*report.quality_notes, UNKEPT)
             report = report.model_copy(update={"quality_notes": notes})
+            self._note(flight, report)
         for ended in self._ended:
             ended(report, "")
         return report
+
+    def _note(self, flight: AnalysisFlight, report: Report | None, reason: str = "") -> None:
+        """Remember how one ended of which the store knows only that it ran."""
+        state: State = "failed" if report is None else "done"
+        self._unstored[flight.id] = Kept(
+            flight.id, flight.tenant.id, state, flight.began, flight.query, report, reason or None
+        )
 
     async def _failed(self, flight: AnalysisFlight, reason: str) -> None:
         try:
             await self._store.fail(flight.tenant.id, flight.id, reason)
         except StoreUnavailable as error:
             _log.warning("the analysis %s could not be marked failed: %s", flight.id, error)
+            self._note(flight, None, reason)
         for ended in self._ended:
             ended(None, reason)
 

@@ -312,25 +312,43 @@ async def test_what_fails_says_why_but_tells_no_secret(
 async def test_a_report_that_cannot_be_stored_is_still_answered(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And says so."""
+    """And says so; whoever waits for it by its id gets it until it is deleted."""
     desk.shelf.broken.add("finish")
     desk.go.set()
+    runner = desk.runner()
+    report = await runner.run(ANN, ASK, key="k")
 
-    assert (await desk.runner().run(ANN, ASK)).quality_notes == (UNKEPT,)
+    assert report.quality_notes == (UNKEPT,)
     assert "could not be stored" in caplog.text
+    assert desk.states == ["running"]
+    kept = await runner.follow(ANN, report.id)
+    assert isinstance(kept, Kept)
+    assert await runner.outcome(kept) is await runner.run(ANN, ASK, key="k") is report
+    assert await runner.kept("ben", report.id) is None
+    assert await runner.delete(ANN, report.id)
+    assert await runner.kept("ann", report.id) is None
 
 
 async def test_a_failure_that_cannot_be_stored_is_logged(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next start finds it running and sweeps it."""
+    """The next start finds it running and sweeps it; until then it is known here."""
     desk.shelf.broken.add("fail")
     runner = desk.runner()
-    await joined(runner)
-    await runner.aclose()
+    flight = await joined(runner, key="k")
+    runner.leave(flight)
+    await flight.over()
+    kept = await runner.kept("ann", flight.id)
 
     assert "could not be marked failed" in caplog.text
     assert desk.states == ["running"]
+    assert kept is not None
+    assert (kept.state, kept.reason) == ("failed", "cancelled")
+    desk.go.set()
+    report = await runner.run(ANN, ASK, key="k")
+    again = await runner.kept("ann", flight.id)
+    assert again is not None
+    assert again.report == report
 
 
 async def test_nothing_begins_that_cannot_be_kept(desk: Desk) -> None:
