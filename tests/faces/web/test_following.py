@@ -109,16 +109,18 @@ def test_who_hangs_up_goes_on_where_he_was(client: httpx.Client, sandbox: Sandbo
 
 
 def test_a_follower_hears_what_was_before(client: httpx.Client) -> None:
-    """Of one that runs on its own; who leaves it stops nothing."""
+    """Of one that runs on its own; who leaves it stops nothing, a number it never had is none."""
     began = client.post(URL, json=QUESTION, headers=ASYNC)
     place = began.headers["location"]
     with following(client, place) as stream:
         early = [next(stream), next(stream)]
+    with following(client, place, {"Last-Event-ID": f"{began.json()['id']}:999"}) as stream:
+        beyond = [next(stream), next(stream)]
     with following(client, f"{place}?format=events", {"Accept": "*/*"}) as stream:
         late = list(stream)
 
     assert (began.status_code, began.headers["retry-after"]) == (202, "2")
-    assert early == late[:2]
+    assert early == beyond == late[:2]
     assert late[-1][0] == "report"
     assert client.get(place).json() == {**late[-1][2], "state": "done"}
 
@@ -169,10 +171,12 @@ def test_another_question_or_tenant_follows_nothing(client: httpx.Client, sandbo
     posted = client.post(URL, json=QUESTION, headers={**seen, **ben})
     followed = client.get(f"{URL}/{began['id']}", headers={**STREAM, **ben})
     foreign = client.post(URL, json=CLARIFY, headers={"Last-Event-ID": "42"})
+    waited = client.post(URL, json=QUESTION, headers=seen)
 
     assert (other.status_code, other.json()["error"]["code"]) == (409, "conflict")
     assert (posted.status_code, followed.status_code) == (404, 404)
     assert foreign.json()["decision"] == "clarify"
+    assert waited.json()["id"] == began["id"]
     assert len(client.get(URL).json()["analyses"]) == 2
 
 
