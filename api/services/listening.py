@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from api.errors import UsageError
@@ -29,7 +30,7 @@ from api.services.question.naming import sought
 from api.services.question.query import screen
 from api.services.reporting.composing import Origin, clarified, fetched, report_of
 from api.services.reporting.concluding import conclude
-from api.services.reporting.dossier import Dossier, describe, gate_line
+from api.services.reporting.dossier import Dossier, describe, fitting, gate_line
 from api.services.reporting.explaining import Explainer
 from api.services.reporting.report import Fetched, Report, Timings
 from api.services.reporting.writing import Writer
@@ -39,6 +40,12 @@ from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
 MAX_LIMIT = 500
 """Items per source a person may ask for."""
+ROOM: Mapping[DepthName, int] = MappingProxyType(
+    {"quick": 8_000, "standard": 17_000, "deep": 100_000}
+)
+"""Characters that a foreign model is shown of one answer at most, by depth."""
+_MARGIN = 200
+"""Of these for the rule and for the note of what is not shown."""
 MOST_RUNS = 64
 """Tool-using agents whose runs a product remembers."""
 
@@ -214,17 +221,19 @@ async def fetch(
         answer = fetched(gathered, ranked.kept, (*ranked.dropped, *gathered.dropped), origin)
         calls = gathered.upstream_calls
         span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usage.usd, None))
-    exhibits = (dossier or Dossier(product.places)).show(ranked.exhibits)
     fence = Fence()
     lines = [gate_line(gathered) + "."]
     if product.sample:
         lines.append("This is made-up sample data from the offline sandbox.")
     weak = len(gathered.kept) - len(ranked.kept)
-    more = len(ranked.kept) - len(ranked.exhibits)
     notes = [*gathered.notes]
     notes += [f"{weak} of the kept are left out as weak or as copies"] if weak else []
-    notes += [f"{more} more are kept but not shown"] if more else []
     lines += [f"Note: {note}." for note in notes]
+    room = ROOM[scope.depth_name] - len("\n".join(lines)) - _MARGIN
+    shown = fitting(ranked.exhibits, room, scope.question.text)
+    exhibits = (dossier or Dossier(product.places)).show(shown)
+    if more := len(ranked.kept) - len(exhibits):
+        lines.append(f"Note: {more} more are kept but not shown.")
     if exhibits:
-        lines += [fence.rule, describe(exhibits, fence, scope.question.text)]
+        lines += [fence.rule, describe(exhibits, fence, scope.question.text, linked=True)]
     return Heard(gathered, usage, "\n".join(lines), answer)

@@ -24,7 +24,7 @@ from api.services.reporting.explaining import Explanation, Shortfall
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.writing import NotWritten
 from api.services.schemas import Grade, Item, Outcome, Usage
-from api.settings import RankingSettings
+from api.settings import DepthName, RankingSettings
 from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, Heard
 from tests.services.kit import (
     NOBODY,
@@ -689,6 +689,25 @@ async def test_a_long_list_is_shown_as_far_as_the_depth_says() -> None:
     assert "Note: 5 more are kept but not shown." in heard.text
     assert "\nE15: " in heard.text
     assert "\nE16: " not in heard.text
+
+
+@pytest.mark.parametrize(("depth", "room"), [("quick", 8_000), ("standard", 17_000)])
+async def test_a_foreign_model_is_shown_no_more_than_its_depth_allows(
+    depth: DepthName, room: int
+) -> None:
+    """
+    Whole exhibits with their links, as many as fit, and how many did not.
+    """
+    long = [post(number, body=f"{number} " + "ember mug <3 " * 60) for number in range(30)]
+
+    heard = await fetch(kit(FakeSource(long)), "reddit", Ask("ember mug", depth, limit=30))
+
+    shown = heard.text.count("</q-")
+    assert room - 2_500 < len(heard.text) <= room
+    assert 1 < shown < 30
+    assert f"Note: {30 - shown} more are kept but not shown." in heard.text
+    assert heard.text.count(", https://") == shown
+    assert len(plain(heard.fetched)["items"]) == 30
 
 
 async def test_what_could_not_be_asked_is_one_line() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
+from itertools import accumulate
 
 import regex
 
 from api.services.evidence.ranking import best_comments
 from api.services.ports import Places, title_of
 from api.services.schemas import Assessed, Gathered, Item, Outcome
-from api.services.text import Fence, cut, one_line
+from api.services.text import Fence, cut, one_line, web_url
 
 BODY, COMMENT, COMMENTS = 600, 220, 4
 """Characters of body and of a comment, and comments, that an exhibit shows."""
@@ -112,14 +113,29 @@ def _joined(text: str) -> str:
     return one_line(_LINE_END.sub(f" {LINE_END} ", text.strip()))
 
 
-def describe(exhibits: Sequence[Exhibit], fence: Fence, question: str = "") -> str:
-    """The exhibits as the model reads them: our facts in the clear, their words fenced."""
+def describe(
+    exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, linked: bool = False
+) -> str:
+    """The exhibits as the model reads them: our facts in the clear, their words fenced.
+
+    Where nobody turns labels into links after the model, it is shown them: `linked`.
+    """
     lines = []
     for exhibit in exhibits:
         place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
         quoted = fence.quote(place + text_of(exhibit.item, question), exhibit.label)
-        lines += [_facts(exhibit), quoted]
+        link = web_url(exhibit.item.url) if linked else ""
+        lines += [_facts(exhibit) + (f", {link}" if link else ""), quoted]
     return "\n".join(lines)
+
+
+def fitting(items: Sequence[Assessed], room: int, question: str) -> Sequence[Assessed]:
+    """The first of them that `room` characters suffice to describe, each as a whole."""
+    longest = (
+        len(describe([Exhibit("E100", assessed)], Fence(), question, linked=True)) + 1
+        for assessed in items
+    )
+    return items[: sum(size <= room for size in accumulate(longest))]
 
 
 def measure(value: float) -> str:
