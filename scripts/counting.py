@@ -34,7 +34,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 OTHER_SUBJECTS = {
     "an evaluation's result": ("evaluate", "evaluated", "plot", "corpus"),
     "what `doctor` found": ("doctor",),
-    "progress on the way to a report": ("live", "mcp_server", "events"),
+    "progress on the way to a report": ("live", "server", "events"),
+    "JSON schemas that are published": ("arguments", "tools"),
     "messages of a chat": ("chat", "chatting", "streams"),
     "messages of ASGI and of validation": ("errors",),
 }

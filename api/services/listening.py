@@ -235,5 +235,7 @@ async def fetch(
     if more := len(ranked.kept) - len(exhibits):
         lines.append(f"Note: {more} more are kept but not shown.")
     if exhibits:
-        lines += [fence.rule, describe(exhibits, fence, scope.question.text, linked=True)]
+        linked = not product.sample  # what is made up cannot be opened
+        lines.append(fence.rule)
+        lines.append(describe(exhibits, fence, scope.question.text, linked=linked))
     return Heard(gathered, usage, "\n".join(lines), answer)

@@ -30,11 +30,11 @@ from api.wiring.serving import House, open_house
 COMMAND = ["-c", "from api.faces.cli.main import run; run()", "mcp"]
 UPSTREAMS = ("reddit", "youtube", "amazon")
 TOOLS = {
-    "fetch_reddit": {"query", "depth", "limit", "since"},
-    "fetch_youtube": {"query", "depth", "limit", "since"},
-    "fetch_amazon": {"query", "depth", "limit", "since"},
-    "relevance_filter": {"query", "source", "items"},
-    "analyze_product": {"query", "depth", "sources", "since", "about"},
+    "fetch_reddit": {"query", "depth", "limit", "since", "about", "include_dropped"},
+    "fetch_youtube": {"query", "depth", "limit", "since", "about", "include_dropped"},
+    "fetch_amazon": {"query", "depth", "limit", "since", "about", "include_dropped"},
+    "relevance_filter": {"query", "source", "items", "about"},
+    "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
 }
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 

@@ -162,11 +162,15 @@ def chat(
 
 
 @app.command()
-def mcp() -> None:
+def mcp(
+    text_only: Annotated[
+        bool, typer.Option("--text-only", help="No structured content, for clients that show it.")
+    ] = False,
+) -> None:
     """Serve the tools to an MCP client over stdin and stdout; see docs/mcp.md."""
-    from api.faces.mcp_server import mcp_command
+    from api.faces.mcp.server import mcp_command
 
-    raise typer.Exit(mcp_command())
+    raise typer.Exit(mcp_command(text_only=text_only))
 
 
 @app.command()

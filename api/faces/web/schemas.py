@@ -63,10 +63,11 @@ class FetchRequest(RequestBody):
     depth: DepthName = "quick"
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = None
     since: Since = "all"
+    about: About = ""
 
     def ask(self, source: str) -> Ask:
         """As the product takes it."""
-        return Ask(self.query, self.depth, (source,), self.since, self.limit)
+        return Ask(self.query, self.depth, (source,), self.since, self.limit, self.about)
 
 
 class RelevanceRequest(RequestBody):

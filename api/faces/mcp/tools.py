@@ -1,0 +1,153 @@
+"""The tools: what each is called, what it takes, and its two answers.
+
+The text is for a model: bounded by depth, strangers' words fenced or escaped. The record is for a
+program: the JSON of `fetch` and `analyze`, without what was dropped unless that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.faces.markdown import report_markdown
+from api.faces.mcp.arguments import (
+    AnalysisArguments,
+    Arguments,
+    FetchArguments,
+    RelevanceArguments,
+)
+from api.faces.mcp.resources import REPORTS
+from api.faces.web.schemas import Relevance
+from api.services.keeping.keys import Tenant
+from api.services.listening import ROOM
+from api.services.progress import Listener
+from api.services.reporting.report import Fetched, Report
+from api.services.schemas import Gated, Question
+from api.services.text import Fence, clean, cut
+from api.sources import NAMED, SOURCES
+from api.wiring.serving import House
+
+_TITLE = 200
+"""Characters by which a kept item of one's own is recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answers."""
+
+    text: str
+    """For a model."""
+    record: Mapping[str, Any]
+    """For a program, as the tool's output schema says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool as a client sees it, and what it does."""
+
+    name: str
+    title: str
+    says: str
+    """When to use it, for a model."""
+    arguments: type[Arguments]
+    output: Mapping[str, Any]
+    """JSON schema of the record."""
+    work: Callable[[Tenant, Any, Listener], Coroutine[Any, Any, Answer]]
+    """Gets the checked arguments. Raises `ListenpostError`s alone, defects apart."""
+    asks: bool = True
+    """Whether it asks the world outside; else it sees its arguments alone."""
+
+
+def tools(house: House) -> dict[str, Tool]:
+    """Every tool of a server by its name."""
+
+    def fetching(source: str) -> Callable[..., Coroutine[Any, Any, Answer]]:
+        async def fetch(tenant: Tenant, given: FetchArguments, listener: Listener) -> Answer:
+            heard = await house.fetch(tenant, source, given.ask(source), listener)
+            return Answer(heard.text, _record(heard.fetched, dropped=given.include_dropped))
+
+        return fetch
+
+    async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
+        question = Question(clean(given.query), clean(given.about))
+        gated = await house.judge(tenant, question, given.items, given.source)
+        relevance = Relevance.of(given.items, gated)
+        return Answer(_kept(given.items, gated), relevance.model_dump(mode="json"))
+
+    async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
+        report = await house.runner.run(tenant, given.ask(), listener)
+        text = report_markdown(report, given.include_dropped)
+        whole = f"the whole report is the resource `{REPORTS}{report.id}`"
+        return Answer(
+            _bounded(text, ROOM[given.depth], whole), _record(report, dropped=given.include_dropped)
+        )
+
+    every = [
+        Tool(
+            f"fetch_{spec.name}", f"Ask {spec.title}", spec.says, FetchArguments,
+            _schema(Fetched), fetching(spec.name),
+        )
+        for spec in SOURCES.values()
+    ]  # fmt: skip
+    every += [
+        Tool(
+            "relevance_filter",
+            "Judge your own items",
+            "Keep those of your own items that are about a query; if the judge fails, all of them.",
+            RelevanceArguments,
+            Relevance.model_json_schema(),
+            judge,
+            asks=False,
+        ),
+        Tool(
+            "analyze_product",
+            "Analyze a product",
+            f"Ask {NAMED} about a product, grade what is relevant, and report with citations. "
+            "Takes up to minutes; for a quick look at one place use its fetch tool.",
+            AnalysisArguments,
+            _schema(Report),
+            analyze,
+        ),
+    ]
+    return {tool.name: tool for tool in every}
+
+
+def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:
+    """The answer as JSON; what was dropped is many times as long as what was kept."""
+    if dropped:
+        return answer.model_dump(mode="json")
+    return answer.model_dump(
+        mode="json", exclude={"dropped": True, "sources": {"__all__": {"dropped"}}}
+    )
+
+
+def _schema(model: type[Fetched | Report]) -> dict[str, Any]:
+    """What `_record` gives: `dropped` of a source or report may be missing."""
+    schema = model.model_json_schema()
+    for part in (schema, *schema["$defs"].values()):
+        if "dropped" in part.get("properties", {}):
+            part["required"].remove("dropped")
+    return schema
+
+
+def _kept(items: Sequence[Mapping[str, Any]], gated: Gated) -> str:
+    """Which of somebody's own items are about the query, by their places in the list."""
+    from api.services.tools import shown  # loads with the product
+
+    kept = [number for number, verdict in enumerate(gated.verdicts) if verdict.relevant]
+    unsure = f"; relevance could not be judged ({gated.reason})" if gated.reason else ""
+    fence, lines = Fence(), [f"{len(kept)} of {len(items)} items are about the query{unsure}."]
+    lines += [fence.rule] if kept else []
+    for number in kept:
+        item = shown(items[number], "items", number)
+        lines.append(fence.quote(cut(item.title or item.body, _TITLE), f"items[{number}]"))
+    return _bounded("\n".join(lines), ROOM["quick"], "all of them are in `relevant`")
+
+
+def _bounded(text: str, room: int, whole: str) -> str:
+    """The lines that fit, and how much was cut; `whole` says where the rest is."""
+    if len(text) <= room:
+        return text
+    note = f"\n\n({len(text)} characters were too many, the end is cut; {whole})"
+    return text[: text.rfind("\n", 0, room - len(note))] + note
