@@ -26,6 +26,7 @@ from api.services.keeping.storage import SourceMemory, Store
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.progress import Listener, silent
+from api.services.reporting.dossier import Dossier
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated, Question
 from api.services.text import clean
@@ -37,6 +38,8 @@ from api.wiring.models import chat, turn_usd
 
 _MANY = 2**31
 """More probes than a day has room for."""
+_MOST_EXHIBITS = 200
+"""Whose labels are remembered for one tenant; what is shown again later gets a new one."""
 _MODEL_PARTS = ("client", "booleans", "explain", "grades", "rewrites")
 
 
@@ -57,6 +60,7 @@ class House:
     _fetches: Flights[tuple[str, str, Ask], Heard] = field(default_factory=Flights)
     _judging: Flights[tuple[str, Question, str, str], Gated] = field(default_factory=Flights)
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
+    _dossiers: dict[str, Dossier] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         grace = self.settings.streams.grace
@@ -102,7 +106,10 @@ class House:
         async def fetching(tell: Listener) -> Heard:
             product = await self.product()
             usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-            heard = await fetch_within(self.limits, tenant, usd, product, source, ask, tell)
+            dossier = self._dossier(tenant, product)
+            heard = await fetch_within(
+                self.limits, tenant, usd, product, source, ask, tell, dossier
+            )
             for count in self._counting:
                 count(heard.fetched)
             return heard
@@ -186,6 +193,14 @@ class House:
                 products = (loading.result(), self._own)
                 await asyncio.gather(*(product.aclose() for product in products if product))
         await self.store.aclose()
+
+    def _dossier(self, tenant: Tenant, product: Product) -> Dossier:
+        """Where a tenant's exhibits are numbered, so that two answers do not share a label."""
+        dossier = self._dossiers.get(tenant.id)
+        if dossier is None or len(dossier.exhibits) > _MOST_EXHIBITS:
+            given = dossier.given if dossier else 0
+            dossier = self._dossiers[tenant.id] = Dossier(product.places, given)
+        return dossier
 
     async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
         return await listening.analyze(await self.product(), ask, listener, report_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, TypeVar, get_origin
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -50,9 +50,8 @@ class Arguments(RequestBody):
             field = cls.model_fields.get(name)
             if field is not None and not field.is_required() and value in (None, ""):
                 continue
-            if field is not None and get_origin(field.annotation) is list:
-                value = _listed(value)
-            read[name] = value
+            is_text = field is None or field.annotation is str
+            read[name] = value if is_text else _listed(value)
         return read
 
 
@@ -116,7 +115,7 @@ def read(model: type[A], given: Mapping[str, Any] | None) -> A:
 
 def _listed(value: Any) -> Any:
     """A list that came as its JSON text; anything else as it is."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value.startswith("["):
         return value
     try:
         return json.loads(value)

@@ -28,6 +28,8 @@ from api.services.text import Fence, clean, cut
 from api.sources import NAMED, SOURCES
 from api.wiring.serving import House
 
+_NOTE = 100
+"""Characters for the note of how much was cut."""
 _TITLE = 200
 """Characters by which a kept item of one's own is recognised."""
 
@@ -78,9 +80,10 @@ def tools(house: House) -> dict[str, Tool]:
     async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
         report = await house.runner.run(tenant, given.ask(), listener)
         text = report_markdown(report, given.include_dropped)
-        whole = f"the whole report is the resource `{REPORTS}{report.id}`"
+        kept = f"The whole report is the resource `{REPORTS}{report.id}`."
         return Answer(
-            _bounded(text, ROOM[given.depth], whole), _record(report, dropped=given.include_dropped)
+            _bounded(f"{text}\n{kept}", ROOM[given.depth], kept),
+            _record(report, dropped=given.include_dropped),
         )
 
     every = [
@@ -142,12 +145,12 @@ def _kept(items: Sequence[Mapping[str, Any]], gated: Gated) -> str:
     for number in kept:
         item = shown(items[number], "items", number)
         lines.append(fence.quote(cut(item.title or item.body, _TITLE), f"items[{number}]"))
-    return _bounded("\n".join(lines), ROOM["quick"], "all of them are in `relevant`")
+    return _bounded("\n".join(lines), ROOM["quick"], "`relevant` holds all of them.")
 
 
-def _bounded(text: str, room: int, whole: str) -> str:
-    """The lines that fit, and how much was cut; `whole` says where the rest is."""
+def _bounded(text: str, room: int, rest: str) -> str:
+    """The text, or the lines that fit and how much was cut; `rest` says where the whole is."""
     if len(text) <= room:
         return text
-    note = f"\n\n({len(text)} characters were too many, the end is cut; {whole})"
-    return text[: text.rfind("\n", 0, room - len(note))] + note
+    end = text.rfind("\n", 0, room - len(rest) - _NOTE)
+    return f"{text[:end]}\n\nCut: {len(text) - end} of {len(text)} characters are not shown. {rest}"

@@ -22,6 +22,7 @@ from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.metering import metered
 from api.services.progress import Listener, silent
+from api.services.reporting.dossier import Dossier
 from api.services.schemas import Gated, Item, Question
 
 _log = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ def _micro(usd: float) -> int:
 
 async def fetch_within(
     limits: Limits, tenant: Tenant, usd: float, product: Product, source: str, ask: Ask,
-    listener: Listener = silent,
+    listener: Listener = silent, dossier: Dossier | None = None,
 ) -> Heard:  # fmt: skip
     """Ask one source; `usd` is what that may cost at most.
 
@@ -169,7 +170,7 @@ async def fetch_within(
         StoreUnavailable: the limits cannot be read.
     """
     async with limits.working(tenant, usd) as spent:
-        heard = await listening.fetch(product, source, ask, listener=listener)
+        heard = await listening.fetch(product, source, ask, listener=listener, dossier=dossier)
         spent.counts, spent.usd = bool(heard.usage.input_tokens), heard.usage.usd
     return heard
 
