@@ -18,6 +18,8 @@ import pytest
 
 HERE = Path(__file__).parent
 VARIABLE = "LISTENPOST_TEST_CLIENTS"
+_NAMED = os.environ.get(VARIABLE)
+"""Read with the module, since every test begins with an empty environment."""
 
 
 def python_client(name: str) -> Path:
@@ -57,10 +59,9 @@ def chromium() -> str:
 
 
 def _folder() -> Path:
-    named = os.environ.get(VARIABLE)
-    if not named:
+    if not _NAMED:
         pytest.skip(f"`{VARIABLE}` names no folder in which clients may be installed")
-    return Path(named)
+    return Path(_NAMED)
 
 
 @cache

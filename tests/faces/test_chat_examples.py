@@ -1,4 +1,4 @@
-"""The examples of the pages on chat, MCP and agents, run as they stand there."""
+"""The examples of the pages on chat and agents, run as they stand there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -88,23 +87,6 @@ def test_a_conversation_in_python(server: str) -> None:
 
     assert "battery" in printed
     assert re.search(r"^E\d+ .+ https://", printed, re.M)
-
-
-def test_the_client_configuration_of_mcp(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Its command starts a server that answers; the HTTP one names the address of `serve`."""
-    stdio, http = (json.loads(block)["mcpServers"] for block in blocks("mcp.md", "json"))
-    started: dict[str, Any] = stdio["listenpost"]
-    (code,) = blocks("mcp.md", "python")
-    assert f'command="{started["command"]}"' in code
-    assert str(started["args"]).replace("'", '"') in code
-
-    database = f"sqlite:///{tmp_path}/mcp.db"
-    whole = code.replace('["mcp"])', f'["mcp"], env={{**os.environ, **{started["env"]}}})')
-    printed = python("import os", whole, LISTENPOST_DATABASE_URL=database)
-
-    assert len(re.findall(r" https://\S+$", printed, re.M)) >= 2
-    assert http["listenpost"]["url"] == f"{ADDRESS}/mcp"
-    assert http["listenpost"]["headers"]["Authorization"].startswith("Bearer ")
 
 
 def test_an_agent_with_the_toolset(sandbox: Sandbox) -> None:

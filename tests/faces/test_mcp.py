@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import uvicorn
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from api import wiring
 from api.faces.web.app import create_app
@@ -80,6 +82,16 @@ async def serving(house: House) -> AsyncIterator[str]:
     finally:
         server.should_exit = True
         await running
+
+
+@asynccontextmanager
+async def keyed(url: str, key: str) -> AsyncIterator[Client]:
+    """A client with this key."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
 
 
 @pytest.fixture
@@ -170,7 +182,10 @@ async def assert_errors(client: Client, sandbox: Sandbox) -> None:
     assert "invalid_request: Hello!" in await refused(client, "fetch_amazon", query="hello")
     unknown = await refused(client, "analyze_product", query="plaud", sources=["nope"])
     assert "invalid_request: there is no source `nope`" in unknown
-    assert "limit" in await refused(client, "fetch_reddit", query="plaud", limit=0)
+    limited = await refused(client, "fetch_reddit", query="plaud", limit=0)
+    assert limited == "invalid_request: `limit` must be a whole number from 1 to 500, not `0`"
+    misspelt = await refused(client, "fetch_reddit", query="plaud", abuot="a recorder")
+    assert "invalid_request: there is no argument `abuot`, did you mean `about`?" in misspelt
     sandbox.fault("youtube=quota")
     quota = await call(client, "fetch_youtube", query="oura ring")
     assert (quota["outcome"], quota["items"]) == ("quota_exhausted", [])
@@ -225,10 +240,7 @@ async def test_an_analysis_is_kept_and_is_its_tenant_s(
     monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
     ada, eve = ({"Authorization": f"Bearer {name}-key"} for name in ("ada", "eve"))
     async with asyncio.timeout(90), serving(await open_house(wiring.load_settings())) as url:
-        async with (
-            httpx2.AsyncClient(headers=ada, timeout=60) as http,
-            Client(streamable_http_client(url, http_client=http)) as client,
-        ):
+        async with keyed(url, "ada-key") as client:
             report = await call(client, "analyze_product", query="plaud.ai", depth="quick")
         async with httpx.AsyncClient(base_url=url.removesuffix("/mcp")) as plain:
             mine = (await plain.get("/v1/analyses", headers=ada)).json()["analyses"]
@@ -301,3 +313,149 @@ async def test_identical_calls_at_once_share_one_fetch(connect: Connect, sandbox
     assert len(sandbox.requests("reddit", "search")) == 1
     assert len(sandbox.requests("openai", "judge")) == len(fetched[0]["attempts"])
     assert all(answer == fetched[0] for answer in fetched)
+
+
+async def test_a_model_reads_text_and_a_program_the_record(
+    connect: Connect, sandbox: Sandbox
+) -> None:
+    """
+    No JSON in the text; what was dropped only where it is asked for; `about` reaches the judge.
+    """
+    async with asyncio.timeout(60), connect() as client:
+        answer = await client.call_tool(
+            "fetch_reddit", {"query": "plaud.ai", "about": "a voice recorder"}
+        )
+        whole = await call(client, "fetch_reddit", query="plaud.ai", include_dropped=True)
+        report = await client.call_tool("analyze_product", {"query": "plaud.ai", "depth": "quick"})
+
+    (text,) = answer.content
+    lines = getattr(text, "text", "").splitlines()
+    record = answer.structured_content or {}
+    assert lines[0] == "Reddit: 3 of 10 results were about it, searched twice."
+    links = [line.rpartition(", ")[2] for line in lines if line.startswith("E")]
+    assert links == [item["url"] for item in record["items"]]
+    assert "{" not in "".join(lines)
+    assert "dropped" not in record
+    assert len(whole["dropped"]) == 7
+    assert any(b"a voice recorder" in entry.body for entry in sandbox.requests("openai", "judge"))
+    (markdown,) = report.content
+    record = report.structured_content or {}
+    assert getattr(markdown, "text", "").startswith("# What people say about plaud.ai")
+    assert f"listenpost://reports/{record['id']}" in getattr(markdown, "text", "")
+
+
+async def test_labels_are_one_callers_own_and_go_on(connect: Connect, sandbox: Sandbox) -> None:
+    """
+    What three tools show at once has three times as many labels; what is shown again keeps its own.
+    """
+    async with asyncio.timeout(60), connect() as client:
+        answers = await asyncio.gather(
+            *(client.call_tool(f"fetch_{place}", {"query": "plaud.ai"}) for place in UPSTREAMS)
+        )
+        again = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
+
+    shown = [set(re.findall(r"^E\d+", str(a.content[0].text), re.M)) for a in answers]  # type: ignore[union-attr]
+    assert len(set.union(*shown)) == sum(map(len, shown)) == 10
+    assert set(re.findall(r"^E\d+", str(again.content[0].text), re.M)) == shown[0]  # type: ignore[union-attr]
+
+
+async def test_a_long_text_is_cut_and_says_how_much(connect: Connect, sandbox: Sandbox) -> None:
+    """
+    Of 100 items of one's own as many are named as a quick look may show; the record has all.
+    """
+    items = [{"title": f"My Ember mug died {number} " + "x" * 150} for number in range(100)]
+    async with asyncio.timeout(60), connect() as client:
+        answer = await client.call_tool(
+            "relevance_filter", {"query": "ember mug", "source": "mine", "items": items}
+        )
+
+    text = str(getattr(answer.content[0], "text", ""))
+    assert 7_500 < len(text) <= 8_000
+    assert re.search(r"\n\nCut: \d+ of \d+ characters are not shown. `relevant` holds", text)
+    assert len((answer.structured_content or {})["relevant"]) == 100
+
+
+async def test_reports_and_places_can_be_read(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A report is its key's alone; for anybody else it is not there, with a code for programs.
+    """
+    monkeypatch.setenv("LISTENPOST_API_KEYS", "ada-key,eve-key")
+    async with asyncio.timeout(90), serving(await open_house(wiring.load_settings())) as url:
+        async with keyed(url, "ada-key") as ada:
+            report = await call(ada, "analyze_product", query="plaud.ai", depth="quick")
+            address = f"listenpost://reports/{report['id']}"
+            listed = (await ada.list_resources()).resources
+            read = (await ada.read_resource(address)).contents[0]
+            places = (await ada.read_resource("listenpost://places")).contents[0]
+        async with keyed(url, "eve-key") as eve:
+            hers = (await eve.list_resources()).resources
+            with pytest.raises(MCPError) as refusal:
+                await eve.read_resource(address)
+            with pytest.raises(MCPError) as other:
+                await eve.read_resource("file:///etc/passwd")
+
+    assert [resource.uri for resource in listed] == ["listenpost://places", address]
+    assert [resource.uri for resource in hers] == ["listenpost://places"]
+    assert read.mime_type == places.mime_type == "text/markdown"
+    assert str(getattr(read, "text", "")).startswith("# What people say about plaud.ai")
+    table = str(getattr(places, "text", ""))
+    assert all(f"| `{place}` |" in table for place in UPSTREAMS)
+    assert table.count("| ready |") == 3
+    assert re.search(r"^\| deep \| \d+ \| \d+ \| \d\.\d{4} \|$", table, re.M)
+    assert refusal.value.error.data == other.value.error.data == {"code": "not_found"}
+    assert "there is no report" in refusal.value.error.message
+
+
+async def test_a_place_that_cannot_be_asked_says_why(
+    connect: Connect, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the resource as in the tool's answer."""
+    monkeypatch.delenv("YOUTUBE_API_KEY")
+    async with asyncio.timeout(60), connect() as client:
+        places = (await client.read_resource("listenpost://places")).contents[0]
+
+    assert "cannot be asked: youtube: `YOUTUBE_API_KEY` not set" in str(
+        getattr(places, "text", "")
+    ).replace("\\_", "_").replace("\\`", "`")
+
+
+async def test_prompts_name_the_tool_and_take_what_was_filled_in(connect: Connect) -> None:
+    """
+    An argument that is missing is named; an empty one is none.
+    """
+    async with asyncio.timeout(60), connect() as client:
+        prompts = (await client.list_prompts()).prompts
+        check = await client.get_prompt("product_check", {"product": "plaud.ai", "about": ""})
+        about = await client.get_prompt("product_check", {"product": "Notion", "about": "notes"})
+        with pytest.raises(MCPError, match="`second` is missing"):
+            await client.get_prompt("compare", {"first": "plaud.ai"})
+        with pytest.raises(MCPError, match="there is no prompt `nope`; there are `product_check`"):
+            await client.get_prompt("nope")
+        with pytest.raises(MCPError, match="there is no tool `nope`; there are `fetch_reddit`"):
+            await client.call_tool("nope", {})
+
+    asked = {prompt.name: [a.name for a in prompt.arguments or ()] for prompt in prompts}
+    assert asked == {"product_check": ["product", "about"], "compare": ["first", "second"]}
+    assert '`query` = "plaud.ai". Then' in str(check.messages[0].content)
+    assert '`about` = "notes"' in str(about.messages[0].content)
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"a": 1}', '{"jsonrpc": "2.0", "id": []}'])
+async def test_what_is_no_message_is_refused_without_a_validator_s_words(
+    sandbox: Sandbox, body: str
+) -> None:
+    """In the protocol's shape."""
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    async with (
+        asyncio.timeout(60),
+        serving(await open_house(wiring.load_settings())) as url,
+        httpx.AsyncClient(headers=headers) as plain,
+    ):
+        answer = await plain.post(url, content=body)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == (
+        "invalid_request: the body is no message of JSON-RPC 2.0"
+    )

@@ -19,7 +19,8 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from starlette.types import ASGIApp
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import wiring
 from api.errors import NotFound, UsageError
@@ -252,7 +253,41 @@ def over_http(house: House) -> tuple[ASGIApp, AbstractAsyncContextManager[None]]
         stateless_http=True,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return app, made.session_manager.run()
+    return _in_our_words(app), made.session_manager.run()
+
+
+def _in_our_words(app: ASGIApp) -> ASGIApp:
+    """The app; where its library quotes a parser or validator, the caller reads what was wrong."""
+
+    async def worded(scope: Scope, receive: Receive, send: Send) -> None:
+        start: Message = {}
+
+        async def sending(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start" and message["status"] == 400:
+                start = message
+                return
+            if start and message["type"] == "http.response.body":
+                held, start = start, {}
+                if (refusal := _refusal(message["body"])) is not None:
+                    await JSONResponse(refusal, 400)(scope, receive, send)
+                    return
+                await send(held)
+            await send(message)
+
+        await app(scope, receive, sending)
+
+    return worded
+
+
+def _refusal(body: bytes) -> dict[str, Any] | None:
+    """What to answer to a body that is no message of the protocol; None: what the library says."""
+    for words in ("Parse error", "Validation error"):
+        if f'"message":"{words}: '.encode() in body:
+            code = types.PARSE_ERROR if words == "Parse error" else types.INVALID_REQUEST
+            message = f"{UsageError.code}: the body is no message of JSON-RPC 2.0"
+            return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return None
 
 
 def mcp_command(*, text_only: bool) -> int:

@@ -19,6 +19,7 @@ from api.faces.mcp.arguments import (
 )
 from api.faces.mcp.resources import REPORTS
 from api.faces.web.schemas import Relevance
+from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
 from api.services.listening import ROOM
 from api.services.progress import Listener
@@ -81,6 +82,8 @@ def tools(house: House) -> dict[str, Tool]:
         report = await house.runner.run(tenant, given.ask(), listener)
         text = report_markdown(report, given.include_dropped)
         kept = f"The whole report is the resource `{REPORTS}{report.id}`."
+        if UNKEPT in report.quality_notes:
+            kept = "The structured content holds the whole report."
         return Answer(
             _bounded(f"{text}\n{kept}", ROOM[given.depth], kept),
             _record(report, dropped=given.include_dropped),
