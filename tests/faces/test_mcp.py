@@ -337,7 +337,9 @@ async def test_a_model_reads_text_and_a_program_the_record(
     assert "{" not in "".join(lines)
     assert "dropped" not in record
     assert len(whole["dropped"]) == 7
-    assert any(b"a voice recorder" in entry.body for entry in sandbox.requests("openai", "judge"))
+    assert any(
+        "a voice recorder" in str(entry.body) for entry in sandbox.requests("openai", "judge")
+    )
     (markdown,) = report.content
     record = report.structured_content or {}
     assert getattr(markdown, "text", "").startswith("# What people say about plaud.ai")
