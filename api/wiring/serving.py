@@ -61,6 +61,7 @@ class House:
     _judging: Flights[tuple[str, Question, str, str], Gated] = field(default_factory=Flights)
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
+    """Where each tenant's exhibits are numbered, so that no two answers share a label."""
 
     def __post_init__(self) -> None:
         grace = self.settings.streams.grace
@@ -106,7 +107,9 @@ class House:
         async def fetching(tell: Listener) -> Heard:
             product = await self.product()
             usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
-            dossier = self._dossier(tenant, product)
+            dossier = self._dossiers.setdefault(
+                tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
+            )
             heard = await fetch_within(
                 self.limits, tenant, usd, product, source, ask, tell, dossier
             )
@@ -193,14 +196,6 @@ class House:
                 products = (loading.result(), self._own)
                 await asyncio.gather(*(product.aclose() for product in products if product))
         await self.store.aclose()
-
-    def _dossier(self, tenant: Tenant, product: Product) -> Dossier:
-        """Where a tenant's exhibits are numbered, so that two answers do not share a label."""
-        dossier = self._dossiers.get(tenant.id)
-        if dossier is None or len(dossier.exhibits) > _MOST_EXHIBITS:
-            given = dossier.given if dossier else 0
-            dossier = self._dossiers[tenant.id] = Dossier(product.places, given)
-        return dossier
 
     async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
         return await listening.analyze(await self.product(), ask, listener, report_id)

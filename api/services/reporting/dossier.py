@@ -65,6 +65,8 @@ class Dossier:
     places: Places = field(default_factory=dict)
     given: int = 0
     """The highest number given so far, by others before it too."""
+    most: int | None = None
+    """Exhibits that are remembered, the first forgotten first; None: all."""
     _labels: dict[str, Exhibit] = field(default_factory=dict)
 
     def show(self, items: Iterable[Assessed]) -> tuple[Exhibit, ...]:
@@ -81,6 +83,8 @@ class Dossier:
         """The exhibit for an item under a name that it has already."""
         exhibit = Exhibit(label, assessed, title_of(self.places, assessed.item.source))
         self._labels[assessed.item.key] = exhibit
+        if self.most is not None and len(self._labels) > self.most:
+            del self._labels[next(iter(self._labels))]
         return exhibit
 
     @property

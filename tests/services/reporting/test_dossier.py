@@ -42,6 +42,27 @@ def test_numbers_go_on_from_those_given_before() -> None:
     assert [x.label for x in dossier.show([assessed(post(1)), assessed(post(3))])] == ["E8", "E3"]
 
 
+def test_a_long_memory_forgets_what_came_first() -> None:
+    """What is shown again after that gets a new number, never one that was given."""
+    dossier = Dossier(most=2)
+    dossier.show(map(assessed, posts(3)))
+
+    assert [exhibit.label for exhibit in dossier.exhibits] == ["E2", "E3"]
+    assert [exhibit.label for exhibit in dossier.show([assessed(post(0))])] == ["E4"]
+
+
+def test_links_are_shown_where_nobody_else_adds_them() -> None:
+    """Of an address that cannot be opened nothing."""
+    exhibits = Dossier().show(
+        [assessed(post(0, url="https://example.org/a")), assessed(post(1, url="javascript:b"))]
+    )
+
+    facts = describe(exhibits, FENCE, linked=True).splitlines()[::2]
+
+    assert facts[0] == "E1: reddit, https://example.org/a"
+    assert facts[1] == "E2: reddit"
+
+
 def test_an_exhibit_has_facts_and_fenced_words() -> None:
     """
     Source, day, main measure and score are ours; place, title, body and comments are theirs.
