@@ -127,10 +127,10 @@ def _usage(body: bytes, requested: str, price: Price) -> Usage:
     try:
         counted = _Counted.model_validate_json(body)
     except ValidationError:
-        return Usage(usd=None)
+        return Usage(usd=None, requests=1)
     tokens = counted.usage
     usd = price(tokens, counted.model or requested)
-    return Usage(tokens.prompt_tokens, tokens.completion_tokens, usd)
+    return Usage(tokens.prompt_tokens, tokens.completion_tokens, usd, 1)
 
 
 # a reasoning model's thoughts, `<think>...</think>`, or all that follows one that never ends

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from api.errors import UsageError
 from api.services.evidence.pipeline import Steps, collect
@@ -38,6 +38,7 @@ from api.services.schemas import Gathered, Question, Usage
 from api.services.text import Fence, clean
 from api.settings import AdaptiveSettings, Depth, DepthName, Window
 
+T = TypeVar("T")
 MAX_LIMIT = 500
 """Items per source a person may ask for."""
 ROOM: Mapping[DepthName, int] = MappingProxyType(
@@ -47,7 +48,7 @@ ROOM: Mapping[DepthName, int] = MappingProxyType(
 _MARGIN = 200
 """Of these for the rule and for the note of what is not shown."""
 MOST_RUNS = 64
-"""Tool-using agents whose runs a product remembers."""
+"""Runs of agents, and conversations, that a product remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Product:
     closing: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False)
     """What `aclose` does, the last first."""
     _searches: Searches = field(default_factory=Flights, init=False, repr=False)
-    _runs: OrderedDict[str, tuple[Run, Dossier]] = field(
+    _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False, repr=False)
+    _dossiers: OrderedDict[str, Dossier] = field(
         default_factory=OrderedDict, init=False, repr=False
     )
 
@@ -109,40 +111,58 @@ class Product:
             self.places, self._searches,
         )  # fmt: skip
 
-    async def listen(self, source: str, ask: Ask, run_id: str | None, given: int = 0) -> Heard:
-        """Ask one source; calls with the same run id share one memory and one numbering.
+    async def listen(
+        self, source: str, ask: Ask, run_id: str | None, given: int = 0,
+        conversation: str | None = None,
+    ) -> Heard:  # fmt: skip
+        """Ask one source; calls of one agent's run ask nothing twice.
 
         Args:
             source: its name.
             ask: the question.
-            run_id: of the agent; None: the call stands alone.
-            given: the highest number that exhibits before this run have.
+            run_id: of the agent; None: the call has no memory.
+            given: the highest number that exhibits in the messages so far have.
+            conversation: to which the run belongs; in it an exhibit keeps its number, whichever run
+                showed it. None: the run alone.
         """
-        dossier = Dossier(self.places, given)
-        if run_id is None:
-            return await fetch(self, source, ask, dossier=dossier)
-        run, dossier = self._runs.setdefault(run_id, (self.start(), dossier))
-        self._runs.move_to_end(run_id)
-        while len(self._runs) > MOST_RUNS:
-            self._runs.popitem(last=False)
+        conversation = conversation or run_id
+        run = _remembered(self._runs, run_id, self.start())
+        dossier = _remembered(self._dossiers, conversation, Dossier(self.places))
+        dossier.given = max(dossier.given, given)
         return await fetch(self, source, ask, run=run, dossier=dossier)
 
     def scope(self, ask: Ask) -> Scope:
         """What the question covers.
 
         Raises:
-            UsageError: an unknown source or a limit out of range.
+            UsageError: an unknown source, depth or window, or a limit out of range.
         """
-        for name in ask.sources:
-            if name not in self.sources:
-                known = ", ".join(f"`{source}`" for source in self.sources)
-                raise UsageError(f"there is no source `{name[:40]}`; there are {known}")
+        for what, names, known in (
+            ("source", ask.sources, tuple(self.sources)),
+            ("depth", (ask.depth,), tuple(self.depths)),
+            ("window", (ask.window,), get_args(Window)),
+        ):
+            for name in names:
+                if name not in known:
+                    listed = ", ".join(f"`{other}`" for other in known)
+                    raise UsageError(f"there is no {what} `{name[:40]}`; there are {listed}")
         if ask.limit is not None and not 1 <= ask.limit <= MAX_LIMIT:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or tuple(self.sources)
         question = Question(screen(ask.query).query, clean(ask.about))
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
+
+
+def _remembered(memory: OrderedDict[str, T], key: str | None, new: T) -> T:
+    """What a key stands for, the new one at first; the keys used last are remembered."""
+    if key is None:
+        return new
+    value = memory.setdefault(key, new)
+    memory.move_to_end(key)
+    while len(memory) > MOST_RUNS:
+        memory.popitem(last=False)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +174,8 @@ class Heard:
     """Of judging and grading."""
     text: str
     fetched: Fetched = field(repr=False)
+    exhibits: Mapping[str, str] = field(default_factory=dict)
+    """The keys of the items that `text` shows, by their labels."""
 
 
 async def analyze(
@@ -218,7 +240,8 @@ async def fetch(
         )
         usage = gathered.usage + ranked.usage
         origin = Origin("", product.sample, product.observer.trace_id)
-        answer = fetched(gathered, ranked.kept, (*ranked.dropped, *gathered.dropped), origin)
+        dropped = (*ranked.dropped, *gathered.dropped)
+        answer = fetched(gathered, ranked.kept, dropped, origin, usage)
         calls = gathered.upstream_calls
         span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usage.usd, None))
     fence = Fence()
@@ -238,4 +261,5 @@ async def fetch(
         linked = not product.sample  # what is made up cannot be opened
         lines.append(fence.rule)
         lines.append(describe(exhibits, fence, scope.question.text, linked=linked))
-    return Heard(gathered, usage, "\n".join(lines), answer)
+    keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
+    return Heard(gathered, usage, "\n".join(lines), answer, keys)

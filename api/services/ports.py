@@ -323,7 +323,14 @@ class Provided(Protocol):
         """The configured `Gate`."""
         ...
 
-    async def listen(self, source: str, ask: Any, run_id: str | None, given: int = 0) -> Any:
+    @property
+    def sample(self) -> bool:
+        """Everything comes from the sandbox."""
+        ...
+
+    async def listen(
+        self, source: str, ask: Any, run_id: str | None, given: int, conversation: str | None
+    ) -> Any:
         """Ask one source (`Ask` in, `Heard` out); see `Product.listen`."""
         ...
 

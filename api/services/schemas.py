@@ -57,6 +57,12 @@ class Outcome(StrEnum):
     UNREACHABLE = "unreachable"
     BROKEN = "broken"
     CANCELLED = "cancelled"
+    NOT_ASKED = "not_asked"
+
+    @classmethod
+    def of(cls, code: str) -> Outcome:
+        """What an error with this code leads to; `broken` where no outcome has its name."""
+        return next((outcome for outcome in cls if outcome == code), cls.BROKEN)
 
     @property
     def answered(self) -> bool:
@@ -178,15 +184,20 @@ class Commented:
 class Usage:
     """What model calls used; `usd` is None when the model's price is unknown."""
 
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = 0.0
+    requests: int = 0
+    """Answers of models; the judge on this machine gives none."""
 
     def __add__(self, other: Usage) -> Usage:
         """The sum; an unknown price stays unknown."""
-        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
         return Usage(
-            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if self.usd is None or other.usd is None else self.usd + other.usd,
+            self.requests + other.requests,
         )
 
 

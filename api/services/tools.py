@@ -7,20 +7,23 @@ and the tools never look at an agent's deps.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import regex
 from pydantic_ai import RunContext, ToolReturn
-from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, TextPart, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import RunUsage
 
-from api.errors import UsageError
+from api.errors import ConfigurationError, UsageError
 from api.services.containment import Failure, contained
 from api.services.gate.handed import texts_of
 from api.services.gate.judging import Gate
-from api.services.listening import Ask
+from api.services.listening import Ask, Heard
 from api.services.ports import Judge, provided
-from api.services.schemas import Gated, Item, Question, Status, Verdict
+from api.services.reporting.composing import Origin, fetched
+from api.services.schemas import Gated, Gathered, Item, Outcome, Question, Status, Usage, Verdict
 from api.services.text import clean
 from api.settings import DepthName
 
@@ -38,6 +41,8 @@ class Filtered(tuple[list[T], float]):
     status: Status = "skipped"
     reason: str | None = None
     model: str | None = None
+    usage: Usage = Usage()
+    """What the judge used."""
 
     @classmethod
     def of(cls, items: Sequence[T], gated: Gated) -> Filtered[T]:
@@ -49,6 +54,7 @@ class Filtered(tuple[list[T], float]):
         filtered = cls((relevant, share))
         filtered.verdicts, filtered.status = gated.verdicts, gated.status
         filtered.reason, filtered.model = gated.reason, gated.model
+        filtered.usage = gated.usage
         return filtered
 
 
@@ -102,39 +108,42 @@ def shown(item: object, source: str, number: int) -> Item:
 
 
 async def fetch_reddit_tool(
-    ctx: RunContext[object], query: str, depth: DepthName = "quick"
+    ctx: RunContext[object], query: str, depth: DepthName = "quick", about: str = ""
 ) -> ToolReturn:
     """What people say on Reddit: posts with their best comments, only those about the product.
 
     Args:
         query: the product or question in a few words, as people would write it.
         depth: quick (a look), standard, or deep.
+        about: what the product is, to tell it from its namesakes: "the notes app".
     """
-    return await _listen(ctx, "reddit", query, depth)
+    return await _listen(ctx, "reddit", Ask(query, depth, about=about))
 
 
 async def fetch_youtube_tool(
-    ctx: RunContext[object], query: str, depth: DepthName = "quick"
+    ctx: RunContext[object], query: str, depth: DepthName = "quick", about: str = ""
 ) -> ToolReturn:
     """Videos about a product and what viewers say; a call may cost one of 100 searches a day.
 
     Args:
         query: the product or question in a few words, as people would write it.
         depth: quick (a look), standard, or deep.
+        about: what the product is, to tell it from its namesakes: "the notes app".
     """
-    return await _listen(ctx, "youtube", query, depth)
+    return await _listen(ctx, "youtube", Ask(query, depth, about=about))
 
 
 async def fetch_amazon_tool(
-    ctx: RunContext[object], query: str, depth: DepthName = "quick"
+    ctx: RunContext[object], query: str, depth: DepthName = "quick", about: str = ""
 ) -> ToolReturn:
     """Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.
 
     Args:
         query: the product in a few words, as a shopper would write it.
         depth: quick (a look), standard, or deep.
+        about: what the product is, to tell it from its namesakes: "the notes app".
     """
-    return await _listen(ctx, "amazon", query, depth)
+    return await _listen(ctx, "amazon", Ask(query, depth, about=about))
 
 
 def listening_toolset() -> FunctionToolset[Any]:
@@ -145,37 +154,64 @@ def listening_toolset() -> FunctionToolset[Any]:
     return toolset
 
 
-async def _listen(ctx: RunContext[object], source: str, query: str, depth: DepthName) -> ToolReturn:
+async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
     """One source through the gate; the model reads text, the caller finds `metadata`.
 
-    A failure is an answer too: nothing raised here may end the agent's run.
+    The metadata is the JSON of `Fetched`, with `exhibits` and `error` beside it. A failure is an
+    answer of the same shape: nothing raised here may end the agent's run. Tokens and cost of
+    judging and grading count for the run. Their requests do not: its limit is one of turns.
     """
+    sample = False
 
-    async def listened() -> ToolReturn:
-        given = _given(ctx.messages)
-        heard = await (await provided()).listen(source, Ask(query, depth), ctx.run_id, given)
-        return ToolReturn(heard.text, metadata=heard.fetched.model_dump(mode="json"))
+    async def listened() -> Heard:
+        nonlocal sample
+        product = await provided()
+        sample = product.sample
+        heard: Heard = await product.listen(
+            source, ask, ctx.run_id, _given(ctx.messages), ctx.conversation_id
+        )
+        return heard
 
-    answer = await contained(listened(), f"the tool for {source}")
-    if not isinstance(answer, Failure):
-        return answer
-    failure = {"source": source, "error": {"code": answer.code, "message": answer.message}}
-    return ToolReturn(f"{source} could not be asked: {answer.message}", metadata=failure)
+    heard = await contained(listened(), f"the tool for {source}")
+    if isinstance(heard, Failure):
+        error = {"code": heard.code, "message": heard.message}
+        outcome = _OUTCOMES.get(heard.code) or Outcome.of(heard.code)
+        gathered = Gathered(source, clean(ask.query), outcome, reason=heard.message)
+        nothing = fetched(gathered, (), (), Origin("", sample, None))
+        metadata = nothing.model_dump(mode="json") | {"exhibits": {}, "error": error}
+        verb = "was not" if outcome is Outcome.NOT_ASKED else "could not be"
+        return ToolReturn(f"{source} {verb} asked: {heard.message}", metadata=metadata)
+    usage = heard.fetched.usage
+    cost = Decimal(str(usage.usd)) if usage.usd else None  # 0 would make an unknown cost known
+    ctx.usage.incr(
+        RunUsage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost=cost)
+    )
+    metadata = heard.fetched.model_dump(mode="json")
+    return ToolReturn(heard.text, metadata=metadata | {"exhibits": heard.exhibits, "error": None})
 
 
+_OUTCOMES = {
+    UsageError.code: Outcome.NOT_ASKED,
+    ConfigurationError.code: Outcome.NOT_CONFIGURED,
+}
+"""What errors that are no source's lead to; of any other the source is `broken`."""
 # `<q-0a1b2c3d E12>`: the fence of an exhibit, which no stranger's text can hold
 _FENCED = regex.compile(r"<q-[0-9a-f]+ E(\d{1,9})>")
+# `[E12]`, `E12`: what a model cited; its answer may be kept where the tool's is not
+_CITED = regex.compile(r"\bE([1-9]\d{0,3})\b")
 
 
 def _given(messages: Sequence[ModelMessage]) -> int:
-    """The highest number of an exhibit that a tool of ours returned in a conversation.
+    """The highest number of an exhibit that a tool of ours returned, or a model cited.
 
-    The messages of earlier runs count, so that a label means one item throughout.
+    The messages of earlier runs count, so that a label means one item throughout; so does the
+    answer to a tool's text which somebody shortened away.
     """
-    returns = (
-        str(part.content)
+    labels = (
+        int(label)
         for message in messages
         for part in message.parts
-        if isinstance(part, ToolReturnPart)
+        if isinstance(part, ToolReturnPart | TextPart)
+        for label in (_CITED if isinstance(part, TextPart) else _FENCED).findall(str(part.content))
     )
-    return max((int(label) for text in returns for label in _FENCED.findall(text)), default=0)
+    return max(labels, default=0)

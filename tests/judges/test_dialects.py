@@ -363,7 +363,7 @@ async def test_a_useless_answer_is_paid_for(
         await OpenAIJudge(client).judge(Question("mug"), ITEMS, "reddit")
 
     assert caught.value.reason == why
-    assert caught.value.usage == Usage(1000, 100, 0.00021)
+    assert caught.value.usage == Usage(1000, 100, 0.00021, 1)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -78,9 +78,9 @@ async def test_cached_tokens_are_cheaper(model: ModelServer, client: ModelClient
 @pytest.mark.parametrize(
     ("more", "usage"),
     [
-        ({"model": "somebody-7b"}, Usage(1000, 100, None)),
-        ({"usage": None}, Usage(0, 0, None)),
-        ({"usage": {"prompt_tokens": -1, "completion_tokens": 2}}, Usage(0, 0, None)),
+        ({"model": "somebody-7b"}, Usage(1000, 100, None, 1)),
+        ({"usage": None}, Usage(0, 0, None, 1)),
+        ({"usage": {"prompt_tokens": -1, "completion_tokens": 2}}, Usage(0, 0, None, 1)),
     ],
 )
 async def test_unknown_price(

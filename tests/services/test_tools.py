@@ -28,6 +28,7 @@ from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimit
 from api.services import tools
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Product
+from api.services.reporting.report import Fetched
 from api.services.schemas import Gated, Grade, Item, Verdict
 from api.services.tools import Filtered, listening_toolset, relevance_filter, shown
 from tests.services.fakes import FakeJudge, FakeSource
@@ -370,7 +371,7 @@ async def test_depth_decides_about_grading(
 
 async def test_the_tools_have_no_way_out_but_the_query(product: Product) -> None:
     """
-    B80: query and depth are all there is, and each says what it is for.
+    B80: query, depth and what it is are all there is, and each says what it is for.
     """
     seen: list[AgentInfo] = []
 
@@ -383,7 +384,9 @@ async def test_the_tools_have_no_way_out_but_the_query(product: Product) -> None
     described = seen[0].function_tools
     assert [tool.name for tool in described] == NAMES
     for tool in described:
-        assert set(tool.parameters_json_schema["properties"]) == {"query", "depth"}
+        fields = tool.parameters_json_schema["properties"]
+        assert set(fields) == {"query", "depth", "about"}
+        assert all(field["description"] for field in fields.values())
         assert tool.parameters_json_schema["required"] == ["query"]
         assert tool.description
 
@@ -394,29 +397,35 @@ class Failing:
 
     error: Exception
     calls: list[tuple[str, Ask, str | None]] = field(default_factory=list)
+    sample: bool = True
 
     @property
     def gate(self) -> Gate:
         return Gate(Everything())
 
-    async def listen(self, source: str, ask: Ask, run_id: str | None, given: int) -> Any:
+    async def listen(
+        self, source: str, ask: Ask, run_id: str | None, given: int, conversation: str | None
+    ) -> Any:
         self.calls.append((source, ask, run_id))
         raise self.error
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "message"),
+    ("error", "code", "outcome", "message"),
     [
-        (ConfigurationError("`LISTENPOST_JUDGE` is odd"), "configuration", "`LISTENPOST_JUDGE`"),
-        (RateLimited("reddit", "slow down"), "rate_limited", "slow down"),
-        (ModelError("no_key"), "model_unavailable", "no_key"),
-        (ValueError("https://host/?key=secret"), "internal", "ValueError"),
-        (KeyError("data"), "internal", "KeyError"),
-        (ConnectionResetError("secret"), "internal", "ConnectionResetError"),
+        (ConfigurationError("`JUDGE` is odd"), "configuration", "not_configured", "`JUDGE`"),
+        (RateLimited("reddit", "slow down"), "rate_limited", "rate_limited", "slow down"),
+        (ModelError("no_key"), "model_unavailable", "broken", "no_key"),
+        (TimeoutError(), "timed_out", "timed_out", "no answer in time"),
+        (ValueError("https://host/?key=secret"), "internal", "broken", "ValueError"),
+        (KeyError("data"), "internal", "broken", "KeyError"),
+        (ConnectionResetError("secret"), "internal", "broken", "ConnectionResetError"),
     ],
 )
-async def test_a_tool_never_ends_the_run(error: Exception, code: str, message: str) -> None:
-    """B76: the model reads a safe sentence, the caller a code; the others are asked too."""
+async def test_a_tool_never_ends_the_run(
+    error: Exception, code: str, outcome: str, message: str
+) -> None:
+    """B76: the model reads a safe sentence, the caller the usual object; the others answer too."""
     failing = Failing(error)
     with providing(failing):
         result = await Agent(TestModel(), tools=_tools()).run("Go")
@@ -426,6 +435,9 @@ async def test_a_tool_never_ends_the_run(error: Exception, code: str, message: s
     assert str(parts[0].content).startswith("reddit could not be asked: ")
     assert message in str(parts[0].content)
     assert parts[0].metadata["error"]["code"] == code
+    answer = Fetched.model_validate(parts[0].metadata)
+    assert (answer.outcome, answer.query, answer.sample) == (outcome, "a", True)
+    assert message in str(answer.reason)
     assert "secret" not in f"{parts[0].content}{parts[0].metadata}"
     assert {run_id for _, _, run_id in failing.calls} == {result.run_id}
     assert failing.calls[0][1] == Ask("a", "quick")
@@ -440,8 +452,10 @@ async def test_a_query_that_names_nothing_gets_guidance(product: Product) -> Non
 
     (part,) = returned((await agent.run("Go")).all_messages())
 
+    assert str(part.content).startswith("amazon was not asked: ")
     assert "Say which product" in str(part.content)
     assert part.metadata["error"]["code"] == "invalid_request"
+    assert part.metadata["outcome"] == "not_asked"
 
 
 async def test_a_source_without_quota_is_told_with_its_reset() -> None:

@@ -203,7 +203,7 @@ def failed(source: str, query: str, error: Failure) -> Gathered:
     """The outcome of a source that could not be asked."""
     if isinstance(error, TimeoutError):
         return Gathered(source, query, Outcome.TIMED_OUT, reason="the crawl's deadline passed")
-    outcome = next((known for known in Outcome if known == error.code), Outcome.BROKEN)
+    outcome = Outcome.of(error.code)
     return Gathered(source, query, outcome, reason=str(error), retry_at=error.retry_at)
 
 

@@ -184,7 +184,8 @@ class AgentWriter:
 def spent(usage: RunUsage) -> Usage:
     """What a run of an agent used."""
     usd = None if usage.cost is None else float(usage.cost)
-    return Usage(usage.input_tokens, usage.output_tokens, usd if usage.requests else 0.0)
+    tokens = (usage.input_tokens, usage.output_tokens)
+    return Usage(*tokens, usd if usage.requests else 0.0, usage.requests)
 
 
 def _words(evidence: Evidence, words_per_item: int) -> int:

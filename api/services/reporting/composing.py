@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,6 +40,7 @@ from api.services.schemas import (
     Grade,
     Item,
     Question,
+    Usage,
     Verdict,
 )
 from api.services.text import clean, one_line
@@ -123,7 +124,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         dropped=tuple(map(dropped_item, evidence.dropped)),
         sample=origin.sample,
         cost=Cost(
-            usd=0.0 if origin.sample else usage.usd and round(usage.usd, 6),
+            usd=_usd(usage, origin),
             tokens=usage.input_tokens + usage.output_tokens,
             upstream_calls=evidence.crawl.upstream_calls,
         ),
@@ -169,14 +170,24 @@ def clarified(query: str, about: str, depth: DepthName, guidance: str, origin: O
 
 
 def fetched(
-    gathered: Gathered, kept: tuple[Assessed, ...], dropped: tuple[Assessed, ...], origin: Origin
+    gathered: Gathered,
+    kept: tuple[Assessed, ...],
+    dropped: tuple[Assessed, ...],
+    origin: Origin,
+    usage: Usage = Usage(),
 ) -> Fetched:
     """One source's answer; `kept` and `dropped` are after grading and ranking."""
     report = source_report(gathered, origin)
     return Fetched(
         **dict(report) | {"dropped": tuple(map(dropped_item, dropped))},
         items=tuple(map(kept_item, kept)),
+        usage=replace(usage, usd=_usd(usage, origin)),
     )
+
+
+def _usd(usage: Usage, origin: Origin) -> float | None:
+    """What was really spent: the sandbox's models cost nothing."""
+    return 0.0 if origin.sample else usage.usd and round(usage.usd, 6)
 
 
 def _namesakes(question: Question) -> Iterator[str]:

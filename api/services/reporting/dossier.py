@@ -29,6 +29,7 @@ WHY = {
     Outcome.UNREACHABLE: "unreachable",
     Outcome.BROKEN: "its answer was malformed",
     Outcome.CANCELLED: "cancelled",
+    Outcome.NOT_ASKED: "the query names no product",
 }
 """Why a source gave no answer, for people and models alike."""
 LINE_END = "⏎"

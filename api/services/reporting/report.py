@@ -24,6 +24,7 @@ from api.services.schemas import (
     Published,
     Stage,
     Status,
+    Usage,
 )
 from api.settings import DepthName
 
@@ -138,6 +139,8 @@ class Fetched(SourceReport):
     """The answer of one source: the `fetch` object of the interface."""
 
     items: tuple[KeptItem, ...]
+    usage: Usage = Usage()
+    """Of judging and grading."""
 
 
 class SupportCheck(Published):

@@ -50,6 +50,7 @@ MORE: dict[str, set[str]] = {
     "fetch": {"retry_at", "notes"},
     "decided": {"judge", "probability", "sentiment", "aspects"},
     "item": {"places", "notes"},
+    "alone": {"usage"},
 }
 """What we add to the interface, and explain in `docs/json.md`."""
 NOON = datetime(2026, 9, 27, 12, 0, tzinfo=timezone(timedelta(hours=2)))
@@ -94,8 +95,9 @@ async def test_fetch_has_exactly_the_fields_of_the_interface() -> None:
     """
     _, answer = await answers()
 
-    assert set(answer) == FETCH | MORE["fetch"]
+    assert set(answer) == FETCH | MORE["fetch"] | MORE["alone"]
     assert set(answer["gate"]) == {"status", "reason", "model"}
+    assert set(answer["usage"]) == {"requests", "input_tokens", "output_tokens", "usd"}
     assert set(answer["attempts"][0]) == {
         "limit", "fetched", "new", "relevant", "requests", "status", "reason",
     }  # fmt: skip
