@@ -1,17 +1,27 @@
 """Listenpost: what people really say about a product, and only what is about it.
 
-The import package is `api`. Importing it loads no client library: the product behind
-`relevance_filter` and the fetch tools is built on first use.
+    report = await api.analyze("plaud.ai")            a report with citations
+    posts = await api.fetch("reddit", "plaud.ai")     one source through the gate
+    kept, share = await api.relevance_filter("plaud.ai", items, "reddit")
+    agent = Agent(model, toolsets=[api.listening_toolset()])
+
+The import package is `api`. Importing it loads no client library: what these need is built on
+first use, from the environment. Errors are in `api.errors`; more in `docs/python.md`.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from api.services.ports import Provided, Provider, provide
+from api.services.provided import provide
 
 if TYPE_CHECKING:
+    from api.faces.python import analyze, fetch
+    from api.services.listening import Product
+    from api.services.provided import Provider
+    from api.services.reporting.report import Fetched, Report
     from api.services.tools import (
         fetch_amazon_tool,
         fetch_reddit_tool,
@@ -21,12 +31,24 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Fetched",
+    "Report",
+    "analyze",
+    "fetch",
     "fetch_amazon_tool",
     "fetch_reddit_tool",
     "fetch_youtube_tool",
     "listening_toolset",
     "relevance_filter",
 ]
+_HOMES = {
+    "Fetched": "api.services.reporting.report",
+    "Report": "api.services.reporting.report",
+    "analyze": "api.faces.python",
+    "fetch": "api.faces.python",
+}
+"""Where the names are that are no tools."""
+__version__: str
 
 
 @cache
@@ -37,17 +59,26 @@ def _per_loop() -> Provider:
     return PerLoop().product
 
 
-async def _provided(own_items: bool) -> Provided:
+async def _provided(own_items: bool) -> Product:
     return await _per_loop()(own_items)
 
 
 provide(_provided)
 
 
-def __getattr__(name: str) -> Any:
-    """Load the tools when one of them is asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module `api` has no attribute `{name}`")
-    from api.services import tools
+if not TYPE_CHECKING:  # where types are checked, a misspelt name is an error
 
-    return getattr(tools, name)
+    def __getattr__(name: str) -> Any:
+        """Load what a public name stands for when it is asked for."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("listenpost")
+        if name not in __all__:
+            raise AttributeError(f"module `api` has no attribute `{name}`")
+        return getattr(import_module(_HOMES.get(name, "api.services.tools")), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they are loaded or not."""
+    return [*__all__, "__version__"]

@@ -137,15 +137,14 @@ class Product:
         Raises:
             UsageError: an unknown source, depth or window, or a limit out of range.
         """
-        for what, names, known in (
-            ("source", ask.sources, tuple(self.sources)),
-            ("depth", (ask.depth,), tuple(self.depths)),
-            ("window", (ask.window,), get_args(Window)),
+        for what, name, known in (
+            *(("source", name, tuple(self.sources)) for name in ask.sources),
+            ("depth", ask.depth, tuple(self.depths)),
+            ("`since`", ask.window, get_args(Window)),
         ):
-            for name in names:
-                if name not in known:
-                    listed = ", ".join(f"`{other}`" for other in known)
-                    raise UsageError(f"there is no {what} `{name[:40]}`; there are {listed}")
+            if name not in known:
+                listed = ", ".join(f"`{other}`" for other in known)
+                raise UsageError(f"there is no {what} `{name[:40]}`; there are {listed}")
         if ask.limit is not None and not 1 <= ask.limit <= MAX_LIMIT:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]

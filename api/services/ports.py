@@ -1,15 +1,11 @@
-"""What the product needs from outside, as protocols; everything with a socket is behind one.
-
-Also the one provider slot: `api/__init__` fills it with a function that builds the product on first
-use, so that `import api` loads no client library and nothing in `services` imports `wiring`.
-"""
+"""What the product needs from outside, as protocols; everything with a socket is behind one."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from api.services.schemas import (
     Batch,
@@ -313,44 +309,3 @@ class SilentObserver:
 
 Probing = Callable[[], Awaitable[tuple[str, str]]]
 """Asks what is no source whether it can be asked: outcome (as in `Probe`) and detail."""
-
-
-class Provided(Protocol):
-    """What the tools work with when nothing is passed to them: a `Product`, without its types."""
-
-    @property
-    def gate(self) -> Any:
-        """The configured `Gate`."""
-        ...
-
-    @property
-    def sample(self) -> bool:
-        """Everything comes from the sandbox."""
-        ...
-
-    async def listen(
-        self, source: str, ask: Any, run_id: str | None, given: int, conversation: str | None
-    ) -> Any:
-        """Ask one source (`Ask` in, `Heard` out); see `Product.listen`."""
-        ...
-
-
-Provider = Callable[[bool], Awaitable[Provided]]
-"""Gives the product of the running event loop; with True the one that judges a caller's items."""
-_provider: list[Provider] = []
-
-
-def provide(provider: Provider) -> None:
-    """Fill the slot; called once by `api/__init__`."""
-    _provider[:] = [provider]
-
-
-async def provided(*, own_items: bool = False) -> Provided:
-    """What the slot's function builds, one instance per running event loop.
-
-    With `own_items` it is to judge what the caller hands in; then it has no sources.
-
-    Raises:
-        ConfigurationError: the environment holds an unknown or malformed setting.
-    """
-    return await _provider[0](own_items)

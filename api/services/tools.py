@@ -21,7 +21,8 @@ from api.services.containment import Failure, contained
 from api.services.gate.handed import texts_of
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Heard
-from api.services.ports import Judge, provided
+from api.services.ports import Judge
+from api.services.provided import provided
 from api.services.reporting.composing import Origin, fetched
 from api.services.schemas import Gated, Gathered, Item, Outcome, Question, Status, Usage, Verdict
 from api.services.text import clean
@@ -167,10 +168,8 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
         nonlocal sample
         product = await provided()
         sample = product.sample
-        heard: Heard = await product.listen(
-            source, ask, ctx.run_id, _given(ctx.messages), ctx.conversation_id
-        )
-        return heard
+        given = _given(ctx.messages)
+        return await product.listen(source, ask, ctx.run_id, given, ctx.conversation_id)
 
     heard = await contained(listened(), f"the tool for {source}")
     if isinstance(heard, Failure):

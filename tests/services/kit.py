@@ -247,17 +247,17 @@ class Script:
 @contextmanager
 def providing(provided: object) -> Iterator[None]:
     """Fill the provider slot for a while."""
-    from api.services import ports
+    from api.services import provided as slot
 
     async def current(own_items: bool) -> Any:
         return provided
 
-    before = list(ports._provider)
-    ports.provide(current)
+    before = list(slot._provider)
+    slot.provide(current)
     try:
         yield
     finally:
-        ports._provider[:] = before
+        slot._provider[:] = before
 
 
 NOBODY = NoModel()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+import api
 from api.errors import ConfigurationError, ListenpostError
 from api.faces.cli import stored
 from api.faces.cli.printing import Format, Handover, ReportFormat, finish, prepare, tell
@@ -82,6 +83,25 @@ Verbose = Annotated[bool, typer.Option(help="Say more on stderr: grades, upstrea
 Dropped = Annotated[bool, typer.Option("--dropped", help="Also list what was dropped and why.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to a new file.")]
 Estimate = Annotated[bool, typer.Option("--estimate", help="Print calls and cost, then stop.")]
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"listenpost {api.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", help="Print the version and leave.",
+            callback=_say_version, is_eager=True,
+        ),
+    ] = False,
+) -> None:  # fmt: skip
+    """What comes before a command."""
 
 
 @app.command()

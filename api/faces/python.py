@@ -1,0 +1,77 @@
+"""The Python door: `api.analyze` and `api.fetch`, for programs and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.services import listening
+from api.services.listening import Ask
+from api.services.provided import provided
+from api.services.reporting.report import Fetched, Report
+from api.settings import DepthName, Window
+
+
+async def analyze(
+    query: str,
+    *,
+    depth: DepthName = "standard",
+    sources: Sequence[str] = (),
+    since: Window = "all",
+    limit: int | None = None,
+    about: str = "",
+) -> Report:
+    """Ask every source about a product, keep what is about it, and report with citations.
+
+    Configured from the environment and `.env`, as the command line is; without a source and
+    without keys it works on made-up sample data, and `report.sample` says so. Nothing is stored.
+    What it needs is built with the first call and closed with the event loop, which stays yours.
+
+    Args:
+        query: a product or a question, as you would say it.
+        depth: `quick`, `standard` or `deep`: how far to look.
+        sources: only these, such as `["reddit", "youtube"]`; none: all there are.
+        since: `day`, `week`, `month`, `year` or `all`: how far back; undated items stay.
+        limit: items per source at first, 1 to 500; None: the depth's.
+        about: what it is, to tell it from its namesakes: `"the notes app"`.
+
+    Returns:
+        The report, whatever happened: `report.decision` says which kind of answer it is, and a
+        source that could not be asked is an outcome in `report.sources`, never an exception.
+
+    Raises:
+        UsageError: an unknown source, depth or window, or a limit out of range.
+        ConfigurationError: the environment holds an unknown or malformed setting.
+    """
+    names = (sources,) if isinstance(sources, str) else tuple(sources)
+    return await listening.analyze(await provided(), Ask(query, depth, names, since, limit, about))
+
+
+async def fetch(
+    source: str,
+    query: str,
+    *,
+    depth: DepthName = "quick",
+    since: Window = "all",
+    limit: int | None = None,
+    about: str = "",
+) -> Fetched:
+    """Ask one source and keep what is about the query; at standard and deep grade and rank it too.
+
+    Args:
+        source: `reddit`, `youtube` or `amazon`.
+        query: a product or a question, as you would say it.
+        depth: see `analyze`, as the others.
+        since: how far back; undated items stay.
+        limit: items at first, 1 to 500; None: the depth's.
+        about: what it is, to tell it from its namesakes.
+
+    Returns:
+        `items`, best first, and how they came about; when the source could not be asked,
+        `outcome` and `reason` say why.
+
+    Raises:
+        UsageError: as `analyze`, and for a query that names nothing to look for.
+        ConfigurationError: as `analyze`.
+    """
+    ask = Ask(query, depth, (source,), since, limit, about)
+    return (await listening.fetch(await provided(), source, ask)).fetched
