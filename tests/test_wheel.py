@@ -15,6 +15,7 @@ import pytest
 
 BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
 DATA = {
+    "api/py.typed",
     "api/services/gate/everyday.txt",
     "api/judges/local_weights.json",
     "api/judges/prompts/relevance.md",

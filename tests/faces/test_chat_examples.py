@@ -89,23 +89,6 @@ def test_a_conversation_in_python(server: str) -> None:
     assert re.search(r"^E\d+ .+ https://", printed, re.M)
 
 
-def test_an_agent_with_the_toolset(sandbox: Sandbox) -> None:
-    """The agent answers with exhibits, its data is read, and the gate works alone."""
-    agent, data, gate = blocks("agents.md", "python")
-    pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
-
-    done = subprocess.run(  # its agent's connections end with the process
-        [sys.executable, "-c", awaiting(agent, data, gate)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "LISTENPOST_MODE": "live", **pointed},
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    printed = done.stdout
-
-    assert re.search(r"\[E\d+", printed)
-    assert "fetch_reddit_tool ok " in printed
-    assert printed.rstrip().endswith("1 0.5")
-
-
 def test_front_ends_post_to_the_route_that_there_is() -> None:
     """Both snippets name the chat's address, and the parts that a stream has."""
     (vercel,), (ag_ui,) = blocks("agents.md", "tsx"), blocks("agents.md", "ts")
