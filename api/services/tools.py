@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import regex
+from pydantic import BeforeValidator
 from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.messages import ModelMessage, TextPart, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
@@ -29,6 +30,9 @@ from api.services.text import clean
 from api.settings import DepthName
 
 T = TypeVar("T")
+# a model that leaves an argument out may write null for it, which must not cost the run a retry
+Look = Annotated[DepthName, BeforeValidator(lambda depth: depth or "quick")]
+About = Annotated[str, BeforeValidator(lambda about: about or "")]
 
 
 class Filtered(tuple[list[T], float]):
@@ -109,7 +113,7 @@ def shown(item: object, source: str, number: int) -> Item:
 
 
 async def fetch_reddit_tool(
-    ctx: RunContext[object], query: str, depth: DepthName = "quick", about: str = ""
+    ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
 ) -> ToolReturn:
     """What people say on Reddit: posts with their best comments, only those about the product.
 
@@ -122,7 +126,7 @@ async def fetch_reddit_tool(
 
 
 async def fetch_youtube_tool(
-    ctx: RunContext[object], query: str, depth: DepthName = "quick", about: str = ""
+    ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
 ) -> ToolReturn:
     """Videos about a product and what viewers say; a call may cost one of 100 searches a day.
 
@@ -135,7 +139,7 @@ async def fetch_youtube_tool(
 
 
 async def fetch_amazon_tool(
-    ctx: RunContext[object], query: str, depth: DepthName = "quick", about: str = ""
+    ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
 ) -> ToolReturn:
     """Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.
 

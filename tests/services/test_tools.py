@@ -353,12 +353,12 @@ def _tools() -> list[Any]:
 @pytest.mark.parametrize(
     ("depth", "scores", "shown_items"),
     [({}, {None}, 3), ({"depth": "quick"}, {None}, 3), ({"depth": "standard"}, {4}, 2),
-     ({"depth": "deep"}, {4}, 2)],
+     ({"depth": "deep"}, {4}, 2), ({"depth": None, "about": None}, {None}, 3)],
 )  # fmt: skip
 async def test_depth_decides_about_grading(
-    product: Product, depth: dict[str, str], scores: set[int | None], shown_items: int
+    product: Product, depth: dict[str, str | None], scores: set[int | None], shown_items: int
 ) -> None:
-    """Quick, the default, is the gate alone; standard and deep grade, rank and note."""
+    """Quick, the default and what null means, is the gate alone; the others grade and rank."""
     turns = iter([calling(("fetch_reddit_tool", {"query": "ember mug", **depth})), DONE])
     agent = Agent(FunctionModel(lambda messages, info: next(turns)), tools=_tools())
 
