@@ -144,7 +144,7 @@ class Product:
         ):
             if name not in known:
                 listed = ", ".join(f"`{other}`" for other in known)
-                raise UsageError(f"there is no {what} `{name[:40]}`; there are {listed}")
+                raise UsageError(f"there is no {what} `{str(name)[:40]}`; there are {listed}")
         if ask.limit is not None and not 1 <= ask.limit <= MAX_LIMIT:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]

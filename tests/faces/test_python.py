@@ -71,6 +71,7 @@ def test_the_defaults_are_those_of_every_door() -> None:
     ("wrong", "message"),
     [
         ({"depth": "fast"}, "there is no depth `fast`; there are `quick`, `standard`, `deep`"),
+        ({"depth": None}, "there is no depth `None`"),
         ({"since": "decade"}, "there is no `since` `decade`; there are `day`, `week`"),
         ({"sources": ["redit"]}, "there is no source `redit`; there are `reddit`"),
         ({"limit": 0}, "`limit` must lie between 1 and 500, not 0"),
