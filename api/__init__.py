@@ -15,12 +15,10 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from api.services.provided import provide
+from api.services.provided import Provider, provide
 
 if TYPE_CHECKING:
     from api.faces.python import analyze, fetch
-    from api.services.listening import Product
-    from api.services.provided import Provider
     from api.services.reporting.report import Fetched, Report
     from api.services.tools import (
         fetch_amazon_tool,
@@ -59,11 +57,7 @@ def _per_loop() -> Provider:
     return PerLoop().product
 
 
-async def _provided(own_items: bool) -> Product:
-    return await _per_loop()(own_items)
-
-
-provide(_provided)
+provide(lambda own_items: _per_loop()(own_items))
 
 
 if not TYPE_CHECKING:  # where types are checked, a misspelt name is an error

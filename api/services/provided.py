@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from api.services.listening import Product
 
-    Provider = Callable[[bool], Awaitable[Product]]
-    """Gives the product of the running event loop; with True the one for a caller's own items."""
-
+Provider = Callable[[bool], Awaitable["Product"]]
+"""Gives the product of the running event loop; with True the one for a caller's own items."""
 _provider: list[Provider] = []
 
 
