@@ -1,7 +1,7 @@
 """Listenpost: what people really say about a product, and only what is about it.
 
     report = await api.analyze("plaud.ai")            a report with citations
-    found = await api.fetch("reddit", "plaud.ai")     one source through the gate
+    reddit = await api.fetch("reddit", "plaud.ai")    one source through the gate
     kept, share = await api.relevance_filter("plaud.ai", items, "reddit")
     agent = Agent(model, toolsets=[api.listening_toolset()])
 

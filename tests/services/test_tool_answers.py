@@ -229,9 +229,9 @@ async def test_a_post_keeps_its_label_over_the_runs_of_a_conversation() -> None:
         second = await run_of(fetching(REDDIT, YOUTUBE), history=first.all_messages())
         other = await run_of(fetching(YOUTUBE))
 
-    one, again, others = returned(second.all_messages())
-    assert labels(one) == labels(again) == ["E1", "E2", "E3"]
-    assert labels(others) == ["E4", "E5", "E6"]
+    reddit, again, youtube = returned(second.all_messages())
+    assert labels(reddit) == labels(again) == ["E1", "E2", "E3"]
+    assert labels(youtube) == ["E4", "E5", "E6"]
     assert labels(returned(other.all_messages())[0]) == ["E1", "E2", "E3"]
 
 
