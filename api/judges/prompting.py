@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
@@ -12,8 +13,12 @@ from api.services.text import Fence, clean, cut
 
 def system(name: str, fence: Fence) -> str:
     """The prompt `prompts/<name>.md` and the fence's rule."""
-    prompt = files("api.judges").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
-    return f"{prompt.strip()}\n{fence.rule}"
+    return f"{_prompt(name).strip()}\n{fence.rule}"
+
+
+def digest(name: str) -> str:
+    """Eight characters that are others when the prompt `prompts/<name>.md` is."""
+    return sha256(_prompt(name).encode()).hexdigest()[:8]
 
 
 def quote_question(question: Question, fence: Fence) -> str:
@@ -37,3 +42,7 @@ def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "properties": dict(properties),
     }
+
+
+def _prompt(name: str) -> str:
+    return files("api.judges").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")

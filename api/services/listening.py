@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 from api.errors import UsageError
+from api.services.callers import asking, caller
 from api.services.evidence.pipeline import Steps, collect
 from api.services.evidence.run import Bounds, Run, Searches, Sources
 from api.services.flights import Flights
@@ -129,7 +130,8 @@ class Product:
         run = _remembered(self._runs, run_id, self.start())
         dossier = _remembered(self._dossiers, conversation, Dossier(self.places))
         dossier.given = max(dossier.given, given)
-        return await fetch(self, source, ask, run=run, dossier=dossier)
+        with asking(replace(caller(), door="tool")):
+            return await fetch(self, source, ask, run=run, dossier=dossier)
 
     def scope(self, ask: Ask) -> Scope:
         """What the question covers.
@@ -187,7 +189,8 @@ async def analyze(
     """
     began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
     screened, scope = screen(ask.query), product.scope(ask)
-    with product.observer.analysis("analyze", scope.question) as span:
+    tags = (scope.depth_name, *scope.sources)
+    with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
         if screened.ok:
             run = product.start(ask.window, listener)
@@ -230,7 +233,7 @@ async def fetch(
     if not screened.ok:
         raise UsageError(screened.guidance)
     run = run or product.start(ask.window, listener)
-    with product.observer.analysis("fetch", scope.question) as span:
+    with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(
             scope.question, source, sought(scope.question.text), scope.limit
         )

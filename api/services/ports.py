@@ -245,6 +245,7 @@ class Rewriter(Protocol):
 
 
 T_contra = TypeVar("T_contra", contravariant=True)
+Recording = AbstractContextManager["Recorder[Facts]"]
 
 
 class Recorder(Protocol[T_contra]):
@@ -263,7 +264,7 @@ class Observer(Protocol):
         """The trace under way in this context."""
         ...
 
-    def analysis(self, name: str, question: Question) -> AbstractContextManager[Recorder[Facts]]:
+    def analysis(self, name: str, question: Question, *tags: str) -> Recording:
         """Around one question (`analyze`), tool (`fetch`) or chat turn (`chat`)."""
         ...
 
@@ -298,7 +299,7 @@ class SilentObserver:
 
     trace_id: str | None = None
 
-    def analysis(self, name: str, question: Question) -> AbstractContextManager[Recorder[Facts]]:
+    def analysis(self, name: str, question: Question, *tags: str) -> Recording:
         """Do nothing around the block."""
         return nullcontext(_Silent())
 

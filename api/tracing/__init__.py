@@ -13,10 +13,15 @@ __all__ = ["Tracing", "start"]
 
 
 def start(
-    settings: TracingSettings, *, user_id: str | None = None, session_id: str | None = None
+    settings: TracingSettings,
+    *,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    version: str = "",
 ) -> Tracing | None:
     """Tracing to the Langfuse of the settings, or None when a key is missing.
 
+    `user_id` and `session_id` are for what no caller names; `version` says who judges, and how.
     Asks the network nothing. It belongs to no event loop, and several may live side by side; one
     that is dropped without `shutdown` hands over what it has and ends on its own. A server
     on this machine is asked past every proxy.
@@ -29,4 +34,4 @@ def start(
     with building(ConfigurationError):
         from api.tracing.client import Client
 
-        return Tracing.over(Client(settings, user_id, session_id))
+        return Tracing.over(Client(settings, user_id, session_id, version))

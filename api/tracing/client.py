@@ -1,8 +1,9 @@
 """The Langfuse client: spans, scores, agents, and an end that no server can hold up.
 
-The only file that imports langfuse and OpenTelemetry, with the HTTP clients they take. A client has
-its own tracer provider and stays out of Langfuse's registry by key, so that the program around it
-is left alone.
+The only file that imports langfuse. A client has its own tracer provider and stays out of
+Langfuse's registry by key, so that the program around it is left alone: nothing of that program is
+sent, and none of its spans is written to. Where it traces, by whatever provider, our spans hang
+under its current one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import atexit
 import hashlib
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from importlib.metadata import version as installed
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
@@ -23,31 +24,31 @@ from urllib.parse import urlsplit
 from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry import context as otel_context
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import (
-    Event,
-    ReadableSpan,
-    Span,
-    SynchronousMultiSpanProcessor,
-    TracerProvider,
+from opentelemetry.sdk.trace import Span, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    format_trace_id,
+    get_current_span,
+    set_span_in_context,
 )
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import Status, format_trace_id, get_current_span
+from opentelemetry.trace import Span as OtelSpan
 
 from api.errors import ListenpostError, ModelError
 from api.services.bills import Wasted
+from api.services.callers import caller
 from api.services.wire import points_here
 from api.settings import TracingSettings
 from api.tracing.background import Closer, Hush, Notice, in_one_line, quiet
 from api.tracing.costs import spent
 from api.tracing.masking import mask
 from api.tracing.probing import probe
-from api.tracing.sending import ScoreClient, SpanSession, basic
+from api.tracing.sending import ScoreClient
+from api.tracing.spans import LabelledSpans, MaskedExporter, is_ours, provider_of
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
     from api.tracing.agents import AgentSpans
 
 Kind = Literal["agent", "span", "retriever", "generation"]
@@ -57,9 +58,6 @@ _LABEL, _DIGEST = 200, 16
 """Characters of a user or session, and of the digest at the end of a longer one."""
 BATCH = 200
 """Spans or scores in one request at most: a run's scores fit into one."""
-_DISTRO, _OURS = "telemetry.distro.name", "listenpost"
-_OWNER_SET = frozenset({"user.id", "session.id"})
-"""Attributes whose value is the owner's own setting: sent as it is."""
 
 
 class Observation(Protocol):
@@ -77,17 +75,17 @@ class Client:
     """One connection to one Langfuse project; belongs to no thread or event loop."""
 
     def __init__(
-        self, settings: TracingSettings, user_id: str | None, session_id: str | None
+        self, settings: TracingSettings, user_id: str | None, session_id: str | None, version: str
     ) -> None:
         """Start the background threads; the network is asked when there is something to send."""
-        labels = {"user_id": _label(user_id), "session_id": _label(session_id)}
-        self._labels = {name: label for name, label in labels.items() if label}
+        owner = {"user.id": _label(user_id), "session.id": _label(session_id)}
+        ours = {"langfuse.release": installed("listenpost"), "langfuse.version": _label(version)}
         self._settings = settings
         notice = Notice(urlsplit(settings.langfuse_base_url).netloc.rpartition("@")[2])
         hush, before = Hush(notice), set(threading.enumerate())
-        exporter = _Exporter(settings, notice)
+        exporter = MaskedExporter(settings, REQUEST_SECONDS, notice)
         with in_one_line():
-            self._provider = _provider(settings.trace_environment, self._labels)
+            self._provider = provider_of(settings.trace_environment, LabelledSpans(owner, ours))
             self._langfuse, resources = _client(settings, self._provider, exporter)
         self._agents: AgentSpans | None = None
         end = partial(_end, self._langfuse, resources, self._provider, hush)
@@ -101,9 +99,20 @@ class Client:
         span = get_current_span()
         return format_trace_id(span.get_span_context().trace_id) if _open(span) else None
 
-    def observation(self, name: str, kind: Kind, **fields: Any) -> _Observing:
-        """A span under the current one of ours; where there is none it begins a trace."""
-        return _Observing(self._langfuse, self._labels, name, kind, fields)
+    @property
+    def is_guest(self) -> bool:
+        """Whether what begins here is part of a trace of the program around us."""
+        span = get_current_span()
+        return span.get_span_context().is_valid and not is_ours(span)
+
+    def observation(
+        self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any
+    ) -> _Observing:
+        """A span under the current one, whoever's it is; where there is none it begins a trace.
+
+        Tags stand on it and on all that is below it.
+        """
+        return _Observing(self._langfuse, name, kind, tags, fields)
 
     def score(
         self,
@@ -116,9 +125,9 @@ class Client:
     ) -> None:
         """Queue a score of one span or of its whole trace; the type follows the value."""
         kind: Any = {bool: "BOOLEAN", str: "CATEGORICAL"}.get(type(value), "NUMERIC")
-        target = span.trace_id if whole_trace else span.id
-        if not target.strip("0"):
+        if self.trace_id is None:  # nothing is recorded: switched off, or by the program around us
             return
+        target = span.trace_id if whole_trace else span.id
         with quiet():
             self._langfuse.create_score(
                 name=name, value=value, data_type=kind, comment=comment,
@@ -126,18 +135,13 @@ class Client:
                 score_id=f"{target}-{name}",
             )  # fmt: skip
 
-    def instrument(self) -> None:
-        """Agents of pydantic-ai write their spans here, unless the program sends them elsewhere."""
+    def watched(self, model: Model) -> Model:
+        """The model of an agent whose spans come here."""
         from api.tracing.agents import AgentSpans
 
         if self._agents is None:
             self._agents = AgentSpans(self._provider)
-        self._agents.begin(is_ours)
-
-    def instrument_if_loaded(self) -> None:
-        """The same, without importing pydantic-ai for a run that has no agent."""
-        if "pydantic_ai" in sys.modules:
-            self.instrument()
+        return self._agents.watched(model)
 
     def probe(self) -> tuple[str, str]:
         """Outcome and detail of asking whether the keys fit; blocks for one request."""
@@ -145,8 +149,6 @@ class Client:
 
     def shutdown(self) -> None:
         """Hand over what is queued; returns after `trace_flush_timeout` at the latest."""
-        if self._agents is not None:
-            self._agents.end()
         self._closer.ask()
         self._closer.wait()
 
@@ -157,20 +159,25 @@ class _Observing:
     def __init__(
         self,
         langfuse: Langfuse,
-        labels: Mapping[str, str],
         name: str,
         kind: Kind,
+        tags: Sequence[str],
         fields: dict[str, Any],
     ) -> None:
-        self._langfuse, self._labels = langfuse, labels
-        self._name, self._kind, self._fields = name, kind, fields
+        self._langfuse, self._name, self._kind = langfuse, name, kind
+        self._tags, self._fields = tags, fields
 
     def __enter__(self) -> Observation:
+        parent = get_current_span()
+        begins = not _open(parent)
+        filed: dict[str, Any] = _filed(self._name, parent, self._tags) if begins else {}
         with ExitStack() as stack, quiet():
-            if not _open(get_current_span()):
-                stack.callback(otel_context.detach, otel_context.attach(otel_context.Context()))
-                labels: Any = self._labels
-                stack.enter_context(propagate_attributes(trace_name=self._name, **labels))
+            if filed or self._tags:
+                # what is propagated is also written to the current span, which may be the program's
+                # or have more tags: it stays the parent, and takes nothing
+                stack.callback(otel_context.detach, otel_context.attach(_beside(parent)))
+                tags = {"tags": list(self._tags)}
+                stack.enter_context(propagate_attributes(**{**tags, **filed}))
             start: Any = self._langfuse.start_as_current_observation
             self._span = stack.enter_context(
                 start(name=self._name, as_type=self._kind, **self._fields)
@@ -197,14 +204,34 @@ class _Observing:
             self._stack.__exit__(kind, error, trace)
 
 
-def is_ours(made: object) -> bool:
-    """Whether a span or tracer comes from a provider of ours."""
-    resource = getattr(made, "resource", None)
-    return resource is not None and resource.attributes.get(_DISTRO) == _OURS
-
-
 def _open(span: object) -> bool:
     return isinstance(span, Span) and span.is_recording() and is_ours(span)
+
+
+def _beside(parent: OtelSpan) -> otel_context.Context:
+    """A context with the same parent that nothing can be written to; new after one that ended."""
+    if is_ours(parent) and not _open(parent):
+        return otel_context.Context()
+    return set_span_in_context(NonRecordingSpan(parent.get_span_context()))
+
+
+def _filed(name: str, parent: OtelSpan, tags: Sequence[str]) -> dict[str, Any]:
+    """What all spans below are filed under: who asks, how, and for what.
+
+    A trace of the program around us keeps its name, and its user and session unless a caller of
+    ours has his own.
+    """
+    asker = caller()
+    filed: dict[str, Any] = {"tags": [asker.door, *tags]}
+    if not parent.get_span_context().is_valid or is_ours(parent):
+        filed["trace_name"] = name
+    if user := asker.user or asker.tenant:
+        filed["user_id"] = _label(mask(user))
+    if asker.session:
+        filed["session_id"] = _label(mask(asker.session))
+    if asker.tenant:
+        filed["metadata"] = {"tenant": asker.tenant}
+    return filed
 
 
 def _label(value: str | None) -> str | None:
@@ -217,18 +244,6 @@ def _label(value: str | None) -> str | None:
         return label or None
     digest = hashlib.sha256(label.encode()).hexdigest()[:_DIGEST]
     return f"{label[: _LABEL - _DIGEST - 1]}-{digest}"
-
-
-def _provider(environment: str, labels: Mapping[str, str]) -> TracerProvider:
-    resource = Resource.create(
-        {_DISTRO: _OURS, "service.name": _OURS, "langfuse.environment": environment}
-    )
-    return TracerProvider(
-        sampler=ALWAYS_ON,
-        resource=resource,
-        shutdown_on_exit=False,
-        active_span_processor=_Spans({name.replace("_", "."): v for name, v in labels.items()}),
-    )
 
 
 def _client(
@@ -250,6 +265,7 @@ def _client(
                 ),
                 flush_at=BATCH,
                 environment=settings.trace_environment,
+                release=installed("listenpost"),
                 tracer_provider=provider,
                 span_exporter=exporter,
             )
@@ -270,74 +286,3 @@ def _end(
     resources.httpx_client.close()
     resources.prompt_cache._task_manager.shutdown()
     hush.lift()
-
-
-class _Spans(SynchronousMultiSpanProcessor):
-    """User and session on every span, agents' included; a full queue is not worth a word."""
-
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._labels = dict(labels)
-
-    def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
-        span.set_attributes(self._labels)
-        super().on_start(span, parent_context)
-
-    def on_end(self, span: ReadableSpan) -> None:
-        with quiet():
-            super().on_end(span)
-
-
-class _Exporter(SpanExporter):
-    """Sends spans with everything masked: attributes, names, events, status."""
-
-    def __init__(self, settings: TracingSettings, notice: Callable[[], None]) -> None:
-        self._notice = notice
-        self._inner = OTLPSpanExporter(
-            endpoint=f"{settings.langfuse_base_url.rstrip('/')}/api/public/otel/v1/traces",
-            headers={
-                "Authorization": basic(settings),
-                "x-langfuse-sdk-name": "python",
-                "x-langfuse-public-key": settings.langfuse_public_key or "",
-                "x-langfuse-ingestion-version": "4",
-            },
-            timeout=REQUEST_SECONDS,
-            compression=Compression.Gzip,
-            session=SpanSession(settings),
-        )
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        masked = [
-            ReadableSpan(
-                name=mask(span.name),
-                context=span.context,
-                parent=span.parent,
-                resource=span.resource,
-                attributes=_attributes(span.attributes),
-                events=[
-                    Event(event.name, _attributes(event.attributes), event.timestamp)
-                    for event in span.events
-                ],
-                links=span.links,
-                kind=span.kind,
-                instrumentation_scope=span.instrumentation_scope,
-                status=Status(span.status.status_code, mask(span.status.description)),
-                start_time=span.start_time,
-                end_time=span.end_time,
-            )
-            for span in spans
-        ]
-        result = self._inner.export(masked)
-        if result is not SpanExportResult.SUCCESS:
-            self._notice()
-        return result
-
-    def shutdown(self) -> None:
-        self._inner.shutdown()  # type: ignore[no-untyped-call]
-
-
-def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        name: value if name in _OWNER_SET else mask(value)
-        for name, value in (attributes or {}).items()
-    }

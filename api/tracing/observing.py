@@ -35,26 +35,30 @@ class LangfuseObserver:
         return self.client.trace_id
 
     @contextmanager
-    def analysis(self, name: str, question: Question) -> Iterator[Recorder[Facts]]:
-        """A trace; inside another one a span, whose facts then count for the outer one."""
-        self.client.instrument_if_loaded()
-        previous = _searches.get()
+    def analysis(self, name: str, question: Question, *tags: str) -> Iterator[Recorder[Facts]]:
+        """A trace; inside another one a span, whose facts then count for the outer one.
+
+        A trace of the program around us is not ours to score: there the scores are the span's.
+        """
+        previous, guest = _searches.get(), self.client.is_guest
         inner = previous is not None and self.client.trace_id is not None
         given = {"question": question.text, "about": question.about or None}
         kind: Kind = "span" if name == "fetch" else "agent"
-        with self.client.observation(name, kind, input=given) as span:
+        with self.client.observation(name, kind, tags, input=given) as span:
             searches: list[Gathered] = []
             if not inner:
                 _searches.set(searches)
             try:
-                yield _Analysis(self.client, span, None if inner else searches)
+                yield _Analysis(self.client, span, None if inner else searches, not guest)
             finally:
                 _searches.set(previous)
 
     @contextmanager
     def gathering(self, source: str, query: str) -> Iterator[Recorder[Gathered]]:
         """The span `gather.<source>` with its scores."""
-        with self.client.observation(f"gather.{source}", "span", input={"query": query}) as span:
+        with self.client.observation(
+            f"gather.{source}", "span", (source,), input={"query": query}
+        ) as span:
             yield _Gathering(self.client, span)
 
 
@@ -64,6 +68,8 @@ class _Analysis:
     span: Observation
     searches: list[Gathered] | None
     """None within another analysis: the scores of a trace are written once."""
+    whole_trace: bool
+    """Whether the trace is ours, and scored as a whole."""
 
     def record(self, facts: Facts) -> None:
         """See `Recorder.record`."""
@@ -92,7 +98,7 @@ class _Analysis:
         reasons = dict.fromkeys(filter(None, map(_open_reason, self.searches)))
         for name, value in scores.items():
             comment = ", ".join(reasons) if name == "fail_open" and value else None
-            self.client.score(name, value, self.span, whole_trace=True, comment=comment)
+            self.client.score(name, value, self.span, whole_trace=self.whole_trace, comment=comment)
 
 
 @dataclass(frozen=True, slots=True)

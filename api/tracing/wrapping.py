@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from api.services.evidence.pipeline import Evidence
-from api.services.evidence.run import Run
 from api.services.ports import (
     Claim,
     Grader,
@@ -22,14 +20,14 @@ from api.services.ports import (
     WrappedJudge,
     WrappedSource,
 )
-from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
-from api.services.reporting.writing import Writer, Written
 from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question
 from api.tracing.costs import spent
 from api.tracing.observing import LangfuseObserver
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
     from api.tracing.client import Client
 
 
@@ -69,9 +67,12 @@ class Tracing:
         """Generations `explain`."""
         return TracedExplainer(inner, self.client)
 
-    def writer(self, inner: Writer) -> Writer:
-        """The report agent's own spans, which pydantic-ai makes."""
-        return TracedWriter(inner, self.client)
+    def model(self, inner: Model) -> Model:
+        """The spans of the agent that runs with it, which pydantic-ai makes: calls, tools, itself.
+
+        No other agent in the process is traced.
+        """
+        return self.client.watched(inner)
 
     async def probe(self) -> tuple[str, str]:
         """Outcome and detail of asking Langfuse whether the keys fit, with one request."""
@@ -222,19 +223,6 @@ class TracedExplainer:
             output = {"text": explanation.text, "suggestions": list(explanation.suggestions)}
             span.update(output=output, **spent(explanation.usage))
             return explanation
-
-
-@dataclass(frozen=True, slots=True)
-class TracedWriter:
-    """Implements `Writer`; without it a process would import pydantic-ai before it has a report."""
-
-    inner: Writer
-    client: Client
-
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
-        """See `Writer.write`."""
-        self.client.instrument()
-        return await self.inner.write(run, evidence, dossier)
 
 
 def _given(question: Question, items: Sequence[Item]) -> dict[str, Any]:

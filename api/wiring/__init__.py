@@ -24,7 +24,15 @@ from api.services.ports import Probing, SilentObserver, Source
 from api.settings import ModelSettings, Settings, SourceSettings
 from api.sources import PLACES, SOURCES
 from api.sources.items import NAME, ItemsSource, OwnItems
-from api.wiring.models import agent_model, checker, gate, model_client, model_probe, steps_of_model
+from api.wiring.models import (
+    agent_model,
+    checker,
+    gate,
+    gate_version,
+    model_client,
+    model_probe,
+    steps_of_model,
+)
 
 if TYPE_CHECKING:
     from api.sandbox.server import Sandbox
@@ -157,7 +165,8 @@ def _product(
     if sandbox is not None:
         closing.callback(sandbox.stop)
         settings = _pointed(settings, sandbox.url)
-    tracing, trouble = _tracing(settings)
+    version = gate_version(settings, sandboxed=sandbox is not None)
+    tracing, trouble = _tracing(settings, version)
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
     client = model_client(settings.models, switchboard)
@@ -182,7 +191,9 @@ def _product(
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
         places=PLACES,
-        agent_model=None if client is None else partial(agent_model, settings.models, client),
+        agent_model=(
+            None if client is None else partial(agent_model, settings.models, client, tracing)
+        ),
         probes={
             "model": _NO_KEY if client is None else partial(model_probe, client, settings.models),
             "langfuse": trouble if tracing is None else tracing.probe,
@@ -236,7 +247,7 @@ def _pointed(settings: Settings, url: str) -> Settings:
     return replace(settings, sources=sources, models=models, tracing=tracing)
 
 
-def _tracing(settings: Settings) -> tuple[Tracing | None, Probing]:
+def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, Probing]:
     """Tracing, or why there is none: nothing else depends on it."""
     if not (settings.tracing.langfuse_public_key and settings.tracing.langfuse_secret_key):
         return None, _NO_TRACING
@@ -244,7 +255,10 @@ def _tracing(settings: Settings) -> tuple[Tracing | None, Probing]:
 
     general = settings.general
     try:
-        tracing = start(settings.tracing, user_id=general.user_id, session_id=general.session_id)
+        tracing = start(
+            settings.tracing,
+            user_id=general.user_id, session_id=general.session_id, version=version,
+        )  # fmt: skip
     except ConfigurationError as error:
         return None, _unprobed("unreachable", str(error))
     return tracing, _NO_TRACING

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from api.judges import Switchboard
 from api.judges.answers import Tokens
 from api.judges.local import LocalJudge
+from api.judges.prompting import digest
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
@@ -56,9 +57,8 @@ def gate(
     Behind the sandbox the model is the local judge: it always answers, and nobody checks it.
     """
     general, models, local = settings.general, settings.models, LocalJudge()
-    alone = general.judge == "local" or (general.judge is None and client is None)
     judge: Judge = NoModel()
-    if alone and not sandboxed:
+    if _judges_here(settings, sandboxed):
         judge = local
     elif client is not None:
         from api.judges.booleans import OpenAIJudge
@@ -69,6 +69,21 @@ def gate(
         return Gate(primary)
     fallback = local if general.fail_open == "local" else None
     return Gate(primary, fallback, None if sandboxed or client is None else local)
+
+
+def gate_version(settings: Settings, *, sandboxed: bool) -> str:
+    """Who judges, and a model by which prompt, as traces compare it: `gpt-4o-mini+1f0c92ab`."""
+    if _judges_here(settings, sandboxed):
+        return LocalJudge().name
+    if settings.models.openai_api_key is None:
+        return NoModel.name
+    return f"{settings.models.filter_model}+{digest('relevance')}"
+
+
+def _judges_here(settings: Settings, sandboxed: bool) -> bool:
+    """Whether the gate is the judge on this machine."""
+    wanted, key = settings.general.judge, settings.models.openai_api_key
+    return not sandboxed and (wanted == "local" or (wanted is None and key is None))
 
 
 def checker(
@@ -105,7 +120,8 @@ def steps_of_model(
         from api.services.reporting.agent import AgentWriter
 
         assessor = Assessor(settings.ranking, settings.retrieval)
-        return AgentWriter(agent_model(models, client), models.report_timeout, assessor)
+        model = agent_model(models, client, tracing)
+        return AgentWriter(model, models.report_timeout, assessor)
 
     writer = LateWriter(report_agent)
     if tracing is None:
@@ -114,7 +130,7 @@ def steps_of_model(
         tracing.grader(grader),
         tracing.rewriter(rewriter),
         tracing.explainer(explainer),
-        tracing.writer(writer),
+        writer,
     )
 
 
@@ -129,7 +145,7 @@ class LateWriter:
         return await self.build().write(run, evidence, dossier)
 
 
-def agent_model(models: ModelSettings, client: ModelClient) -> Model:
+def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | None) -> Model:
     """The model of reports and chats; its calls obey the client's limit and retry."""
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -138,7 +154,8 @@ def agent_model(models: ModelSettings, client: ModelClient) -> Model:
     if models.reasoning_effort is not None:
         usual["openai_reasoning_effort"] = models.reasoning_effort
     provider = OpenAIProvider(openai_client=client.openai)
-    return OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
+    model = OpenAIChatModel(models.agent_model, provider=provider, settings=usual)
+    return model if tracing is None else tracing.model(model)
 
 
 def chat(settings: Settings, product: Product) -> Chat:

@@ -387,7 +387,7 @@ async def test_an_agent_speaks_the_same_dialect(
     model.respond = respond
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
     usual = AgentSettings(temperature=0, max_tokens=99)
-    agent = Agent(agent_model(settings, client), model_settings=usual)
+    agent = Agent(agent_model(settings, client, None), model_settings=usual)
     for _ in range(2):
         if stream:
             async with agent.run_stream("Hi") as run:
@@ -407,7 +407,7 @@ async def test_an_agent_sees_an_error_in_a_200(
     """Streamed or not, what a gateway means reaches the agent as that."""
     model.replies = [Reply(b'{"error": {"code": 402, "message": "no credit"}}')]
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
-    agent = Agent(agent_model(settings, client))
+    agent = Agent(agent_model(settings, client, None))
 
     async def ask() -> str:
         if not stream:
@@ -427,7 +427,7 @@ async def test_the_agents_effort_is_the_settings(model: ModelServer, client: Mod
     settings = ModelSettings(
         openai_api_key=SecretStr(KEY), openai_base_url=model.url, reasoning_effort="low"
     )
-    await Agent(agent_model(settings, client)).run("Hi")
+    await Agent(agent_model(settings, client, None)).run("Hi")
 
     assert model.asked[0]["reasoning_effort"] == "low"
 

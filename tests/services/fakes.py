@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
-from api.services.ports import Facts, Grades, Probe, Recorder, Rewrites
+from api.services.ports import Grades, Probe, Recorder, Recording, Rewrites
 from api.services.progress import Event
 from api.services.schemas import (
     Batch,
@@ -185,7 +185,7 @@ class FakeObserver:
     def record(self, facts: Gathered) -> None:
         self.recorded.append(facts)
 
-    def analysis(self, name: str, question: Question) -> AbstractContextManager[Recorder[Facts]]:
+    def analysis(self, name: str, question: Question, *tags: str) -> Recording:
         return nullcontext(Ignored())
 
     @contextmanager

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -14,12 +16,7 @@ from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
-from api.errors import ModelError
-from api.services.evidence.pipeline import Evidence
-from api.services.evidence.run import Run
 from api.services.ports import Facts
-from api.services.reporting.dossier import Dossier
-from api.services.reporting.writing import Written
 from api.services.schemas import Question
 from api.tracing import Tracing, start
 from tests.tracing.collector import Collector, settings_for
@@ -38,7 +35,7 @@ def uninstrumented() -> Iterator[None]:
 async def test_agent_in_the_tree(langfuse: Collector, tracing: Tracing) -> None:
     """Agent, model calls, tool and what the tool gathers hang under the question."""
     judge, source = tracing.judge(EvenJudge()), tracing.source(ShopSource())
-    agent = Agent(TestModel(), name="report")
+    agent = Agent(tracing.model(TestModel()), name="report")
 
     @agent.tool_plain
     async def fetch_reddit(query: str) -> str:
@@ -79,7 +76,7 @@ async def test_cost_counted_once(langfuse: Collector, tracing: Tracing) -> None:
             [TextPart("fine")], usage=RequestUsage(input_tokens=50, output_tokens=7)
         )
 
-    agent = Agent(FunctionModel(answer, model_name="gpt-4o"), name="report")
+    agent = Agent(tracing.model(FunctionModel(answer, model_name="gpt-4o")), name="report")
     judge, source = tracing.judge(EvenJudge()), tracing.source(ShopSource())
     with tracing.observer.analysis("chat", PLAUD) as span:
         await run(tracing.observer, [source], judge)
@@ -134,64 +131,51 @@ async def test_streamed_in_other_tasks(
     assert caplog.records == []
 
 
-async def test_without_a_question(langfuse: Collector, tracing: Tracing) -> None:
-    """A foreign agent whose tool asks us keeps its own root, with user and session on it."""
-    tracing.client.instrument()
-    agent = Agent(TestModel(), name="theirs")
-
-    @agent.tool_plain
-    async def fetch_reddit() -> str:
-        with tracing.observer.analysis("fetch", PLAUD) as span:
-            span.record(Facts("ok", 1, 1, 0.0))
-        return "done"
-
-    await agent.run("hello")
+async def test_only_our_agents(langfuse: Collector, tracing: Tracing) -> None:
+    """An agent of the program, in the midst of a question of ours, is nobody's business."""
+    payroll = Agent(TestModel(custom_output_text="ada earns 4711"), name="payroll_agent")
+    with tracing.observer.analysis("chat", PLAUD):
+        await Agent(tracing.model(TestModel()), name="report").run("hello")
+        await payroll.run("what does ada earn?")
     tracing.shutdown()
 
-    path = langfuse.path(langfuse.one("fetch"))
-    assert path == "invoke_agent theirs > execute_tool fetch_reddit > fetch"
-    assert {one.attributes["session.id"] for one in langfuse.spans} == {"s-1"}
-    assert set(langfuse.scored()) == {"decision", "items_kept", "upstream_calls"}
-
-
-async def test_the_report_writer(langfuse: Collector, tracing: Tracing) -> None:
-    """The report writer switches the tracing of agents on, whatever was loaded before it."""
-
-    class Reporter:
-        async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
-            await Agent(TestModel(), name="report").run("write")
-            raise ModelError("timeout")
-
-    nothing: Any = None
-    with pytest.raises(ModelError):
-        await tracing.writer(Reporter()).write(nothing, nothing, nothing)
-    tracing.shutdown()
-
-    assert langfuse.named("invoke_agent report")
+    assert {span.name for span in langfuse.spans} == {"chat", "invoke_agent report", "chat test"}
+    assert "4711" not in str(langfuse.spans)
+    assert "payroll" not in str(langfuse.spans)
 
 
 async def test_their_instrumentation_stays(langfuse: Collector, tracing: Tracing) -> None:
-    """A program that traces its agents elsewhere goes on doing so."""
-    theirs = InstrumentationSettings()
+    """A program that traces its agents goes on doing so, and gets none of ours."""
+    kept = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    theirs = InstrumentationSettings(tracer_provider=provider)
     Agent.instrument_all(theirs)
 
     with tracing.observer.analysis("chat", PLAUD):
-        await Agent(TestModel(), name="report").run("hello")
+        await Agent(tracing.model(TestModel()), name="report").run("hello")
+        await Agent(TestModel(), name="payroll_agent").run("hello")
     tracing.shutdown()
 
-    assert [span.name for span in langfuse.spans] == ["chat"]
+    assert {span.name for span in langfuse.spans} == {"chat", "invoke_agent report", "chat test"}
+    assert {span.name for span in kept.get_finished_spans()} == {
+        "invoke_agent payroll_agent",
+        "chat test",
+    }
     assert Agent._instrument_default is theirs
 
 
-async def test_the_latest_question_wins(langfuse: Collector) -> None:
-    """With two tracings in a process, an agent's spans go where its question goes."""
+async def test_each_agent_has_its_tracing(langfuse: Collector) -> None:
+    """With two tracings in a process, an agent's spans go where its model was made."""
     first, second = start(settings_for(langfuse.url)), start(settings_for(langfuse.url))
     assert first is not None
     assert second is not None
-    second.client.instrument()
     with first.observer.analysis("chat", PLAUD):
-        await Agent(TestModel(), name="report").run("hello")
+        await Agent(first.model(TestModel()), name="report").run("hello")
+        await Agent(second.model(TestModel()), name="chat").run("hello")
     first.shutdown()
-
-    assert langfuse.path(langfuse.one("invoke_agent report")) == "chat > invoke_agent report"
+    names = {span.name for span in langfuse.spans}
     second.shutdown()
+
+    assert names == {"chat", "invoke_agent report", "chat test"}
+    assert langfuse.path(langfuse.one("invoke_agent chat")) == "chat > invoke_agent chat"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
@@ -22,13 +21,6 @@ from tests.tracing.collector import Collector
 from tests.tracing.fakes import EvenJudge, ShopSource
 
 ASKED = "What about the plaud note?"
-
-
-@pytest.fixture(autouse=True)
-def uninstrumented() -> Iterator[None]:
-    """No test leaves its instrumentation behind."""
-    yield
-    Agent.instrument_all(False)
 
 
 async def answering(
@@ -49,7 +41,7 @@ def chat(tracing: Tracing, source: ShopSource) -> Chat:
     product = replace(
         product, sources={"reddit": tracing.source(source)}, observer=tracing.observer
     )
-    return Chat(product, FunctionModel(stream_function=answering), ChatSettings())
+    return Chat(product, tracing.model(FunctionModel(stream_function=answering)), ChatSettings())
 
 
 async def test_a_streamed_turn_is_one_tree(

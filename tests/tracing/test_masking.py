@@ -109,7 +109,7 @@ async def test_langfuse_spans(langfuse: Collector, tracing: Tracing) -> None:
 
 async def test_agent_spans(langfuse: Collector, tracing: Tracing) -> None:
     """Prompts, tool arguments and answers of agents are masked as well."""
-    agent = Agent(TestModel(custom_output_text=SAID), name="report")
+    agent = Agent(tracing.model(TestModel(custom_output_text=SAID)), name="report")
 
     @agent.tool_plain
     async def look(query: str = SAID) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
-from pydantic_ai import Agent
-from pydantic_ai.models.instrumented import InstrumentationSettings
 
 
 def test_langfuse_keeps_its_clients_by_key() -> None:
@@ -21,13 +19,3 @@ def test_langfuse_keeps_its_clients_by_key() -> None:
     resources.httpx_client.close()
     resources.prompt_cache._task_manager.shutdown()
     assert resources.httpx_client.is_closed
-
-
-def test_pydantic_ai_has_one_setting_for_all_agents() -> None:
-    """It is read where the library tells nobody who has the spans."""
-    settings = InstrumentationSettings()
-    try:
-        Agent.instrument_all(settings)
-        assert Agent._instrument_default is settings
-    finally:
-        Agent.instrument_all(False)

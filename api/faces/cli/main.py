@@ -20,6 +20,7 @@ import api
 from api.errors import ConfigurationError, ListenpostError
 from api.faces.cli import stored
 from api.faces.cli.printing import Format, Handover, ReportFormat, finish, prepare, tell
+from api.services.callers import Caller, asking
 from api.sources import NAMED, SOURCES
 
 if TYPE_CHECKING:
@@ -289,7 +290,8 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
     prepare()
     code = 0
     try:
-        app(words)
+        with asking(Caller("cli")):
+            app(words)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 0
     except ListenpostError as error:

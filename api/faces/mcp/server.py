@@ -29,6 +29,7 @@ from api.faces.mcp.prompts import PROMPTS
 from api.faces.mcp.resources import MARKDOWN, PLACES, REPORTS, newest_reports, resource
 from api.faces.mcp.tools import Tool, tools
 from api.faces.outline import progress, source_title
+from api.services.callers import Caller, admit
 from api.services.chatting.streaming import streamed
 from api.services.containment import Failure, contained
 from api.services.keeping.keys import LOCAL, Tenant
@@ -295,6 +296,7 @@ def mcp_command(*, text_only: bool) -> int:
     settings = wiring.load_settings()
 
     async def serve() -> None:
+        admit(Caller("mcp"))
         house = await open_house(settings)
         try:
             if house.sample:

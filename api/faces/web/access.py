@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
-from api.errors import AccessDenied, Forbidden
+from api.errors import AccessDenied, Forbidden, UsageError
+from api.services.callers import Caller, Door, admit
 from api.services.keeping.keys import Tenant
 from api.services.wire import is_this_machine
 from api.wiring.serving import House
 
+USER = "X-Listenpost-User"
+"""The header in which a caller's program says which of its users asks, by a pseudonym."""
+# visible ASCII: `u-4711`, `8f14e45fceea167a`; empty as if the header was not there
+_PSEUDONYM = r"^[!-~]{0,128}$"
 _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")
 
 
@@ -52,16 +58,21 @@ async def authenticated(house: House, connection: HTTPConnection) -> Tenant:
     return tenant
 
 
-async def admitted(house: House, connection: HTTPConnection) -> Tenant:
-    """The tenant of a request that counts.
+async def admitted(house: House, connection: HTTPConnection, door: Door = "http") -> Tenant:
+    """The tenant of a request that counts; what it begins is traced as theirs.
 
     Raises:
         AccessDenied: see `authenticated`.
         Forbidden: see `authenticated`.
         LimitReached: too many requests in this minute.
+        UsageError: its `X-Listenpost-User` is too long, or no visible ASCII.
     """
     tenant = await authenticated(house, connection)
+    user = connection.headers.get(USER, "")
+    if not re.match(_PSEUDONYM, user):
+        raise UsageError(f"`{USER}` takes up to 128 visible ASCII characters without spaces")
     await house.limits.admit(tenant)
+    admit(Caller(door, "" if tenant.origin == "local" else tenant.id, user))
     return tenant
 
 
@@ -81,7 +92,18 @@ async def reader(request: Request, house: Opened, shown: _Shown) -> Tenant:
     return await authenticated(house, request)
 
 
-async def asker(request: Request, house: Opened, shown: _Shown) -> Tenant:
+_Named = Annotated[
+    str | None,
+    Header(
+        alias=USER,
+        description="A pseudonym of your user: traces are filed under it.",
+        json_schema_extra={"pattern": _PSEUDONYM},
+    ),
+]
+"""Only for the OpenAPI document: every door reads it in `admitted`."""
+
+
+async def asker(request: Request, house: Opened, shown: _Shown, named: _Named = None) -> Tenant:
     """`Asker`, as a dependency."""
     return await admitted(house, request)
 

@@ -55,7 +55,7 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        tenant = await admitted(self._house, HTTPConnection(scope))
+        tenant = await admitted(self._house, HTTPConnection(scope), "mcp")
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._serve(self._ready), name="serving MCP")

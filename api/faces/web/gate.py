@@ -46,7 +46,10 @@ async def fetch(
 
 
 @router.get(
-    "/sources", tags=["sources"], responses=documented(*_COMMON), summary="Which sources there are"
+    "/sources",
+    tags=["sources"],
+    responses=documented(422, *_COMMON),
+    summary="Which sources there are",
 )
 async def sources(tenant: Asker, house: Opened) -> Sources:
     """Configured or not; nothing is asked."""

@@ -29,6 +29,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.errors import ModelError
+from api.services.callers import admit, caller
 from api.services.chatting.answering import SAMPLE, AnswerDraft
 from api.services.chatting.keyless import look_around
 from api.services.chatting.lookups import SHOWN, ChatDesk
@@ -94,7 +95,8 @@ class Chat:
     ) -> Turn:
         goes_on = session.exhibits and points_back(message)  # `what do they like about it?`
         screened = screen(message, stop_words_alone=LONGEST if goes_on else STOP_WORDS_ALONE)
-        with self.product.observer.analysis("chat", Question(screened.query)) as span:
+        admit(replace(caller(), session=session.id))  # until the end: a turn has its own task
+        with self.product.observer.analysis("chat", Question(screened.query), depth) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:
                 notes = (SAMPLE,) if session.sample else ()

@@ -827,7 +827,7 @@ class Watching:
     trace_id: str | None = "t1"
 
     @contextmanager
-    def analysis(self, name: str, question: Question) -> Iterator[Any]:
+    def analysis(self, name: str, question: Question, *tags: str) -> Iterator[Any]:
         self.names.append(f"{name}: {question.text}")
         yield self
 

@@ -1,0 +1,130 @@
+"""Spans on their way: what stands on all of them, and how they leave, with everything masked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import (
+    Event,
+    ReadableSpan,
+    Span,
+    SynchronousMultiSpanProcessor,
+    TracerProvider,
+)
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
+from opentelemetry.trace import Status
+
+from api.settings import TracingSettings
+from api.tracing.background import quiet
+from api.tracing.masking import mask
+from api.tracing.sending import SpanSession, basic
+
+_DISTRO, _OURS = "telemetry.distro.name", "listenpost"
+_OWNER_SET = frozenset({"user.id", "session.id"})
+"""Attributes that the owner's settings or program may set: sent as they are. What a caller over
+the network says is masked before it gets there."""
+
+
+def provider_of(environment: str, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
+    """A provider that records every question, but what the program around us decided not to."""
+    resource = Resource.create(
+        {_DISTRO: _OURS, "service.name": _OURS, "langfuse.environment": environment}
+    )
+    return TracerProvider(
+        sampler=ParentBased(ALWAYS_ON),
+        resource=resource,
+        shutdown_on_exit=False,
+        active_span_processor=spans,
+    )
+
+
+def is_ours(made: object) -> bool:
+    """Whether a span or tracer comes from a provider of ours."""
+    resource = getattr(made, "resource", None)
+    return resource is not None and resource.attributes.get(_DISTRO) == _OURS
+
+
+class LabelledSpans(SynchronousMultiSpanProcessor):
+    """The same labels on every span, agents' included; a full queue is not worth a word."""
+
+    def __init__(self, owner: Mapping[str, str | None], ours: Mapping[str, str | None]) -> None:
+        """`owner` gives way to what is propagated, `ours` does not."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._owner, self._ours = (
+            {name: label for name, label in labels.items() if label} for labels in (owner, ours)
+        )
+
+    def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
+        """Label it."""
+        span.set_attributes(self._owner)
+        super().on_start(span, parent_context)
+        span.set_attributes(self._ours)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Queue it."""
+        with quiet():
+            super().on_end(span)
+
+
+class MaskedExporter(SpanExporter):
+    """Sends spans with everything masked: attributes, names, events, status."""
+
+    def __init__(self, settings: TracingSettings, seconds: int, notice: Callable[[], None]) -> None:
+        """A request may take so many seconds; `notice` is called for each that fails."""
+        self._notice = notice
+        self._inner = OTLPSpanExporter(
+            endpoint=f"{settings.langfuse_base_url.rstrip('/')}/api/public/otel/v1/traces",
+            headers={
+                "Authorization": basic(settings),
+                "x-langfuse-sdk-name": "python",
+                "x-langfuse-public-key": settings.langfuse_public_key or "",
+                "x-langfuse-ingestion-version": "4",
+            },
+            timeout=seconds,
+            compression=Compression.Gzip,
+            session=SpanSession(settings),
+        )
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send copies."""
+        masked = [
+            ReadableSpan(
+                name=mask(span.name),
+                context=span.context,
+                parent=span.parent,
+                resource=span.resource,
+                attributes=_attributes(span.attributes),
+                events=[
+                    Event(event.name, _attributes(event.attributes), event.timestamp)
+                    for event in span.events
+                ],
+                links=span.links,
+                kind=span.kind,
+                instrumentation_scope=span.instrumentation_scope,
+                status=Status(span.status.status_code, mask(span.status.description)),
+                start_time=span.start_time,
+                end_time=span.end_time,
+            )
+            for span in spans
+        ]
+        result = self._inner.export(masked)
+        if result is not SpanExportResult.SUCCESS:
+            self._notice()
+        return result
+
+    def shutdown(self) -> None:
+        """Send nothing more."""
+        self._inner.shutdown()  # type: ignore[no-untyped-call]
+
+
+def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        name: value if name in _OWNER_SET else mask(value)
+        for name, value in (attributes or {}).items()
+    }
