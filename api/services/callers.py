@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-
 Door = Literal["python", "tool", "cli", "http", "mcp"]
 
 
