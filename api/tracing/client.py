@@ -13,7 +13,7 @@ import atexit
 import hashlib
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version as installed
@@ -23,8 +23,10 @@ from urllib.parse import urlsplit
 
 from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
+from langfuse.span_filter import is_default_export_span
 from opentelemetry import context as otel_context
-from opentelemetry.sdk.trace import Span, TracerProvider
+from opentelemetry.baggage import set_baggage
+from opentelemetry.sdk.trace import ReadableSpan, Span, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.trace import (
     NonRecordingSpan,
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
 Kind = Literal["agent", "span", "retriever", "generation"]
 REQUEST_SECONDS = 5
 """For one request to Langfuse; made in the background, so it may be longer than the exit waits."""
+_CLAIMED = "langfuse_trace_id"
+"""Baggage by which Langfuse's clients tell each other that a trace has its root."""
 _LABEL, _DIGEST = 200, 16
 """Characters of a user or session, and of the digest at the end of a longer one."""
 BATCH = 200
@@ -112,7 +116,7 @@ class Client:
 
         Tags stand on it and on all that is below it.
         """
-        return _Observing(self._langfuse, name, kind, tags, fields)
+        return _Observing(self._langfuse, self._sent_by_program, name, kind, tags, fields)
 
     def score(
         self,
@@ -143,6 +147,11 @@ class Client:
             self._agents = AgentSpans(self._provider)
         return self._agents.watched(model)
 
+    def _sent_by_program(self, span: OtelSpan) -> bool:
+        """Whether a Langfuse client of the program itself sends this span to the same project."""
+        known = self._settings.langfuse_public_key in LangfuseResourceManager._instances
+        return known and isinstance(span, ReadableSpan) and is_default_export_span(span)
+
     def probe(self) -> tuple[str, str]:
         """Outcome and detail of asking whether the keys fit; blocks for one request."""
         return probe(self._settings)
@@ -159,12 +168,14 @@ class _Observing:
     def __init__(
         self,
         langfuse: Langfuse,
+        sent_by_program: Callable[[OtelSpan], bool],
         name: str,
         kind: Kind,
         tags: Sequence[str],
         fields: dict[str, Any],
     ) -> None:
-        self._langfuse, self._name, self._kind = langfuse, name, kind
+        self._langfuse, self._sent_by_program = langfuse, sent_by_program
+        self._name, self._kind = name, kind
         self._tags, self._fields = tags, fields
 
     def __enter__(self) -> Observation:
@@ -175,7 +186,11 @@ class _Observing:
             if filed or self._tags:
                 # what is propagated is also written to the current span, which may be the program's
                 # or have more tags: it stays the parent, and takes nothing
-                stack.callback(otel_context.detach, otel_context.attach(_beside(parent)))
+                context = _beside(parent)
+                if self._sent_by_program(parent):  # else ours would be shown as another root
+                    trace_id = format_trace_id(parent.get_span_context().trace_id)
+                    context = set_baggage(_CLAIMED, trace_id, context)
+                stack.callback(otel_context.detach, otel_context.attach(context))
                 tags = {"tags": list(self._tags)}
                 stack.enter_context(propagate_attributes(**{**tags, **filed}))
             start: Any = self._langfuse.start_as_current_observation

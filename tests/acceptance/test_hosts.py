@@ -101,6 +101,12 @@ def ours(langfuse: Collector) -> list[Seen]:
     return [span for span in langfuse.spans if "langfuse.release" in span.attributes]
 
 
+def rooted(langfuse: Collector) -> set[str]:
+    """What Langfuse lists as roots: where a trace begins, or its first span that it has."""
+    marks = ("langfuse.internal.is_app_root", "langfuse.internal.as_root")
+    return {span.name for span in langfuse.spans if any(map(span.attributes.get, marks))}
+
+
 def test_one_that_traces_to_langfuse(sandbox: Sandbox, langfuse: Collector) -> None:
     """Each run is one tree from its first on: tools hang under the agent, with its person."""
     run(sandbox, langfuse, TO_LANGFUSE, "client.shutdown()")
@@ -123,6 +129,7 @@ def test_one_that_traces_to_langfuse(sandbox: Sandbox, langfuse: Collector) -> N
         assert span.attributes["langfuse.trace.tags"][:3] == ["desk", "tool", "quick"]
     for span in (*runs, *langfuse.named("execute_tool fetch_reddit_tool")):
         assert span.attributes["langfuse.trace.tags"] == ["desk"]
+    assert rooted(langfuse) == {"invoke_agent research", "invoke_agent payroll_agent"}
     assert langfuse.scored() == {}, "its trace is not ours to score"
 
 
@@ -139,6 +146,7 @@ def test_one_that_traces_elsewhere(sandbox: Sandbox, langfuse: Collector) -> Non
     assert len(asked) == 4
     assert {(span.parent, span.trace) for span in asked} == parents
     assert ours(langfuse) == langfuse.spans
+    assert rooted(langfuse) == {"fetch"}
     assert "invoke_agent payroll_agent" in {name for name, *_ in theirs}
     assert "gather.reddit" not in {name for name, *_ in theirs}
     assert SALARY not in str(langfuse.spans)
