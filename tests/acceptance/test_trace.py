@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
 
-from api import wiring
 from api.sandbox.server import Sandbox
-from api.tracing.client import REQUEST_SECONDS
-from tests.acceptance.conftest import analyzed
-from tests.faces.command import Ended, process
+from tests.faces.command import Ended, bare, process
 from tests.tracing.collector import Collector, collecting, settings_for
 
+HANGS = 120
+TWO_RUNS = """
+import asyncio, sys
+from api import wiring
+from api.services.listening import Ask, analyze
+from api.tracing import client
+
+client.REQUEST_SECONDS = 3600
+
+async def main():
+    product = wiring.build(wiring.load_settings())
+    for _ in range(2):
+        report = await analyze(product, Ask("plaud.ai", "quick"))
+        print(report.decision, flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+    await product.aclose()
+
+asyncio.run(main())
+"""
+"""Two questions, each when it is told to go on."""
 GATE_PATHS = {
     f"analyze > gather.{name} > {span}"
     for name in ("reddit", "youtube", "amazon")
@@ -61,6 +82,12 @@ def test_one_analysis_is_one_trace(sandbox: Sandbox, langfuse: Collector) -> Non
         assert cost["total"] > 0
     assert {span.attributes.get("user.id") for span in langfuse.spans} == {"u-1"}
     assert {span.attributes.get("session.id") for span in langfuse.spans} == {"s-1"}
+    release = {span.attributes["langfuse.release"] for span in langfuse.spans}
+    (judged_by,) = {span.attributes["langfuse.version"] for span in langfuse.spans}
+    assert release == {version("listenpost")}
+    assert re.fullmatch(r"gpt-4o-mini\+[0-9a-f]{8}", judged_by)
+    tags = ["cli", "standard", "reddit", "youtube", "amazon"]
+    assert {tuple(span.attributes["langfuse.trace.tags"]) for span in langfuse.spans} == {(*tags,)}
     scores = langfuse.scored()
     assert scores["decision"] == ("CATEGORICAL", report["decision"])
     assert scores["items_kept"] == ("NUMERIC", len(report["items"]))
@@ -76,23 +103,21 @@ def test_a_dead_collector_does_not_hold_up_the_exit(sandbox: Sandbox, langfuse: 
     assert ended.json["findings"]
 
 
-async def test_no_langfuse_request_lies_on_the_path_of_a_run(
-    sandbox: Sandbox, langfuse: Collector, monkeypatch: pytest.MonkeyPatch
+def test_no_langfuse_request_lies_on_the_path_of_a_run(
+    sandbox: Sandbox, langfuse: Collector
 ) -> None:
-    """While Langfuse leaves a request unanswered the next question is asked and answered."""
-    for name, value in _environment(sandbox, langfuse).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("LANGFUSE_FLUSH_INTERVAL", "0.01")
-    monkeypatch.setenv("LISTENPOST_TRACE_FLUSH_TIMEOUT", "0.1")
-    langfuse.delay = 3600.0
-    product = wiring.build(wiring.load_settings())
-    while not langfuse.arrivals:
-        await analyzed(product, "plaud.ai", depth="quick")
-    unanswered = langfuse.arrivals[0]
-    report = await analyzed(product, "plaud.ai", depth="quick")
-    await product.aclose()
+    """While Langfuse leaves a request unanswered the next question is asked and answered.
 
-    given_up = unanswered + REQUEST_SECONDS
-    ran_on = [entry for entry in sandbox.log if unanswered < entry.started < given_up]
-    assert report["findings"]
-    assert ran_on, "the first request after it waited until it was given up"
+    The request is given up after an hour, so that a run which waits for it does not end.
+    """
+    langfuse.delay = 3600.0
+    variables = {"LANGFUSE_FLUSH_INTERVAL": "0.01", "LISTENPOST_TRACE_FLUSH_TIMEOUT": "0.1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", TWO_RUNS],
+        env=bare(_environment(sandbox, langfuse) | variables),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        assert langfuse.arrived.wait(HANGS)
+        answered, _ = running.communicate("next\n", timeout=HANGS)
+
+    assert answered.split() == ["full_report", "full_report"]
