@@ -47,9 +47,9 @@ class GeneralSettings(BaseSettings):
     api_keys: SecretStr | None = None
     """Comma-separated keys that may call the HTTP API; unset: loopback only."""
     user_id: str | None = None
-    """Written on every span as the user."""
+    """User on the spans of what nobody asks by name, see [Langfuse](langfuse.md)."""
     session_id: str | None = None
-    """Written on every span as the session."""
+    """Session on the spans of what is no chat, see [Langfuse](langfuse.md)."""
 
 
 class ModelSettings(BaseSettings):

@@ -200,6 +200,17 @@ async def test_a_variable_of_tracing_concerns_tracing(
     assert detail.endswith(f"correct or unset `{name}`")
 
 
+def test_a_variable_that_a_library_can_do_without_is_one_line() -> None:
+    """OpenTelemetry falls back to its default; a person reads the variable, and no traceback."""
+    ended = process("doctor", "--format", "json", env={"OTEL_PYTHON_CONTEXT": "abc"})
+
+    assert ended.err.splitlines() == [
+        "listenpost: warning: `OTEL_PYTHON_CONTEXT` names nothing that is installed; unset it"
+    ]
+    outcomes = {row["upstream"]: row["outcome"] for row in ended.json["upstreams"]}
+    assert outcomes["langfuse"] == "ok"
+
+
 @pytest.mark.parametrize(("name", "value"), OF_CONNECTIONS)
 @pytest.mark.usefixtures("live")
 async def test_the_filter_fails_open(

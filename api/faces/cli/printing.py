@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from api.services.reporting.report import Fetched, Report
 
 _FILE_COLUMNS = 100
+_CONTEXT = "OTEL_PYTHON_CONTEXT"
+"""OpenTelemetry reads it while it is imported, and answers a name that it does not know with a
+traceback and its default."""
 
 
 class Format(StrEnum):
@@ -53,7 +56,7 @@ class Handover:
 
 
 def prepare() -> None:
-    """Open what was closed at the start, and let no character stop a text.
+    """Open what was closed at the start, and let no character or library's setting stop a text.
 
     In the order of their numbers, so that no socket becomes the standard error of a library.
     """
@@ -63,6 +66,12 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    if context := os.environ.get(_CONTEXT):
+        from importlib.metadata import entry_points
+
+        if not entry_points(group="opentelemetry_context", name=context):
+            tell(f"listenpost: warning: `{_CONTEXT}` names nothing that is installed; unset it")
+            del os.environ[_CONTEXT]
 
 
 def say(text: str) -> None:
