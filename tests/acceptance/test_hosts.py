@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +78,11 @@ def langfuse() -> Iterator[Collector]:
 
 
 def run(sandbox: Sandbox, langfuse: Collector, tracing: str, end: str = "") -> str:
+    """Run a program that traces like this; what it printed."""
+    return ended(sandbox, langfuse, PROGRAM.format(tracing=tracing, salary=SALARY, end=end))
+
+
+def ended(sandbox: Sandbox, langfuse: Collector, program: str) -> str:
     """Run a program to its end; what it printed."""
     keys = settings_for(langfuse.url)
     assert keys.langfuse_public_key
@@ -87,7 +94,6 @@ def run(sandbox: Sandbox, langfuse: Collector, tracing: str, end: str = "") -> s
         "LANGFUSE_PUBLIC_KEY": keys.langfuse_public_key,
         "LANGFUSE_SECRET_KEY": keys.langfuse_secret_key.get_secret_value(),
     }
-    program = PROGRAM.format(tracing=tracing, salary=SALARY, end=end)
     done = subprocess.run(
         [sys.executable, "-c", program], env=bare(variables), capture_output=True, text=True
     )
@@ -133,6 +139,22 @@ def test_one_that_traces_to_langfuse(sandbox: Sandbox, langfuse: Collector) -> N
     assert langfuse.scored() == {}, "its trace is not ours to score"
 
 
+def test_the_program_of_the_page(sandbox: Sandbox, langfuse: Collector, root: Path) -> None:
+    """What `docs/langfuse.md` shows runs as it stands: the tree, its person, and our tags."""
+    page = (root / "docs" / "langfuse.md").read_text("utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    asked = 'asyncio.run(answer("What annoys people about plaud.ai?", "u-1", "c-1"))'
+    printed = ended(sandbox, langfuse, f"import asyncio\n{program}\nprint({asked})")
+
+    assert printed.strip()
+    (root_span,) = langfuse.named("invoke_agent research")
+    asked_of = {langfuse.path(span) for span in langfuse.named("fetch")}
+    assert "invoke_agent research > execute_tool fetch_reddit_tool > fetch" in asked_of
+    assert {span.trace for span in langfuse.spans} == {root_span.trace}
+    for span in langfuse.spans:
+        assert (span.attributes["user.id"], span.attributes["session.id"]) == ("u-1", "c-1")
+
+
 def test_one_that_traces_elsewhere(sandbox: Sandbox, langfuse: Collector) -> None:
     """Our spans are in the traces that it has, below its tools; of its own nothing is sent."""
     end = (
@@ -164,6 +186,6 @@ def test_one_that_does_not_trace(sandbox: Sandbox, langfuse: Collector) -> None:
         ("tool", "quick", "reddit"),
         ("tool", "quick", "amazon"),
     }
-    assert "ada" not in str(langfuse.spans)
+    assert SALARY not in str(langfuse.spans)
     assert "payroll" not in str(langfuse.spans)
     assert "research" not in str(langfuse.spans)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import httpx
 import httpx2
 import pytest
 from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from api.sandbox.server import Sandbox
@@ -159,3 +162,14 @@ async def test_mcp_over_http(variables: dict[str, str], langfuse: Collector) -> 
             await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
     assert filed(langfuse.one("fetch")) == ("u-7", "shift-1", ["mcp", "quick", "reddit"])
+
+
+async def test_mcp_on_stdin(variables: dict[str, str], langfuse: Collector, root: Path) -> None:
+    """Whoever sits at this machine is the owner, at the same door."""
+    words = ["-c", "from api.faces.cli.main import run; run()", "mcp"]
+    environment = {**os.environ, **variables, "PYTHONPATH": str(root)}
+    server = StdioServerParameters(command=sys.executable, args=words, env=environment)
+    async with Client(stdio_client(server)) as client:
+        await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
+
+    assert filed(langfuse.one("fetch")) == ("owner", "shift-1", ["mcp", "quick", "reddit"])
