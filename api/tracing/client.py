@@ -24,17 +24,6 @@ from urllib.parse import urlsplit
 from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from langfuse.span_filter import is_default_export_span
-from opentelemetry import context as otel_context
-from opentelemetry.baggage import set_baggage
-from opentelemetry.sdk.trace import ReadableSpan, Span, TracerProvider
-from opentelemetry.sdk.trace.export import SpanExporter
-from opentelemetry.trace import (
-    NonRecordingSpan,
-    format_trace_id,
-    get_current_span,
-    set_span_in_context,
-)
-from opentelemetry.trace import Span as OtelSpan
 
 from api.errors import ListenpostError, ModelError
 from api.services.bills import Wasted
@@ -46,9 +35,11 @@ from api.tracing.costs import spent
 from api.tracing.masking import mask
 from api.tracing.probing import probe
 from api.tracing.sending import ScoreClient
-from api.tracing.spans import LabelledSpans, MaskedExporter, is_ours, provider_of
+from api.tracing.spans import LabelledSpans, MaskedExporter, Parent, provider_of
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
     from pydantic_ai.models import Model
 
     from api.tracing.agents import AgentSpans
@@ -56,8 +47,6 @@ if TYPE_CHECKING:
 Kind = Literal["agent", "span", "retriever", "generation"]
 REQUEST_SECONDS = 5
 """For one request to Langfuse; made in the background, so it may be longer than the exit waits."""
-_CLAIMED = "langfuse_trace_id"
-"""Baggage by which Langfuse's clients tell each other that a trace has its root."""
 _LABEL, _DIGEST = 200, 16
 """Characters of a user or session, and of the digest at the end of a longer one."""
 BATCH = 200
@@ -100,14 +89,13 @@ class Client:
     @property
     def trace_id(self) -> str | None:
         """The trace under way in this context, if it is one of ours."""
-        span = get_current_span()
-        return format_trace_id(span.get_span_context().trace_id) if _open(span) else None
+        parent = Parent()
+        return parent.trace_id if parent.is_open else None
 
     @property
     def is_guest(self) -> bool:
         """Whether what begins here is part of a trace of the program around us."""
-        span = get_current_span()
-        return span.get_span_context().is_valid and not is_ours(span)
+        return Parent().is_foreign
 
     def observation(
         self, name: str, kind: Kind, tags: Sequence[str] = (), **fields: Any
@@ -147,10 +135,10 @@ class Client:
             self._agents = AgentSpans(self._provider)
         return self._agents.watched(model)
 
-    def _sent_by_program(self, span: OtelSpan) -> bool:
-        """Whether a Langfuse client of the program itself sends this span to the same project."""
+    def _sent_by_program(self, parent: Parent) -> bool:
+        """Whether a Langfuse client of the program itself sends it to the same project."""
         known = self._settings.langfuse_public_key in LangfuseResourceManager._instances
-        return known and isinstance(span, ReadableSpan) and is_default_export_span(span)
+        return known and parent.passes(is_default_export_span)
 
     def probe(self) -> tuple[str, str]:
         """Outcome and detail of asking whether the keys fit; blocks for one request."""
@@ -168,7 +156,7 @@ class _Observing:
     def __init__(
         self,
         langfuse: Langfuse,
-        sent_by_program: Callable[[OtelSpan], bool],
+        sent_by_program: Callable[[Parent], bool],
         name: str,
         kind: Kind,
         tags: Sequence[str],
@@ -179,20 +167,14 @@ class _Observing:
         self._tags, self._fields = tags, fields
 
     def __enter__(self) -> Observation:
-        parent = get_current_span()
-        begins = not _open(parent)
-        filed: dict[str, Any] = _filed(self._name, parent, self._tags) if begins else {}
+        parent = Parent()
+        filed: dict[str, Any] = {"tags": list(self._tags)}
+        if not parent.is_open:
+            filed = _filed(self._name, parent, self._tags)
         with ExitStack() as stack, quiet():
-            if filed or self._tags:
-                # what is propagated is also written to the current span, which may be the program's
-                # or have more tags: it stays the parent, and takes nothing
-                context = _beside(parent)
-                if self._sent_by_program(parent):  # else ours would be shown as another root
-                    trace_id = format_trace_id(parent.get_span_context().trace_id)
-                    context = set_baggage(_CLAIMED, trace_id, context)
-                stack.callback(otel_context.detach, otel_context.attach(context))
-                tags = {"tags": list(self._tags)}
-                stack.enter_context(propagate_attributes(**{**tags, **filed}))
+            if any(filed.values()):
+                stack.enter_context(parent.untouched(has_root=self._sent_by_program(parent)))
+                stack.enter_context(propagate_attributes(**filed))
             start: Any = self._langfuse.start_as_current_observation
             self._span = stack.enter_context(
                 start(name=self._name, as_type=self._kind, **self._fields)
@@ -219,18 +201,7 @@ class _Observing:
             self._stack.__exit__(kind, error, trace)
 
 
-def _open(span: object) -> bool:
-    return isinstance(span, Span) and span.is_recording() and is_ours(span)
-
-
-def _beside(parent: OtelSpan) -> otel_context.Context:
-    """A context with the same parent that nothing can be written to; new after one that ended."""
-    if is_ours(parent) and not _open(parent):
-        return otel_context.Context()
-    return set_span_in_context(NonRecordingSpan(parent.get_span_context()))
-
-
-def _filed(name: str, parent: OtelSpan, tags: Sequence[str]) -> dict[str, Any]:
+def _filed(name: str, parent: Parent, tags: Sequence[str]) -> dict[str, Any]:
     """What all spans below are filed under: who asks, how, and for what.
 
     A trace of the program around us keeps its name, and its user and session unless a caller of
@@ -238,7 +209,7 @@ def _filed(name: str, parent: OtelSpan, tags: Sequence[str]) -> dict[str, Any]:
     """
     asker = caller()
     filed: dict[str, Any] = {"tags": [asker.door, *tags]}
-    if not parent.get_span_context().is_valid or is_ours(parent):
+    if not parent.is_foreign:
         filed["trace_name"] = name
     if user := asker.user or asker.tenant:
         filed["user_id"] = _label(mask(user))

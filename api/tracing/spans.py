@@ -1,11 +1,16 @@
-"""Spans on their way: what stands on all of them, and how they leave, with everything masked."""
+"""Spans of OpenTelemetry: under which they begin, what stands on them, and how they leave, masked.
+
+The only file that imports OpenTelemetry, with the HTTP client it takes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from opentelemetry import context as otel_context
+from opentelemetry.baggage import set_baggage
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -18,7 +23,13 @@ from opentelemetry.sdk.trace import (
 )
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
-from opentelemetry.trace import Status
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    Status,
+    format_trace_id,
+    get_current_span,
+    set_span_in_context,
+)
 
 from api.settings import TracingSettings
 from api.tracing.background import quiet
@@ -26,6 +37,8 @@ from api.tracing.masking import mask
 from api.tracing.sending import SpanSession, basic
 
 _DISTRO, _OURS = "telemetry.distro.name", "listenpost"
+_HAS_ROOT = "langfuse_trace_id"
+"""Baggage by which Langfuse's clients tell each other so."""
 _OWNER_SET = frozenset({"user.id", "session.id"})
 """Attributes that the owner's settings or program may set: sent as they are. What a caller over
 the network says is masked before it gets there."""
@@ -44,10 +57,53 @@ def provider_of(environment: str, spans: SynchronousMultiSpanProcessor) -> Trace
     )
 
 
-def is_ours(made: object) -> bool:
-    """Whether a span or tracer comes from a provider of ours."""
-    resource = getattr(made, "resource", None)
-    return resource is not None and resource.attributes.get(_DISTRO) == _OURS
+class Parent:
+    """The span that is current when the next one begins: one of ours, the program's, or none."""
+
+    def __init__(self) -> None:
+        """Of this context."""
+        self._span = get_current_span()
+        self._context = self._span.get_span_context()
+        resource = self._span.resource if isinstance(self._span, ReadableSpan) else None
+        self._is_ours = resource is not None and resource.attributes.get(_DISTRO) == _OURS
+
+    @property
+    def trace_id(self) -> str:
+        """Of its trace, in hexadecimal digits."""
+        return format_trace_id(self._context.trace_id)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is one of ours that has not ended."""
+        return self._is_ours and self._span.is_recording()
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is the program's, whether that records it or not."""
+        return self._context.is_valid and not self._is_ours
+
+    def passes(self, test: Callable[[ReadableSpan], bool]) -> bool:
+        """What a test of spans says of it; False when it cannot be read."""
+        return isinstance(self._span, ReadableSpan) and test(self._span)
+
+    @contextmanager
+    def untouched(self, *, has_root: bool) -> Iterator[None]:
+        """In the block it is the parent still, but nothing can be written to it.
+
+        What Langfuse propagates it also writes to the current span, which may be the program's, or
+        have tags of its own. After one of ours that has ended a trace begins. With `has_root` it is
+        said that Langfuse knows the root of the trace; else the next span is shown as another.
+        """
+        context = otel_context.Context()
+        if self.is_open or not self._is_ours:
+            context = set_span_in_context(NonRecordingSpan(self._context))
+        if has_root:
+            context = set_baggage(_HAS_ROOT, self.trace_id, context)
+        token = otel_context.attach(context)
+        try:
+            yield
+        finally:
+            otel_context.detach(token)
 
 
 class LabelledSpans(SynchronousMultiSpanProcessor):

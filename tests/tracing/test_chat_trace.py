@@ -75,6 +75,8 @@ async def test_a_streamed_turn_is_one_tree(
         f"{tool} > gather.reddit > relevance_filter",
     }
     assert {span.trace for span in langfuse.spans} == {turn.trace_id}
+    assert {span.attributes["session.id"] for span in langfuse.spans} == {turn.session_id}
+    assert langfuse.one("chat").attributes["langfuse.trace.tags"] == ["python", "quick"]
     assert langfuse.one("chat").told("level") != "ERROR"
     scored = langfuse.scored()
     assert scored["decision"] == ("CATEGORICAL", "answered")

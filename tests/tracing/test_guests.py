@@ -106,8 +106,8 @@ async def test_two_tools_score_themselves(
     tracing.shutdown()
 
     assert langfuse.scored() == {}
-    kept = [langfuse.scored(span)["items_kept"][1] for span in langfuse.named("fetch")]
-    assert kept == [1.0, 4.0]
+    scored = [langfuse.scored(span)["items_kept"] for span in langfuse.named("fetch")]
+    assert scored == [("NUMERIC", 1.0), ("NUMERIC", 4.0)]
 
 
 async def test_its_decision_to_record_nothing(langfuse: Collector, tracing: Tracing) -> None:

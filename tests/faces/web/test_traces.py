@@ -136,8 +136,8 @@ async def test_what_is_no_pseudonym(variables: dict[str, str], langfuse: Collect
         async with caller(url, "ann", "ada@example.com") as client:
             assert (await client.post("/v1/fetch/reddit", json=question)).status_code == 200
             refused = [
-                await client.get("/v1/sources", headers={USER: name})
-                for name in ("x" * 129, "two words", "ad\xe4".encode("latin-1"))
+                await client.get("/v1/sources", headers={USER.encode(): name})
+                for name in (b"x" * 129, b"two words", b"ad\xe4")
             ]
             empty = await client.get("/v1/sources", headers={USER: ""})
         async with caller(url, "eve", "x" * 129) as client:
