@@ -32,13 +32,25 @@ def house_of(request: Request) -> House:
 Opened = Annotated[House, Depends(house_of)]
 
 
-async def authenticated(house: House, connection: HTTPConnection) -> Tenant:
+async def authenticated(house: House, connection: HTTPConnection, door: Door = "http") -> Tenant:
     """The tenant of a request or WebSocket; nothing is counted.
+
+    What the request begins is traced as theirs.
 
     Raises:
         AccessDenied: no key although one is needed, or one that is not valid.
         Forbidden: no key is configured, and this is not from this machine.
+        UsageError: its `X-Listenpost-User` is too long, or no visible ASCII.
     """
+    tenant = await _tenant_of(house, connection)
+    user = connection.headers.get(USER, "")
+    if not re.match(_PSEUDONYM, user):
+        raise UsageError(f"`{USER}` takes up to 128 visible ASCII characters without spaces")
+    admit(Caller(door, "" if tenant.origin == "local" else tenant.id, user))
+    return tenant
+
+
+async def _tenant_of(house: House, connection: HTTPConnection) -> Tenant:
     header, key = connection.headers.get("authorization"), None
     if header is not None:
         scheme, _, token = header.partition(" ")
@@ -59,25 +71,34 @@ async def authenticated(house: House, connection: HTTPConnection) -> Tenant:
 
 
 async def admitted(house: House, connection: HTTPConnection, door: Door = "http") -> Tenant:
-    """The tenant of a request that counts; what it begins is traced as theirs.
+    """The tenant of a request that counts.
 
     Raises:
         AccessDenied: see `authenticated`.
         Forbidden: see `authenticated`.
         LimitReached: too many requests in this minute.
-        UsageError: its `X-Listenpost-User` is too long, or no visible ASCII.
+        UsageError: see `authenticated`.
     """
-    tenant = await authenticated(house, connection)
-    user = connection.headers.get(USER, "")
-    if not re.match(_PSEUDONYM, user):
-        raise UsageError(f"`{USER}` takes up to 128 visible ASCII characters without spaces")
+    tenant = await authenticated(house, connection, door)
     await house.limits.admit(tenant)
-    admit(Caller(door, "" if tenant.origin == "local" else tenant.id, user))
     return tenant
 
 
-_Shown = Annotated[object, Depends(_scheme)]
-"""Only so that the OpenAPI document says that a key is needed."""
+async def identified(
+    key: Annotated[object, Depends(_scheme)],
+    user: Annotated[
+        str | None,
+        Header(
+            alias=USER,
+            description="A pseudonym of your user: traces are filed under it.",
+            json_schema_extra={"pattern": _PSEUDONYM},
+        ),
+    ] = None,
+) -> None:
+    """For the OpenAPI document alone: `authenticated` reads both, also where there is none."""
+
+
+_Shown = Annotated[None, Depends(identified)]
 
 
 async def looker(request: Request, house: Opened, shown: _Shown) -> Tenant:
@@ -92,18 +113,7 @@ async def reader(request: Request, house: Opened, shown: _Shown) -> Tenant:
     return await authenticated(house, request)
 
 
-_Named = Annotated[
-    str | None,
-    Header(
-        alias=USER,
-        description="A pseudonym of your user: traces are filed under it.",
-        json_schema_extra={"pattern": _PSEUDONYM},
-    ),
-]
-"""Only for the OpenAPI document: every door reads it in `admitted`."""
-
-
-async def asker(request: Request, house: Opened, shown: _Shown, named: _Named = None) -> Tenant:
+async def asker(request: Request, house: Opened, shown: _Shown) -> Tenant:
     """`Asker`, as a dependency."""
     return await admitted(house, request)
 

@@ -47,7 +47,7 @@ async def readyz(house: Opened) -> Readiness:
 
 @router.get(
     "/metrics",
-    responses={200: {"content": _TEXT}, **documented(401, 403, 500, 503)},
+    responses={200: {"content": _TEXT}, **documented(401, 403, 422, 500, 503)},
     response_class=Response,
     summary="Counters for Prometheus",
 )
