@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, Field, SecretStr, model_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 DepthName = Literal["quick", "standard", "deep"]
@@ -46,10 +47,22 @@ class GeneralSettings(BaseSettings):
     """SQLAlchemy async URL of the store; unset: an SQLite file in the user's data directory."""
     api_keys: SecretStr | None = None
     """Comma-separated keys that may call the HTTP API; unset: loopback only."""
+    cors_origins: str | None = None
+    """Comma-separated origins whose pages may call the HTTP API; unset: this machine's, keyless."""
     user_id: str | None = None
     """User on the spans of what nobody asks by name, see [Langfuse](langfuse.md)."""
     session_id: str | None = None
     """Session on the spans of what is no chat, see [Langfuse](langfuse.md)."""
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, origins: str | None) -> str | None:
+        # what a browser sends: `https://app.example`, `http://localhost:5173`
+        form = re.compile(r"https?://[^\s/,*@]+")
+        parts = origins.split(",") if origins else ()
+        if not all(form.fullmatch(origin.strip()) for origin in parts):
+            raise ValueError("needs origins such as `https://app.example`, without path or `*`")
+        return origins
 
 
 class ModelSettings(BaseSettings):

@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from api.errors import AccessDenied, Forbidden, UsageError
 from api.services.callers import Caller, Door, admit
 from api.services.keeping.keys import Tenant
-from api.services.wire import is_this_machine
+from api.services.wire import is_this_machine, points_here
 from api.wiring.serving import House
 
 USER = "X-Listenpost-User"
@@ -62,10 +62,9 @@ async def _tenant_of(house: House, connection: HTTPConnection) -> Tenant:
         return tenant
     # another machine, or a page whose name was made to point here (DNS rebinding)
     peer = connection.client.host if connection.client else ""
-    named = [connection.headers.get("host", "")]
-    if (origin := connection.headers.get("origin")) is not None:
-        named.append(urlsplit(origin).netloc)
-    if not is_this_machine(peer) or not all(is_this_machine(host_of(name)) for name in named):
+    named = is_this_machine(host_of(connection.headers.get("host", "")))
+    origin = connection.headers.get("origin")
+    if not (is_this_machine(peer) and named and (origin is None or is_loopback_origin(origin))):
         raise Forbidden("without API keys only this machine may call, by `localhost` or 127.0.0.1")
     return tenant
 
@@ -124,6 +123,11 @@ Looker = Annotated[Tenant, Depends(looker)]
 """A caller who looks at what was begun, or waits for it: with a wider limit of its own."""
 Asker = Annotated[Tenant, Depends(asker)]
 """A caller whose request counts against its limit."""
+
+
+def is_loopback_origin(origin: str) -> bool:
+    """Whether pages of this origin come from a web server of this machine; `null` never does."""
+    return origin.startswith(("http://", "https://")) and points_here(origin)
 
 
 def host_of(netloc: str) -> str:

@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.faces.web import analyses, chat, errors, gate, health
+from api.faces.web import analyses, chat, errors, gate, health, origins
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.sources import NAMED
@@ -117,6 +117,7 @@ def create_app(
     house.runner.on_end(lambda report, reason: counted(app).ended(report, reason))
     house.on_fetch(lambda fetched: counted(app).fetched(fetched))
     errors.install(app)
+    origins.install(app, house)
     for router in routers:
         app.include_router(router)
     return app

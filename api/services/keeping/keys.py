@@ -53,6 +53,11 @@ class Keys:
         self._ring = ring
         self._required = bool(self._environment)
 
+    @property
+    def needed(self) -> bool:
+        """Whether a key is needed, as far as this process has learnt; see `configured`."""
+        return self._required
+
     async def configured(self) -> bool:
         """Whether a key is needed; once one was, it stays so while the process runs.
 
