@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import logging
 from collections.abc import Iterable, Mapping
@@ -13,11 +11,9 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from sqlalchemy import ColumnElement, Row, Text, and_, delete, exists, or_, select, type_coerce
-from sqlalchemy import func as sql
 from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.errors import UsageError
 from api.services.keeping.storage import Filters, Kept, Listed, Listing, State
 from api.services.reporting.report import Report
 from api.store.contents import (
@@ -34,6 +30,7 @@ from api.store.contents import (
 )
 from api.store.database import Database, unbroken
 from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
+from api.store.paging import below, cursor_at, dated
 from api.store.records import text_of
 from api.store.running import BEAT, RunningPart
 from api.store.tables import (
@@ -50,7 +47,6 @@ from api.store.tables import (
 _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
 DAMAGED = "its stored row is damaged"
-_TIME = len("2026-11-28 12:00:00")
 AnyRow = Row[*tuple[Any, ...]]
 _NEWEST = analyses.c.created_at.desc(), analyses.c.id.desc()
 _LISTED = (
@@ -134,7 +130,7 @@ class AnalysesPart(RunningPart):
         if filters.prefix:
             where.append(analyses.c.id.startswith(filters.prefix, autoescape=True))
         if cursor is not None:
-            where.append(_after(cursor))
+            where.append(below(cursor, analyses.c.created_at, analyses.c.id))
         async with self._database.reading() as connection:
             if self._database.sqlite:
                 where.append(await self._dated(connection, tenant))
@@ -144,8 +140,7 @@ class AnalysesPart(RunningPart):
             listed = tuple([await self._listed(connection, row) for row in shown])
         if len(rows) == len(shown):
             return Listing(listed, None)
-        last = json.dumps([shown[-1].created_at.isoformat(), shown[-1].id])
-        return Listing(listed, base64.urlsafe_b64encode(last.encode()).decode().rstrip("="))
+        return Listing(listed, cursor_at(shown[-1].created_at, shown[-1].id))
 
     @unbroken
     async def delete(self, tenant: str, analysis_id: str) -> bool:
@@ -204,15 +199,11 @@ class AnalysesPart(RunningPart):
 
     async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
         """What leaves out the rows whose time SQLite cannot read; those are named in the log."""
-        read = sql.strftime("%Y-%m-%d", type_coerce(analyses.c.created_at, Text))
-        dated = and_(
-            sql.typeof(analyses.c.created_at) == "text", sql.length(analyses.c.created_at) >= _TIME,
-            read.is_not(None),
-        )  # fmt: skip
-        lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~dated)
+        readable = dated(analyses.c.created_at)
+        lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~readable)
         for analysis_id in await connection.scalars(lost):
             _log.warning("the analysis `%s` is damaged and is not listed", analysis_id)
-        return dated
+        return readable
 
     async def _listed(self, connection: AsyncConnection, row: AnyRow) -> Listed:
         """With what was kept for listings; of an older version, made from the report."""
@@ -257,18 +248,6 @@ def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnEleme
 def _state(row: AnyRow) -> tuple[State, str | None]:
     """How an analysis stands, and why; a state that nobody wrote is a damaged row."""
     return (row.state, row.reason) if row.state in get_args(State) else ("failed", DAMAGED)
-
-
-def _after(cursor: str) -> ColumnElement[bool]:
-    """What stands below the last row of the page before, whatever came in since."""
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        created, analysis_id = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        moment, last = datetime.fromisoformat(created).astimezone(UTC), str(analysis_id)
-    except (binascii.Error, ValueError, TypeError, OverflowError, RecursionError):
-        raise UsageError("the cursor is none of ours; leave it out for the first page") from None
-    same = analyses.c.created_at == moment
-    return or_(analyses.c.created_at < moment, and_(same, analyses.c.id < last))
 
 
 def _holds(column: Any, key: str) -> ColumnElement[bool]:

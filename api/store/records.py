@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import Row, case, delete, select, update
 
 from api.errors import UsageError
-from api.services.keeping.storage import ApiKey
+from api.services.keeping.storage import ApiKey, KeptSession, SessionListing
 from api.store.database import Part, unbroken
+from api.store.paging import below, cursor_at, dated
 from api.store.tables import idempotency, identity, keys, ledger, pages, sessions
 
 PAGE_LIFE = timedelta(days=1)
@@ -148,6 +149,33 @@ class SessionsPart(Part):
         )  # fmt: skip
         async with self._database.writing() as connection:
             await connection.execute(row)
+
+    @unbroken
+    async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
+        """The last used first; one that is damaged is left out.
+
+        Raises:
+            UsageError: the cursor is none of ours.
+        """
+        order = sessions.c.saved_at.desc(), sessions.c.id.desc()
+        wanted = select(sessions).where(sessions.c.tenant == tenant).order_by(*order)
+        if cursor is not None:
+            wanted = wanted.where(below(cursor, sessions.c.saved_at, sessions.c.id))
+        if self._database.sqlite:
+            wanted = wanted.where(dated(sessions.c.saved_at))
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted.limit(limit + 1))).all()
+        kept = tuple(KeptSession(row.id, text_of(row.text) or "", row.saved_at) for row in rows)
+        more = len(kept) > limit
+        page = kept[:limit]
+        return SessionListing(page, cursor_at(page[-1].saved_at, page[-1].id) if more else None)
+
+    @unbroken
+    async def drop_session(self, tenant: str, session_id: str) -> bool:
+        """Delete it; False when there is none."""
+        mine = sessions.c.tenant == tenant, sessions.c.id == session_id
+        async with self._database.writing() as connection:
+            return (await connection.execute(delete(sessions).where(*mine))).rowcount > 0
 
 
 class IdempotencyPart(Part):

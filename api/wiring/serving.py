@@ -144,6 +144,23 @@ class House:
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
         return await self._judging.share((tenant.id, question, source, digest), judging)
 
+    async def chats(self) -> Chats:
+        """The conversations of all tenants."""
+        product = await self.product()
+        await asyncio.to_thread(import_module, "api.services.chatting.chat")
+        if self._chats is None:
+            self._chats = Chats(chat(self.settings, product), self.store)
+        return self._chats
+
+    async def drop_chat(self, tenant: Tenant, session_id: str) -> bool:
+        """Delete a conversation; False when there is none.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        running = self._chats is not None and self._chats.let_go(tenant.id, session_id)
+        return await self.store.drop_session(tenant.id, session_id) or running
+
     async def turn(
         self,
         tenant: Tenant,
@@ -165,11 +182,7 @@ class House:
         report: Report | None = None
         if report_id is not None:
             report = await stored_report(self.store, tenant.id, report_id)
-        product = await self.product()
-        await asyncio.to_thread(import_module, "api.services.chatting.chat")
-        if self._chats is None:
-            self._chats = Chats(chat(self.settings, product), self.store)
-        chats = self._chats
+        chats = await self.chats()
         usd = 0.0 if self.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:

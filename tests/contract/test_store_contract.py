@@ -355,6 +355,28 @@ async def test_session_belongs_to_its_tenant(store: Store) -> None:
     assert await store.session("a", "t") is None
 
 
+async def test_sessions_are_listed_and_dropped(store: Store) -> None:
+    """The last used first, page by page, the tenant's own alone; what is dropped is gone."""
+    for name in ("one", "two", "three", "one"):
+        await store.keep_session("a", name, f"text of {name}")
+    await store.keep_session("b", "other", "")
+
+    pages, cursor = [await store.sessions("a", 2)], ""
+    while cursor := pages[-1].cursor or "":
+        pages.append(await store.sessions("a", 2, cursor))
+    dropped = [await store.drop_session(*session) for session in (("a", "two"), ("a", "other"))]
+    again = await store.drop_session("a", "two")
+
+    assert [[kept.id for kept in page.sessions] for page in pages] == [["one", "three"], ["two"]]
+    assert pages[0].sessions[0].text == "text of one"
+    assert pages[0].sessions[0].saved_at > pages[0].sessions[1].saved_at
+    assert (dropped, again) == ([True, False], False)
+    assert [kept.id for kept in (await store.sessions("a", 9)).sessions] == ["one", "three"]
+    assert await store.session("a", "two") is None
+    with pytest.raises(UsageError, match="cursor"):
+        await store.sessions("a", 2, "made up")
+
+
 async def test_idempotency_key_stands_for_one_request(store: Store) -> None:
     """The first caller owns it, the same request finds it, another is refused, tenants differ."""
     claims = await asyncio.gather(*(store.claim("a", "k", "d", f"r{n}") for n in range(5)))

@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.faces.web import analyses, chat, errors, gate, health, origins
+from api.faces.web import analyses, chat, chats, errors, gate, health, origins
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.sources import NAMED
@@ -26,6 +26,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     analyses.router,
     gate.router,
     chat.router,
+    chats.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""

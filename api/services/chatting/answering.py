@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from api.services.chatting.keyless import FOREIGN, nothing_found, themes_of
 from api.services.chatting.lookups import ChatDesk
-from api.services.chatting.passages import passage_for
-from api.services.chatting.turns import AnswerPiece, Citation, Turn
+from api.services.chatting.passages import cited
+from api.services.chatting.turns import AnswerPiece, Turn
 from api.services.question.query import is_foreign
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.dossier import Exhibit, gate_line
 from api.services.reporting.grounds import Ground, ground_of
-from api.services.text import one_line, web_url
 
 ANEW = (
     "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
@@ -65,10 +64,10 @@ class AnswerDraft:
         notes = [*self._notes(stopped, failed)]
         partial = bool(stopped or failed or self._desk.refused)
         if self.text:
-            cited = [self._desk.session.exhibits[label] for label in self.cited]
-            if not cited:
+            exhibits = [self._desk.session.exhibits[label] for label in self.cited]
+            if not exhibits:
                 notes.append("this answer cites no post")
-            return self._turn(self.text, cited, notes, partial)
+            return self._turn(self.text, exhibits, notes, partial)
         text, best = themes_of(self._desk)
         if best and not self._desk.empty_handed:
             whole = f"No model wrote this answer; these are the posts' own words.\n\n{text}"
@@ -89,20 +88,11 @@ class AnswerDraft:
             self._held = ""
 
     def _turn(
-        self, text: str, cited: Iterable[Exhibit], notes: Iterable[str], partial: bool
+        self, text: str, exhibits: Iterable[Exhibit], notes: Iterable[str], partial: bool
     ) -> Turn:
-        citations = tuple(
-            Citation(
-                exhibit.label,
-                exhibit.item.key,
-                one_line(exhibit.item.title),
-                web_url(exhibit.item.url),
-                passage_for(text, exhibit, self._desk.session.subjects),
-            )
-            for exhibit in cited
-        )
-        notes = tuple(dict.fromkeys(notes))
         session = self._desk.session
+        citations = cited(text, exhibits, session.subjects)
+        notes = tuple(dict.fromkeys(notes))
         return Turn(session.id, text, citations, notes, partial, sample=session.sample)
 
     def _notes(self, stopped: str | None, failed: str | None) -> Iterator[str]:

@@ -50,6 +50,8 @@ from api.settings import ChatSettings, DepthName
 
 _SPARE = 3
 """Model requests of one turn beside those that make a call."""
+STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
+"""What a model reads below an answer that is not whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ class Chat:
             try:
                 turn = await self._answered(desk, answer, depth)
             except asyncio.CancelledError:
-                session.close(Exchange(desk.question, answer.text), answer.cited, desk.subjects)
+                shown = Exchange(desk.question, answer.text, stopped=True)
+                session.close(shown, answer.cited, desk.subjects)
                 raise
             calls = sum(gathered.upstream_calls for gathered in desk.gathered)
             span.record(Facts(turn.outcome, len(desk.exhibits), calls, turn.usage.usd, turn.text))
@@ -216,8 +219,9 @@ def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
     messages: list[ModelMessage] = []
     for exchange in exchanges:
         messages.append(ModelRequest([UserPromptPart(exchange.question)]))
-        if exchange.answer:
-            messages.append(ModelResponse([TextPart(exchange.answer)]))
+        answer = f"{exchange.answer}\n\n{STOPPED}" if exchange.stopped else exchange.answer
+        if answer:
+            messages.append(ModelResponse([TextPart(answer.strip())]))
     return messages
 
 

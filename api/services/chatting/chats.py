@@ -71,6 +71,8 @@ class Chats:
     store: Sessions
     _live: OrderedDict[_Key, tuple[Session, str | None]] = field(default_factory=OrderedDict)
     """Each with what the store has of it."""
+    _running: dict[_Key, Session] = field(default_factory=dict)
+    """Those in which a turn is under way."""
     _locks: WeakValueDictionary[_Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def stream(
@@ -109,6 +111,7 @@ class Chats:
             text: str | None = None
             if session_id is not None:
                 session, text = await self._opened(key, session, known)
+            self._running[key] = session
             try:
                 async with aclosing(self.chat.stream(session, message, depth)) as moments:
                     async for moment in moments:
@@ -125,6 +128,30 @@ class Chats:
                     with contextlib.suppress(StoreUnavailable):  # nobody is left to be told
                         await self._keep(key, session)
                 raise
+            finally:
+                del self._running[key]
+
+    async def read(self, tenant: str, session_id: str) -> Session:
+        """What is remembered of a session; of one that cannot be read, nothing.
+
+        Raises:
+            NotFound: no session of that id is the tenant's.
+            StoreUnavailable: it cannot be read.
+        """
+        fresh = self.chat.begin(tenant, session_id)
+        session, _ = await self._opened((tenant, session_id), fresh, known=True)
+        return session
+
+    def let_go(self, tenant: str, session_id: str) -> bool:
+        """Remember nothing more of a session in this process; whether a turn runs in it.
+
+        That turn is answered and not kept.
+        """
+        self._live.pop((tenant, session_id), None)
+        running = self._running.get((tenant, session_id))
+        if running is not None:
+            running.dropped = True
+        return running is not None
 
     async def _opened(self, key: _Key, fresh: Session, known: bool) -> tuple[Session, str | None]:
         """The live session, unless another process has gone on with it; else what was saved.
@@ -142,6 +169,8 @@ class Chats:
         return session or fresh, text
 
     async def _keep(self, key: _Key, session: Session) -> None:
+        if session.dropped:
+            return
         text = session.save()
         await self.store.keep_session(*key, text)
         self._hold(key, session, text)

@@ -7,16 +7,32 @@ from collections.abc import Iterable
 import regex
 
 from api.services.chatting.subjects import WEB_ENDING
+from api.services.chatting.turns import Citation
 from api.services.question.guard import pairs_of, stem, telling_words
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.grounds import LABEL
 from api.services.reporting.sentences import sentences
+from api.services.text import one_line, web_url
 
 # Between sentences; a citation behind a full stop belongs to what is before it: `Warm. [E1]| It`.
 _BETWEEN = regex.compile(
     r"\n+|(?<=[.!?…。！？][\"'”’»)」』]?(?:\s*\[E[E\d, ]+\])?)(?!\s*\[E\d)(?:\s+|(?<=[。！？]))"
 )
+
+
+def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple[Citation, ...]:
+    """The exhibits that a text cites as a person sees them; see `passage_for` for `names`."""
+    return tuple(
+        Citation(
+            exhibit.label,
+            exhibit.item.key,
+            one_line(exhibit.item.title),
+            web_url(exhibit.item.url),
+            passage_for(text, exhibit, names),
+        )
+        for exhibit in exhibits
+    )
 
 
 def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:

@@ -33,6 +33,8 @@ class Exchange:
     question: str
     answer: str
     """Empty when the turn was stopped before anything was said."""
+    stopped: bool = False
+    """The person left before the answer was complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class Session:
     """What it knows is made up, in part at least."""
     anew: bool = False
     """What was saved of it could not be read; told in its first turn, never saved."""
+    dropped: bool = False
+    """It was deleted while a turn ran in it, which then is not kept."""
     _known: dict[str, KnownExhibit] = field(default_factory=dict)
 
     @property

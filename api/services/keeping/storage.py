@@ -195,6 +195,24 @@ class KeyRing(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeptSession:
+    """One chat session as it is stored."""
+
+    id: str
+    text: str
+    """Opaque; empty of a damaged one."""
+    saved_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionListing:
+    """One page of sessions, the last used first; `cursor` as of a `Listing`."""
+
+    sessions: tuple[KeptSession, ...]
+    cursor: str | None
+
+
 class Sessions(Protocol):
     """Chat sessions: an opaque JSON text per tenant and session id."""
 
@@ -204,6 +222,22 @@ class Sessions(Protocol):
 
     async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
         """Save it."""
+        ...
+
+
+class SessionShelf(Sessions, Protocol):
+    """Sessions that can also be looked through and let go."""
+
+    async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
+        """The last used first.
+
+        Raises:
+            UsageError: the cursor is none of ours.
+        """
+        ...
+
+    async def drop_session(self, tenant: str, session_id: str) -> bool:
+        """Delete it; False when there is none."""
         ...
 
 
@@ -219,7 +253,7 @@ class Idempotency(Protocol):
         ...
 
 
-class Store(Analyses, Ledger, PageCache, KeyRing, Sessions, Idempotency, Protocol):
+class Store(Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Protocol):
     """Everything remembered; one object, one database."""
 
     async def aclose(self) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from api.errors import Blocked, NotConfigured
 from api.services.chatting.answering import SAMPLE
-from api.services.chatting.chat import Chat
+from api.services.chatting.chat import STOPPED, Chat
 from api.services.chatting.keyless import FOREIGN
-from api.services.chatting.session import Session
+from api.services.chatting.session import Exchange, Session
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
@@ -784,7 +784,7 @@ async def test_leaving_a_turn_ends_its_work_and_keeps_what_was_done() -> None:
     turn = await ask(one, "go on with the mug", session)
 
     assert judge.cancelled == 1
-    assert [(exchange.question, exchange.answer) for exchange in left] == [(MUG, "")]
+    assert left == [Exchange(MUG, "", stopped=True)]
     words = [part.content for message in script.seen[-1] for part in message.parts
              if isinstance(part, UserPromptPart)]  # fmt: skip
     assert words == [MUG, "go on with the mug"]
@@ -794,10 +794,11 @@ async def test_leaving_a_turn_ends_its_work_and_keeps_what_was_done() -> None:
 
 
 async def test_what_a_stopped_turn_said_is_remembered() -> None:
-    """As far as it was shown."""
+    """As far as it was shown; the next turn knows that it is not whole, also after a restart."""
     step: Step = ["It stays warm [E1]. And", asyncio.Event()]
-    one = chat(Script([[fetch("ember mug")], step]), kit(reddit()))
-    session = one.begin()
+    script = Script([[fetch("ember mug")], step, "And light [E2]."])
+    one = chat(script, kit(reddit()))
+    session = one.begin("ada", "s1")
 
     async with asyncio.timeout(10):
         stream = one.stream(session, MUG)
@@ -805,8 +806,19 @@ async def test_what_a_stopped_turn_said_is_remembered() -> None:
             pass
         await stream.aclose()
 
-    assert session.exchanges[0].answer == "It stays warm [E1]."
+    assert session.exchanges == [Exchange(MUG, "It stays warm [E1].", stopped=True)]
     assert session.last_subjects == ["ember mug"]
+    back = one.resume("ada", "s1", session.save())
+    await ask(one, "go on with the mug", back)
+    given = [
+        part.content
+        for message in script.seen[-1]
+        for part in message.parts
+        if isinstance(part, TextPart)
+    ]
+    assert given == [f"It stays warm [E1].\n\n{STOPPED}"]
+    assert back is not None
+    assert [exchange.stopped for exchange in back.exchanges] == [True, False]
 
 
 async def test_a_defect_of_ours_is_not_hidden(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,110 @@
+"""`/v1/chats`: conversations are listed, read and deleted by their tenant alone."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from api.services.chatting.turns import AnswerPiece
+from api.services.keeping.keys import LOCAL
+from tests.faces.web.conftest import Opening, Served
+from tests.faces.web.test_chat import ASKED, URL, ag_ui, say, ui
+
+
+async def test_conversations_are_listed_and_read(served: Served) -> None:
+    """The last used first, page by page; each with its turns and what they cite."""
+    asked = await say(served, ASKED)
+    await served.client.post(URL, json=ag_ui("hello"))
+    await served.client.post(URL, json=ui("ember mug"))
+    follow_up = await say(served, "and the battery?", asked["session_id"])
+
+    first = (await served.client.get("/v1/chats", params={"limit": 2})).json()
+    rest = await served.client.get("/v1/chats", params={"limit": 2, "cursor": first["cursor"]})
+    whole = (await served.client.get(f"/v1/chats/{asked['session_id']}")).json()
+
+    listed = [*first["chats"], *rest.json()["chats"]]
+    assert [(chat["id"], chat["title"]) for chat in listed] == [
+        (asked["session_id"], ASKED), ("chat-1", "ember mug"), ("thread-1", ""),
+    ]  # fmt: skip
+    assert rest.json()["cursor"] is None
+    assert set(listed[0]) == {"id", "title", "updated_at", "sample"}
+    assert [turn["question"] for turn in whole["turns"]] == [ASKED, "and the battery?"]
+    for past, turn in zip(whole["turns"], (asked, follow_up), strict=True):
+        assert (past["text"], past["citations"]) == (turn["text"], turn["citations"])
+        assert past["stopped"] is False
+    assert (whole["id"], whole["sample"]) == (asked["session_id"], False)
+
+
+async def test_a_deleted_conversation_is_gone(served: Served) -> None:
+    """Also for the next turn under its id, which begins anew; also one named with a slash."""
+    name = "shop/äöü ?#"
+    await served.client.post(URL, json=ui(ASKED, name))
+    path = f"/v1/chats/{quote(name, safe='')}"
+    there = await served.client.get(path)
+    deleted = [await served.client.delete(path) for _ in range(2)]
+    again = await served.client.post(URL, json={"message": "and?", "session_id": name})
+
+    assert [turn["question"] for turn in there.json()["turns"]] == [ASKED]
+    assert [answer.status_code for answer in deleted] == [204, 404]
+    assert (await served.client.get(path)).status_code == again.status_code == 404
+    assert deleted[1].json()["error"]["code"] == "not_found"
+    assert (await served.client.get("/v1/chats")).json()["chats"] == []
+
+
+async def test_conversations_are_their_tenant_s(opening: Opening) -> None:
+    """Another's are not listed, read or deleted."""
+    async with opening(keys="ada-key,eve-key") as served:
+        ada, eve = ({"Authorization": f"Bearer {name}-key"} for name in ("ada", "eve"))
+        await served.client.post(URL, json=ui("ember mug"), headers=ada)
+
+        listed = (await served.client.get("/v1/chats", headers=eve)).json()
+        read = await served.client.get("/v1/chats/chat-1", headers=eve)
+        deleted = await served.client.delete("/v1/chats/chat-1", headers=eve)
+        own = await served.client.get("/v1/chats/chat-1", headers=ada)
+
+    assert listed == {"chats": [], "cursor": None}
+    assert (read.status_code, deleted.status_code, own.status_code) == (404, 404, 200)
+
+
+async def test_what_cannot_be_listed_is_refused(served: Served) -> None:
+    """A cursor that was made up, a filter that there is not."""
+    for query in ({"cursor": "made up"}, {"limit": 0}, {"since": "2026-01-01"}):
+        answer = await served.client.get("/v1/chats", params=query)
+        assert (answer.status_code, list(answer.json())) == (422, ["error"])
+
+
+async def test_there_is_no_stream_to_resume(served: Served) -> None:
+    """204 is what `useChat` takes for it, of a conversation that there is and of none."""
+    await served.client.post(URL, json=ui("ember mug"))
+    answers = [await served.client.get(f"{URL}/{name}/stream") for name in ("chat-1", "new")]
+
+    assert [(answer.status_code, answer.content) for answer in answers] == [(204, b"")] * 2
+
+
+async def test_a_stopped_turn_is_remembered(served: Served) -> None:
+    """With the words that were shown; while it runs there is nothing to read yet."""
+    moments = await served.house.turn(LOCAL, ASKED, "chat-1", known=False)
+    running = None
+    async for moment in moments:
+        if isinstance(moment, AnswerPiece):
+            running = await served.client.get("/v1/chats/chat-1")
+            break
+    await moments.aclose()
+    whole = (await served.client.get("/v1/chats/chat-1")).json()
+
+    assert running is not None
+    assert running.status_code == 404
+    (turn,) = whole["turns"]
+    assert (turn["question"], turn["stopped"]) == (ASKED, True)
+    assert turn["text"].startswith(moment.text.strip())  # type: ignore[union-attr]
+
+
+async def test_a_conversation_deleted_while_a_turn_runs_is_not_kept(served: Served) -> None:
+    """The turn is answered; then nothing of it is left."""
+    moments = await served.house.turn(LOCAL, ASKED, "chat-1", known=False)
+    await anext(moments)
+    deleted = await served.client.delete("/v1/chats/chat-1")
+    *_, last = [moment async for moment in moments]
+
+    assert deleted.status_code == 204
+    assert last.text  # type: ignore[union-attr]
+    assert (await served.client.get("/v1/chats/chat-1")).status_code == 404

@@ -1,0 +1,65 @@
+"""Conversations as they are listed and shown again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from api.services.chatting.chats import Forgetful
+from api.services.chatting.history import list_chats, transcript
+from api.services.chatting.session import Exchange
+from api.services.keeping.storage import KeptSession, SessionListing
+from tests.services.chatting.test_session import session
+from tests.services.kit import assessed, post
+
+NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Shelf(Forgetful):
+    """One page, whatever is asked for."""
+
+    page: SessionListing = field(kw_only=True)
+
+    async def sessions(self, tenant: str, limit: int, cursor: str | None = None) -> SessionListing:
+        return self.page
+
+    async def drop_session(self, tenant: str, session_id: str) -> bool:
+        return False
+
+
+async def test_a_conversation_is_listed_by_its_first_question() -> None:
+    """One without a question, or that cannot be read, has no title and can still be deleted."""
+    talk = session()
+    talk.sample = True
+    empty = talk.save()
+    talk.close(Exchange("mug?", "Fine."))
+    talk.close(Exchange("and the lid?", "Fine."))
+    texts = {"s1": talk.save(), "s2": empty, "s3": "damaged"}
+    kept = tuple(KeptSession(name, text, NOON) for name, text in texts.items())
+
+    listing = await list_chats(Shelf(page=SessionListing(kept, "more")), "ada", 3)
+
+    shown = [(chat.id, chat.title, chat.updated_at, chat.sample) for chat in listing.chats]
+    assert shown == [("s1", "mug?", NOON, True), ("s2", "", NOON, True), ("s3", "", NOON, False)]
+    assert listing.cursor == "more"
+
+
+def test_turns_come_with_the_posts_they_cite() -> None:
+    """In the order of first mention; a post that was let go is no citation any more."""
+    talk = session()
+    talk.sample = True
+    talk.show([assessed(post(1)), assessed(post(2))])
+    talk.close(Exchange("mug?", "Warm [E2, E1]. Heavy [E2], dear [E9]."))
+    talk.close(Exchange("and the lid?", "It leaks [E1].", stopped=True))
+
+    shown = transcript(talk)
+
+    assert (shown.id, shown.sample) == ("s1", True)
+    first, second = shown.turns
+    assert (first.question, first.text) == ("mug?", "Warm [E2, E1]. Heavy [E2], dear [E9].")
+    assert [(c.label, c.key, c.title) for c in first.citations] == [
+        ("E2", post(2).key, post(2).title), ("E1", post(1).key, post(1).title),
+    ]  # fmt: skip
+    assert [citation.label for citation in second.citations] == ["E1"]
+    assert (first.stopped, second.stopped) == (False, True)
