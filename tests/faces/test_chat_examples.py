@@ -87,12 +87,3 @@ def test_a_conversation_in_python(server: str) -> None:
 
     assert "battery" in printed
     assert re.search(r"^E\d+ .+ https://", printed, re.M)
-
-
-def test_front_ends_post_to_the_route_that_there_is() -> None:
-    """Both snippets name the chat's address, and the parts that a stream has."""
-    (vercel,), (ag_ui,) = blocks("agents.md", "tsx"), blocks("agents.md", "ts")
-
-    assert f"{ADDRESS}/v1/chat" in vercel
-    assert f"{ADDRESS}/v1/chat" in ag_ui
-    assert all(f"'{kind}'" in vercel for kind in ("text", "source-url", "data-turn"))

@@ -219,9 +219,10 @@ def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
     messages: list[ModelMessage] = []
     for exchange in exchanges:
         messages.append(ModelRequest([UserPromptPart(exchange.question)]))
-        answer = f"{exchange.answer}\n\n{STOPPED}" if exchange.stopped else exchange.answer
-        if answer:
-            messages.append(ModelResponse([TextPart(answer.strip())]))
+        answer = exchange.answer
+        if exchange.stopped or not answer:
+            answer = f"{answer}\n\n{STOPPED}".strip()
+        messages.append(ModelResponse([TextPart(answer)]))
     return messages
 
 
