@@ -11,7 +11,8 @@ from api.errors import NotFound
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.schemas import RequestBody
-from api.services.chatting.history import ChatListing, Transcript, list_chats, transcript
+from api.services.chatting import history
+from api.services.chatting.history import ChatListing, Transcript
 from api.services.text import clean, one_line
 
 router = APIRouter(prefix="/v1", tags=["chat"])
@@ -27,37 +28,34 @@ class ChatsQuery(RequestBody):
 
 @router.get(
     "/chats",
-    operation_id="list_chats",
     responses=documented(422, *_COMMON),
     summary="List conversations, the last used first",
 )
-async def listing(
+async def list_chats(
     tenant: Asker, house: Opened, query: Annotated[ChatsQuery, Query()]
 ) -> ChatListing:
     """Yours only; what was said is at `/v1/chats/{id}`."""
-    return await list_chats(house.store, tenant.id, query.limit, query.cursor)
+    return await history.list_chats(house.store, tenant.id, query.limit, query.cursor)
 
 
 # a front end chooses the ids: they may hold a slash
 @router.get(
     "/chats/{session_id:path}",
-    operation_id="get_chat",
     responses=documented(404, 422, *_COMMON),
     summary="Read one conversation",
 )
-async def read(session_id: str, tenant: Asker, house: Opened) -> Transcript:
+async def get_chat(session_id: str, tenant: Asker, house: Opened) -> Transcript:
     """The last turns with their citations; one that was stopped holds what was shown by then."""
-    return transcript(await (await house.chats()).read(tenant.id, session_id))
+    return history.transcript(await (await house.chats()).read(tenant.id, session_id))
 
 
 @router.delete(
     "/chats/{session_id:path}",
-    operation_id="delete_chat",
     status_code=204,
     responses=documented(404, 422, *_COMMON),
     summary="Delete one conversation",
 )
-async def delete(session_id: str, tenant: Asker, house: Opened) -> None:
+async def delete_chat(session_id: str, tenant: Asker, house: Opened) -> None:
     """With every post that it remembers; a turn that runs in it is answered and not kept."""
     if not await house.drop_chat(tenant, session_id):
         raise NotFound(f"there is no chat session `{one_line(clean(session_id))[:40]}`")
@@ -65,12 +63,11 @@ async def delete(session_id: str, tenant: Asker, house: Opened) -> None:
 
 @router.get(
     "/chat/{session_id:path}/stream",
-    operation_id="resume_chat",
     status_code=204,
     responses=documented(404, 422, *_COMMON),
     summary="Whether there is a stream to resume",
 )
-async def resume(session_id: str, tenant: Asker) -> Response:
+async def resume_chat(session_id: str, tenant: Asker) -> Response:
     """Never: who hangs up ends the turn, and what was shown by then is in `/v1/chats/{id}`.
 
     `useChat` asks here with `resume: true`, and takes 204 for "nothing to resume".
