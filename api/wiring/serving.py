@@ -144,14 +144,6 @@ class House:
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
         return await self._judging.share((tenant.id, question, source, digest), judging)
 
-    async def chats(self) -> Chats:
-        """The conversations of all tenants."""
-        product = await self.product()
-        await asyncio.to_thread(import_module, "api.services.chatting.chat")
-        if self._chats is None:
-            self._chats = Chats(chat(self.settings, product), self.store)
-        return self._chats
-
     async def drop_chat(self, tenant: Tenant, session_id: str) -> bool:
         """Delete a conversation; False when there is none.
 
@@ -182,7 +174,11 @@ class House:
         report: Report | None = None
         if report_id is not None:
             report = await stored_report(self.store, tenant.id, report_id)
-        chats = await self.chats()
+        product = await self.product()
+        await asyncio.to_thread(import_module, "api.services.chatting.chat")
+        if self._chats is None:
+            self._chats = Chats(chat(self.settings, product), self.store)
+        chats = self._chats
         usd = 0.0 if self.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:

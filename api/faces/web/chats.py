@@ -7,13 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from api.errors import NotFound
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.schemas import RequestBody
 from api.services.chatting import history
 from api.services.chatting.history import ChatListing, Transcript
-from api.services.text import clean, one_line
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 _COMMON = (401, 403, 429, 500, 503)
@@ -46,7 +44,7 @@ async def list_chats(
 )
 async def get_chat(session_id: str, tenant: Asker, house: Opened) -> Transcript:
     """The last turns with their citations; one that was stopped holds what was shown by then."""
-    return history.transcript(await (await house.chats()).read(tenant.id, session_id))
+    return await history.read_chat(house.store, tenant.id, session_id)
 
 
 @router.delete(
@@ -58,7 +56,7 @@ async def get_chat(session_id: str, tenant: Asker, house: Opened) -> Transcript:
 async def delete_chat(session_id: str, tenant: Asker, house: Opened) -> None:
     """With every post that it remembers; a turn that runs in it is answered and not kept."""
     if not await house.drop_chat(tenant, session_id):
-        raise NotFound(f"there is no chat session `{one_line(clean(session_id))[:40]}`")
+        raise history.no_chat(session_id)
 
 
 @router.get(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from api.errors import NotFound, StoreUnavailable, UsageError
+from api.errors import StoreUnavailable, UsageError
+from api.services.chatting.history import no_chat
 from api.services.chatting.session import Session
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.storage import Sessions
@@ -131,17 +132,6 @@ class Chats:
             finally:
                 del self._running[key]
 
-    async def read(self, tenant: str, session_id: str) -> Session:
-        """What is remembered of a session; of one that cannot be read, nothing.
-
-        Raises:
-            NotFound: no session of that id is the tenant's.
-            StoreUnavailable: it cannot be read.
-        """
-        fresh = self.chat.begin(tenant, session_id)
-        session, _ = await self._opened((tenant, session_id), fresh, known=True)
-        return session
-
     def let_go(self, tenant: str, session_id: str) -> bool:
         """Remember nothing more of a session in this process; whether a turn runs in it.
 
@@ -163,7 +153,7 @@ class Chats:
         if live is not None and live[1] == text:
             return live
         if text is None and known:
-            raise NotFound(f"there is no chat session `{fresh.id[:40]}`")
+            raise no_chat(fresh.id)
         session = None if text is None else self.chat.resume(*key, text)
         fresh.anew = text is not None and session is None
         return session or fresh, text

@@ -8,11 +8,14 @@ from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
+from api.errors import NotFound
 from api.services.chatting.passages import cited
-from api.services.chatting.session import Exchange, Session
+from api.services.chatting.session import Exchange, saved_in
 from api.services.chatting.turns import Citation
-from api.services.keeping.storage import KeptSession, SessionShelf
+from api.services.keeping.storage import KeptSession, Sessions, SessionShelf
+from api.services.reporting.dossier import Exhibit
 from api.services.reporting.grounds import LABEL
+from api.services.text import clean, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +93,29 @@ def _listed(kept: KeptSession) -> ListedChat:
     return ListedChat(kept.id, title, kept.saved_at, outline.sample)
 
 
-def transcript(session: Session) -> Transcript:
-    """What a session remembers, as a person may read it."""
+async def read_chat(sessions: Sessions, tenant: str, session_id: str) -> Transcript:
+    """What is kept of a conversation; of one whose text cannot be read, nothing.
+
+    Raises:
+        NotFound: no conversation of that id is the tenant's.
+        StoreUnavailable: the database cannot be used.
+    """
+    text = await sessions.session(tenant, session_id)
+    if text is None:
+        raise no_chat(session_id)
+    saved = saved_in(text)
+    if saved is None:
+        return Transcript(session_id, [], sample=False)
+    exhibits = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
     turns = []
-    for exchange in session.exchanges:
+    for exchange in saved.exchanges:
         labels = dict.fromkeys(LABEL.findall(exchange.answer))
-        exhibits = [session.exhibits[label] for label in labels if label in session.exhibits]
-        citations = cited(exchange.answer, exhibits, session.subjects)
-        turns.append(
-            PastTurn(exchange.question, exchange.answer, list(citations), exchange.stopped)
-        )
-    return Transcript(session.id, turns, session.sample)
+        shown = [exhibits[label] for label in labels if label in exhibits]
+        citations = list(cited(exchange.answer, shown, saved.subjects))
+        turns.append(PastTurn(exchange.question, exchange.answer, citations, exchange.stopped))
+    return Transcript(session_id, turns, saved.sample)
+
+
+def no_chat(session_id: str) -> NotFound:
+    """That there is no conversation of that id."""
+    return NotFound(f"there is no chat session `{one_line(clean(session_id))[:40]}`")

@@ -63,7 +63,9 @@ class KnownExhibit:
 
 
 @dataclass(frozen=True, slots=True)
-class _SavedExhibit:
+class SavedExhibit:
+    """An exhibit as it is saved."""
+
     key: str
     label: str
     turn: int
@@ -72,11 +74,13 @@ class _SavedExhibit:
 
 
 @dataclass(frozen=True, slots=True)
-class _SavedSession:
+class SavedSession:
+    """A session as it is saved; see `Session`."""
+
     version: int
     number: int
     given: int
-    exhibits: list[_SavedExhibit]
+    exhibits: list[SavedExhibit]
     looks: list[Lookup]
     exchanges: list[Exchange]
     subjects: list[str] = field(default_factory=list)
@@ -84,7 +88,7 @@ class _SavedSession:
     sample: bool = False
 
 
-_SAVED = TypeAdapter(_SavedSession)
+_SAVED = TypeAdapter(SavedSession)
 
 
 @dataclass(slots=True)
@@ -245,7 +249,7 @@ class Session:
 
     def _json(self) -> str:
         entries = [
-            _SavedExhibit(
+            SavedExhibit(
                 known.exhibit.item.key,
                 label,
                 known.turn,
@@ -254,7 +258,7 @@ class Session:
             )
             for label, known in self._known.items()
         ]
-        saved = _SavedSession(
+        saved = SavedSession(
             VERSION,
             self.number,
             self.dossier.given,
@@ -268,13 +272,19 @@ class Session:
         return _SAVED.dump_json(saved).decode()
 
 
-def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
-    """The session that was saved, on a new run; None when the text is none of ours."""
+def saved_in(text: str) -> SavedSession | None:
+    """What `Session.save` wrote; None when the text is none of ours."""
     try:
         saved = _SAVED.validate_json(text)
     except ValidationError:
         return None
-    if saved.version != VERSION:
+    return saved if saved.version == VERSION else None
+
+
+def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
+    """The session that was saved, on a new run; None when the text is none of ours."""
+    saved = saved_in(text)
+    if saved is None:
         return None
     dossier = Dossier(run.places, saved.given)
     known = {

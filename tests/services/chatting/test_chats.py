@@ -227,25 +227,6 @@ async def test_a_report_is_what_a_session_begins_with() -> None:
     assert echo.reports == [report]
 
 
-async def test_a_session_can_be_read_while_it_goes_on() -> None:
-    """By its tenant, from memory or from the store; not before its first turn has ended."""
-    store, echo = Forgetful(), Echo()
-    chats = Chats(echo, store)
-    first = await say(chats, "one", "s1", known=False)
-    echo.gate = asyncio.Event()
-
-    async with aclosing(chats.stream("ada", "two", "s1")) as going_on:
-        await anext(going_on)
-        live = await chats.read("ada", "s1")
-    stored = await Chats(echo, store).read("ada", "s1")
-
-    assert first.session_id == live.id == stored.id
-    assert live.questions_text == stored.questions_text == "one"
-    for tenant, name in (("eve", "s1"), ("ada", "s2")):
-        with pytest.raises(NotFound, match=name):
-            await chats.read(tenant, name)
-
-
 async def test_a_session_that_was_let_go_is_not_stored_again() -> None:
     """The turn that runs in it is answered; the next one knows nothing of before."""
     store, echo = Forgetful(), Echo(gate=asyncio.Event())

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import pytest
+
+from api.errors import NotFound
 from api.services.chatting.chats import Forgetful
-from api.services.chatting.history import list_chats, transcript
+from api.services.chatting.history import Transcript, list_chats, read_chat
 from api.services.chatting.session import Exchange
 from api.services.keeping.storage import KeptSession, SessionListing
 from tests.services.chatting.test_session import session
@@ -45,7 +48,7 @@ async def test_a_conversation_is_listed_by_its_first_question() -> None:
     assert listing.cursor == "more"
 
 
-def test_turns_come_with_the_posts_they_cite() -> None:
+async def test_turns_come_with_the_posts_they_cite() -> None:
     """In the order of first mention; a post that was let go is no citation any more."""
     talk = session()
     talk.sample = True
@@ -53,7 +56,9 @@ def test_turns_come_with_the_posts_they_cite() -> None:
     talk.close(Exchange("mug?", "Warm [E2, E1]. Heavy [E2], dear [E9]."))
     talk.close(Exchange("and the lid?", "It leaks [E1].", stopped=True))
 
-    shown = transcript(talk)
+    store = Forgetful()
+    await store.keep_session("ada", "s1", talk.save())
+    shown = await read_chat(store, "ada", "s1")
 
     assert (shown.id, shown.sample) == ("s1", True)
     first, second = shown.turns
@@ -63,3 +68,14 @@ def test_turns_come_with_the_posts_they_cite() -> None:
     ]  # fmt: skip
     assert [citation.label for citation in second.citations] == ["E1"]
     assert (first.stopped, second.stopped) == (False, True)
+
+
+async def test_what_is_not_there_and_what_cannot_be_read_differ() -> None:
+    """Another's is not there; a damaged one, or a later program's, holds no turns."""
+    store = Forgetful()
+    for name, text in (("damaged", "{"), ("later", session().save().replace(":1,", ":9,", 1))):
+        await store.keep_session("ada", name, text)
+
+        assert await read_chat(store, "ada", name) == Transcript(name, [], sample=False)
+        with pytest.raises(NotFound, match=f"no chat session `{name}`"):
+            await read_chat(store, "eve", name)
