@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.faces.web.process import ROOT, threaded
 
 ADDRESS = "http://127.0.0.1:8420"
 ASKED = "What do people say about plaud.ai?"
-MUG = "What about the ember mug?"
+VITE_NEEDS = 20, 19
 Seen = dict[str, Any]
 
 
@@ -33,59 +34,67 @@ def example(language: str) -> str:
     return str(code)
 
 
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Where they listen."""
+
+    live: str
+    """Says that its data is live."""
+    slow: str
+    """The same, and takes half a minute to judge: nothing that is stopped there was over."""
+    sample: str
+    """Says that its data is made up."""
+
+
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """One as if live, slow enough to be stopped, and one that says that it has sample data."""
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Three, each over a sandbox."""
     folder: Path = tmp_path_factory.mktemp("served")
     with ExitStack() as stack:
-        sandbox = stack.enter_context(Sandbox.start())
-        sandbox.latency("openai.judge=1s")
-        pointed = {
-            name: value
-            for name, value in sandbox.environment.items()
-            if not name.startswith("LANGFUSE")
-        }
-        live = threaded(
-            {
-                **pointed,
-                "LISTENPOST_MODE": "live",
-                "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'live.db'}",
-            }
-        )
-        sample = threaded(
-            {
-                "LISTENPOST_MODE": "sandbox",
-                "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'sample.db'}",
-            }
-        )
-        yield stack.enter_context(live), stack.enter_context(sample)
+
+        def served(name: str, variables: Mapping[str, str]) -> str:
+            database = f"sqlite:///{folder / name}.db"
+            return stack.enter_context(threaded({"LISTENPOST_DATABASE_URL": database, **variables}))
+
+        def live(name: str, latency: str) -> str:
+            sandbox = stack.enter_context(Sandbox.start())
+            sandbox.latency(f"openai.judge={latency}")
+            pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
+            return served(name, {"LISTENPOST_MODE": "live", **pointed})
+
+        sample = served("sample", {"LISTENPOST_MODE": "sandbox"})
+        yield Servers(live("live", "0s"), live("slow", "30s"), sample)
 
 
 @pytest.fixture(scope="module")
-def pages(servers: tuple[str, str]) -> Path:
-    """Where the examples stand, with these servers' addresses; one also for the older `ai`."""
+def pages(servers: Servers) -> Path:
+    """Where the examples stand, with the servers' addresses; each page also for the older `ai`."""
     folder = node_client("browser")
-    live, sample = servers
+    node = subprocess.run(["node", "--version"], stdout=subprocess.PIPE, text=True).stdout
+    if tuple(map(int, node.strip("v\n").split(".")[:2])) < VITE_NEEDS:
+        pytest.skip(f"Vite needs a later node than {node}")
     page, program = example("tsx"), example("ts")
     older = page.replace("'ai'", "'ai-6'").replace("'@ai-sdk/react'", "'@ai-sdk/react-6'")
     assert older.count("-6'") == 2
     made = folder / "made"
     made.mkdir(exist_ok=True)
     for name, code, address in (
-        ("seven.tsx", page, live),
-        ("six.tsx", older, live),
-        ("sample.tsx", page, sample),
-        ("agui.ts", program, live),
-        ("none.ts", "export {};", live),
+        ("seven.tsx", page, servers.live),
+        ("six.tsx", older, servers.live),
+        ("seven-slow.tsx", page, servers.slow),
+        ("six-slow.tsx", older, servers.slow),
+        ("sample.tsx", page, servers.sample),
+        ("agui.ts", program, servers.live),
+        ("none.ts", "export {};", servers.live),
     ):
         (made / name).write_text(code.replace(ADDRESS, address), "utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
-def seen(servers: tuple[str, str], pages: Path) -> Seen:
+def seen(servers: Servers, pages: Path) -> Seen:
     """What the browser showed."""
-    command = ["node", "drive.mjs", chromium(), *servers]
+    command = ["node", "drive.mjs", chromium(), servers.live, servers.slow]
     done = subprocess.run(
         command, cwd=pages, stdout=subprocess.PIPE, text=True, check=True, timeout=300
     )
@@ -106,7 +115,8 @@ def test_the_examples_are_of_the_types_they_say(pages: Path) -> None:
 @pytest.mark.parametrize("version", ["seven", "six"])
 def test_a_page_holds_a_conversation(seen: Seen, version: str) -> None:
     """Look-ups, Markdown and sources are shown; what was said is there again after a reload."""
-    first, reloaded, after = (seen[version][step] for step in ("first", "reloaded", "after"))
+    talked = seen[version]["talked"]
+    first, reloaded, after = (talked[step] for step in ("first", "reloaded", "after"))
 
     assert first["questions"] == [ASKED]
     assert {line.partition(":")[0] for line in first["lookups"]} == {"Reddit", "YouTube", "Amazon"}
@@ -114,21 +124,21 @@ def test_a_page_holds_a_conversation(seen: Seen, version: str) -> None:
     assert all(re.match(r"E\d+: .", title) for title, _ in first["sources"])
     assert all(url.startswith("https://") for _, url in first["sources"])
     assert (first["marks"], first["alert"], first["notes"]) == ([], [], [])
-    assert reloaded["points"] == first["points"]
-    assert reloaded["sources"][: len(first["sources"])] == first["sources"]
-    assert after["questions"] == [ASKED, MUG, "and its battery?"]
+    assert {**reloaded, "lookups": first["lookups"]} == first
+    assert after["questions"] == [ASKED, "and its battery?"]
     assert len(after["points"]) > len(reloaded["points"])
-    assert seen[version]["complaints"] == []
+    assert talked["complaints"] == []
 
 
 @pytest.mark.parametrize("version", ["seven", "six"])
 def test_a_stopped_turn_is_there_again(seen: Seen, version: str) -> None:
     """Its question and that it was stopped; stopping is no error."""
-    stopped, reloaded = seen[version]["stopped"], seen[version]["reloaded"]
+    stopped = seen[version]["stopped"]
 
-    assert stopped["questions"] == reloaded["questions"] == [ASKED, MUG]
-    assert stopped["alert"] == reloaded["alert"] == []
-    assert reloaded["notes"] == ["stopped"]
+    assert stopped["first"]["questions"] == stopped["reloaded"]["questions"] == [ASKED]
+    assert stopped["first"]["alert"] == stopped["reloaded"]["alert"] == []
+    assert (stopped["first"]["sources"], stopped["reloaded"]["notes"]) == ([], ["stopped"])
+    assert stopped["complaints"] == []
 
 
 @pytest.mark.parametrize("version", ["seven", "six"])

@@ -1,11 +1,11 @@
 // Uses the examples of the documentation in Chromium as a person would, and prints what was seen.
-// node drive.mjs CHROMIUM LIVE SAMPLE: the browser, and two servers, one of them on sample data
+// node drive.mjs CHROMIUM LIVE SLOW: the browser, and two of the servers that the examples call
 import { DefaultChatTransport as Seven } from 'ai';
 import { DefaultChatTransport as Six } from 'ai-6';
 import { chromium } from 'playwright-core';
 import { createServer } from 'vite';
 
-const [browserPath, live, sample] = process.argv.slice(2);
+const [browserPath, live, slow] = process.argv.slice(2);
 const vite = await createServer({
   logLevel: 'error',
   optimizeDeps: { entries: ['main.jsx', 'made/*'] }, // all at once: one found later reloads the page
@@ -63,24 +63,31 @@ async function talked(name) {
   await page.locator('cite').first().waitFor();
   await answered(page);
   const first = await shown(page);
-
-  await ask(page, 'What about the ember mug?');
-  await page.getByText('...', { exact: true }).first().waitFor();
-  await page.getByText('Stop').click();
-  await answered(page);
-  const stopped = await shown(page);
-  await page.waitForFunction(async (server) => {
-    const answer = await fetch(`${server}/v1/chats/${localStorage.listenpost}`);
-    return (await answer.json()).turns.length === 2;
-  }, live);
   await page.reload();
-  await page.locator('h2').first().waitFor();
+  await page.locator('cite').first().waitFor();
   const reloaded = await shown(page);
   await ask(page, 'and its battery?');
+  await page.locator('article').nth(3).waitFor();
   await answered(page);
   const after = await shown(page);
   await close();
-  return { first, stopped, reloaded, after, complaints };
+  return { first, reloaded, after, complaints };
+}
+
+async function stopped(name) {
+  const { page, complaints, close } = await opened(name);
+  await ask(page, 'What do people say about plaud.ai?');
+  await page.getByText('...', { exact: true }).first().waitFor();
+  await page.getByText('Stop').click();
+  await answered(page);
+  const first = await shown(page);
+  await page.waitForFunction(
+    async (server) => (await fetch(`${server}/v1/chats/${localStorage.listenpost}`)).ok, slow);
+  await page.reload();
+  await page.locator('h2').first().waitFor();
+  const reloaded = await shown(page);
+  await close();
+  return { first, reloaded, complaints };
 }
 
 async function refused(name) {
@@ -193,7 +200,12 @@ async function resumed(Transport) {
 const seen = {};
 try {
   for (const name of ['seven', 'six']) {
-    seen[name] = { ...await talked(name), refused: await refused(name), attacked: await attacked(name) };
+    seen[name] = {
+      talked: await talked(name),
+      stopped: await stopped(`${name}-slow`),
+      refused: await refused(name),
+      attacked: await attacked(name),
+    };
   }
   seen.unreachable = await unreachable('seven');
   seen.sample = await marked();
