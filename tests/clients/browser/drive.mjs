@@ -197,22 +197,20 @@ async function resumed(Transport) {
   return await new Transport({ api: `${live}/v1/chat` }).reconnectToStream({ chatId: 'never seen' });
 }
 
-const seen = {};
+async function used(name) {
+  return {
+    talked: await talked(name),
+    stopped: await stopped(`${name}-slow`),
+    refused: await refused(name),
+    attacked: await attacked(name),
+  };
+}
+
 try {
-  for (const name of ['seven', 'six']) {
-    seen[name] = {
-      talked: await talked(name),
-      stopped: await stopped(`${name}-slow`),
-      refused: await refused(name),
-      attacked: await attacked(name),
-    };
-  }
-  seen.unreachable = await unreachable('seven');
-  seen.sample = await marked();
-  seen.agui = await overAgUi();
-  seen.fetched = await fetched();
-  seen.resumed = [await resumed(Seven), await resumed(Six)];
-  console.log(JSON.stringify(seen));
+  const [seven, six] = await Promise.all(['seven', 'six'].map(used));
+  const [gone, sample, agui, direct] = await Promise.all([unreachable('seven'), marked(), overAgUi(), fetched()]);
+  const nothing = [await resumed(Seven), await resumed(Six)];
+  console.log(JSON.stringify({ seven, six, unreachable: gone, sample, agui, fetched: direct, resumed: nothing }));
 } finally {
   await browser.close();
   await vite.close();
