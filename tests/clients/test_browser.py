@@ -174,9 +174,9 @@ def test_the_ag_ui_program_prints_an_answer(seen: Seen) -> None:
     """Look-ups, the text as it comes, and last the turn."""
     *pieces, (citations, notes, sample) = seen["agui"]["printed"]
 
-    told = [piece for (piece,) in pieces]
-    assert sum("were about it" in piece for piece in told) == 3
-    assert citations[0]["label"] in "".join(told)
+    lines = [piece for (piece,) in pieces]
+    assert sum("were about it" in piece for piece in lines) == 3
+    assert citations[0]["label"] in "".join(lines)
     assert (notes, sample) == ([], False)
     assert seen["agui"]["complaints"] == []
 

@@ -12,26 +12,26 @@ from tests.faces.web.test_chat import ASKED, URL, ag_ui, say, ui
 
 async def test_conversations_are_listed_and_read(served: Served) -> None:
     """The last used first, page by page; each with its turns and what they cite."""
-    asked = await say(served, ASKED)
+    answer = await say(served, ASKED)
     await served.client.post(URL, json=ag_ui("hello"))
     await served.client.post(URL, json=ui("ember mug"))
-    follow_up = await say(served, "and the battery?", asked["session_id"])
+    follow_up = await say(served, "and the battery?", answer["session_id"])
 
     first = (await served.client.get("/v1/chats", params={"limit": 2})).json()
     rest = await served.client.get("/v1/chats", params={"limit": 2, "cursor": first["cursor"]})
-    whole = (await served.client.get(f"/v1/chats/{asked['session_id']}")).json()
+    whole = (await served.client.get(f"/v1/chats/{answer['session_id']}")).json()
 
     listed = [*first["chats"], *rest.json()["chats"]]
     assert [(chat["id"], chat["title"]) for chat in listed] == [
-        (asked["session_id"], ASKED), ("chat-1", "ember mug"), ("thread-1", ""),
+        (answer["session_id"], ASKED), ("chat-1", "ember mug"), ("thread-1", ""),
     ]  # fmt: skip
     assert rest.json()["cursor"] is None
     assert set(listed[0]) == {"id", "title", "updated_at", "sample"}
     assert [turn["question"] for turn in whole["turns"]] == [ASKED, "and the battery?"]
-    for past, turn in zip(whole["turns"], (asked, follow_up), strict=True):
+    for past, turn in zip(whole["turns"], (answer, follow_up), strict=True):
         assert (past["text"], past["citations"]) == (turn["text"], turn["citations"])
         assert past["stopped"] is False
-    assert (whole["id"], whole["sample"]) == (asked["session_id"], False)
+    assert (whole["id"], whole["sample"]) == (answer["session_id"], False)
 
 
 async def test_a_deleted_conversation_is_gone(served: Served) -> None:

@@ -30,28 +30,28 @@ async def preflight(
     client: httpx.AsyncClient, path: str, origin: str, method: str = "POST"
 ) -> httpx.Response:
     """What a browser asks before it sends a page's request."""
-    asked = {
+    headers = {
         "Origin": origin,
         "Access-Control-Request-Method": method,
         "Access-Control-Request-Headers": "authorization,content-type,idempotency-key",
     }
-    return await client.options(path, headers=asked)
+    return await client.options(path, headers=headers)
 
 
 @pytest.mark.parametrize("origin", [PAGE, "http://127.0.0.1:3000", "http://[::1]:3000"])
 async def test_without_keys_pages_of_this_machine_may_call(served: Served, origin: str) -> None:
     """A preflight of every route is answered, and the answer can be read with its headers."""
-    asked = [
+    preflights = [
         await preflight(served.client, path, origin, method)
         for method, path in [*ROUTES, ("POST", "/mcp"), ("POST", "/nowhere")]
     ]
     answer = await served.client.get("/v1/analyses", headers={"Origin": origin})
 
-    assert {preflighted.status_code for preflighted in asked} == {200}
-    assert {allowed(preflighted) for preflighted in asked} == {origin}
-    for preflighted in asked:
-        assert "authorization" in preflighted.headers["access-control-allow-headers"]
-        assert "DELETE" in preflighted.headers["access-control-allow-methods"]
+    assert {before.status_code for before in preflights} == {200}
+    assert {allowed(before) for before in preflights} == {origin}
+    for before in preflights:
+        assert "authorization" in before.headers["access-control-allow-headers"]
+        assert "DELETE" in before.headers["access-control-allow-methods"]
     assert (answer.status_code, allowed(answer)) == (200, origin)
     assert answer.headers["access-control-expose-headers"] == ", ".join(EXPOSED)
     assert "Origin" in answer.headers["vary"]
@@ -60,7 +60,7 @@ async def test_without_keys_pages_of_this_machine_may_call(served: Served, origi
 
 @pytest.mark.parametrize("origin", STRANGERS)
 async def test_without_keys_no_stranger_s_page_may(served: Served, origin: str) -> None:
-    """Neither asked before nor straight away, as a form or an image would; nobody is asked."""
+    """Neither with a preflight nor at once, as a form or an image would; nobody is asked."""
     before = await preflight(served.client, "/v1/chat", origin)
     answers = [
         await served.client.request(method, path, json=body, headers={"Origin": origin})
@@ -93,7 +93,7 @@ async def test_a_setting_names_who_may_call_a_server_with_keys(opening: Opening)
     """Those alone: not every page of this machine, and never without a key."""
     named = f"{APP}, http://localhost:3000"
     async with opening(keys="ann", CORS_ORIGINS=named) as served:
-        asked = {
+        preflights = {
             origin: await preflight(served.client, "/v1/chat", origin)
             for origin in (APP, "http://localhost:3000", PAGE, "https://evil.example")
         }
@@ -102,7 +102,7 @@ async def test_a_setting_names_who_may_call_a_server_with_keys(opening: Opening)
         keyless = await served.client.get("/v1/analyses", headers={"Origin": APP})
         other = await served.client.get("/v1/analyses", headers={"Origin": PAGE, **key})
 
-    assert [origin for origin, answer in asked.items() if allowed(answer)] == named.split(", ")
+    assert [origin for origin, answer in preflights.items() if allowed(answer)] == named.split(", ")
     assert (own.status_code, allowed(own)) == (200, APP)
     assert (keyless.status_code, allowed(keyless)) == (401, APP)
     assert (other.status_code, allowed(other)) == (200, None)
