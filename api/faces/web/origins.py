@@ -40,7 +40,7 @@ class Origins(CORSMiddleware):
             allow_origins=named,
             allow_methods="*",  # what a route lacks is its own 405, which the page may read
             allow_headers="*",
-            allow_private_network=True,
+            allow_private_network=True,  # of a page elsewhere that is named, to a server within
             expose_headers=EXPOSED,
         )
         self._keys = keys

@@ -34,6 +34,7 @@ async def preflight(
         "Origin": origin,
         "Access-Control-Request-Method": method,
         "Access-Control-Request-Headers": "authorization,content-type,idempotency-key",
+        "Access-Control-Request-Private-Network": "true",
     }
     return await client.options(path, headers=headers)
 
@@ -52,6 +53,7 @@ async def test_without_keys_pages_of_this_machine_may_call(served: Served, origi
     for before in preflights:
         assert "authorization" in before.headers["access-control-allow-headers"]
         assert "DELETE" in before.headers["access-control-allow-methods"]
+        assert before.headers["access-control-allow-private-network"] == "true"
     assert (answer.status_code, allowed(answer)) == (200, origin)
     assert answer.headers["access-control-expose-headers"] == ", ".join(EXPOSED)
     assert "Origin" in answer.headers["vary"]
