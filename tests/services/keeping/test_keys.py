@@ -75,9 +75,11 @@ async def test_revoking_the_last_key_opens_nothing(shelf: Shelf) -> None:
     keys = Keys([], shelf)
     await keys.add("ann")
 
+    before = keys.needed
     assert await keys.configured()
     await keys.revoke("ann")
     assert await keys.configured()
+    assert (before, keys.needed) == (False, True), "as soon as this process has looked"
     assert not await Keys([], shelf).configured()
 
 
