@@ -82,7 +82,7 @@ def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
     """Each one in the table, and none that is not there."""
     paths = httpx.get(f"{server}/openapi.json").json()["paths"]
     served = {
-        f"{method.upper()} {path.replace('analysis_id', 'id')}"
+        f"{method.upper()} {re.sub(r'{[a-z]+_id}', '{id}', path)}"
         for path, methods in paths.items()
         for method in methods
         if path.startswith("/v1/")
