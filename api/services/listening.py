@@ -64,6 +64,10 @@ class Ask:
     limit: int | None = None
     """Items per source at first; None: the depth's."""
     about: str = ""
+    own: tuple[Mapping[str, Any], ...] = ()
+    """The person's own items as they came: they are the only source."""
+    sandbox: bool = False
+    """Answered from made-up data, whatever is configured."""
 
 
 @dataclass(frozen=True, slots=True)

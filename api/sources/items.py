@@ -83,23 +83,40 @@ def read_items(data: bytes) -> OwnItems:
     if not lines:
         raise UsageError("there is no item; write one JSON object per line")
     items = tuple(item_of(line.fields, line.number) for line in lines)
+    return OwnItems(items, _undated([line.fields for line in lines]))
+
+
+def handed_items(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
+    """Items from objects that a program handed in; see `item_of` for the fields.
+
+    Raises:
+        UsageError: an object that is no item, named by its number from 0.
+    """
+    items = tuple(
+        item_of(fields, number, named=f"`items[{number - 1}]`")
+        for number, fields in enumerate(objects, 1)
+    )
+    return OwnItems(items, _undated(objects))
+
+
+def _undated(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """A note on the times, of items and their comments, that are none."""
     objects = (
-        fields
-        for line in lines
-        for fields in (line.fields, *map(record, entries(line.fields.get("comments"))))
+        fields for item in items for fields in (item, *map(record, entries(item.get("comments"))))
     )
     undated = sum(_date(fields) is not None and _created_at(fields) is None for fields in objects)
     note = f"{undated} time(s) could not be read or cannot be true; these count as undated"
-    return OwnItems(items, (note,) if undated else ())
+    return (note,) if undated else ()
 
 
-def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
+def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "") -> Item:
     """One object as an item; what it lacks comes from its text and its line's number.
 
     Known fields: the texts (`api.services.gate.handed`), id, key, source, url, author, `DATES`,
     engagement, place, comments (texts or objects). `source` is where it is from, whatever the
-    object says. Texts that are gone or cannot be seen, and those of Reddit's bots, are unfit to be
-    judged; comments of that kind are left out.
+    object says; `named` is what an error calls the object, if not by its line. Texts that are gone
+    or cannot be seen, and those of Reddit's bots, are unfit to be judged; comments of that kind are
+    left out.
 
     Raises:
         UsageError: it or one of its comments holds no text in a field that is known.
@@ -112,7 +129,7 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "") -> Item:
             if (comment := _comment(record(given) or {"body": given}, place)) is not None
         )
     except UsageError as error:
-        raise UsageError(f"line {at}: {error}") from None
+        raise UsageError(f"{named or f'line {at}'}: {error}") from None
     source = source or _word(fields.get("source")) or NAME
     made = hashlib.sha256(f"{at}\n{title}\n{body}".encode()).hexdigest()[:12]
     known = _word(fields.get("id")) or made

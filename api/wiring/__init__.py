@@ -65,6 +65,11 @@ def mode_of(settings: Settings) -> Mode:
     return "live" if there else "sandbox"
 
 
+def in_sandbox(settings: Settings) -> Settings:
+    """The same settings, for the sandbox."""
+    return replace(settings, general=settings.general.model_copy(update={"mode": "sandbox"}))
+
+
 def build(
     settings: Settings,
     own: OwnItems | None = None,
@@ -102,6 +107,14 @@ def for_own_items(settings: Settings) -> Settings:
     models = settings.models.model_copy(update={"openai_api_key": None})
     tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
     return replace(settings, models=models, tracing=tracing)
+
+
+def only_over(product: Product, own: OwnItems) -> Product:
+    """The product with a person's own items as the only source, for one question.
+
+    Everything else is the product's, which must stay open meanwhile and is closed by itself.
+    """
+    return replace(product, sources={NAME: ItemsSource(own)}, closing=AsyncExitStack())
 
 
 class PerLoop:

@@ -193,7 +193,7 @@ def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
 
 def most_usd(settings: Settings, ask: Ask) -> float:
     """USD that a question may cost at most."""
-    usd = estimate(settings, ask).most["usd"]
+    usd = estimate(settings, ask, len(ask.own) or None).most["usd"]
     return UNKNOWN_USD if usd is None else float(usd)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import import_module
@@ -32,8 +32,9 @@ from api.services.schemas import Gated, Question
 from api.services.text import clean
 from api.settings import Settings
 from api.sources import SOURCES
+from api.sources.items import handed_items
 from api.store import open_store
-from api.wiring import build, build_gate, mode_of
+from api.wiring import build, build_gate, in_sandbox, mode_of, only_over
 from api.wiring.models import chat, turn_usd
 
 _MANY = 2**31
@@ -53,10 +54,15 @@ class House:
     limits: Limits
     runner: Runner = field(init=False)
     """Begins analyses and keeps them."""
+    _switchboard: Switchboard = field(init=False)
+    """The limit on model calls, of everything that asks a model here."""
     _loading: asyncio.Task[Product] | None = None
     _own: Product | None = None
     """What judges a person's own items; there as soon as the product is."""
-    _chats: Chats | None = None
+    _sandbox: asyncio.Task[Product] | None = None
+    """Of a server that is live, what answers those who ask for made-up data."""
+    _chats: dict[bool, Chats] = field(default_factory=dict)
+    """By whether they are about made-up data only."""
     _fetches: Flights[tuple[str, str, Ask], Heard] = field(default_factory=Flights)
     _judging: Flights[tuple[str, Question, str, str], Gated] = field(default_factory=Flights)
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
@@ -64,6 +70,7 @@ class House:
     """Where each tenant's exhibits are numbered, so that no two answers share a label."""
 
     def __post_init__(self) -> None:
+        self._switchboard = Switchboard(self.settings.models.model_concurrency)
         grace = self.settings.streams.grace
         self.runner = Runner(self.store, self.limits, self._analyze, self._most, grace)
 
@@ -105,8 +112,8 @@ class House:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
         async def fetching(tell: Listener) -> Heard:
-            product = await self.product()
-            usd = await self._most(Ask(ask.query, ask.depth, (source,), ask.window, ask.limit))
+            product = await self._product_for(ask)
+            usd = await self._most(replace(ask, sources=(source,)))
             dossier = self._dossiers.setdefault(
                 tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
             )
@@ -161,12 +168,17 @@ class House:
         *,
         known: bool,
         report_id: str | None = None,
+        own: tuple[dict[str, Any], ...] = (),
+        sandbox: bool = False,
     ) -> AsyncGenerator[Moment]:
         """See `Chats.stream`; the turn's cost is reserved before and settled after it.
 
+        With `own` items or in the `sandbox` that is all the turn can look up; what it found stays
+        known to the session, and the next turn looks up where that one says.
+
         Raises:
             NotFound: the tenant keeps no such report.
-            UsageError: that analysis is not done, or failed.
+            UsageError: that analysis is not done, or failed; one of the items is none.
 
         And when the first moment is asked for, what `Chats.stream` raises and:
             LimitReached: the day's USD do not suffice, or too many requests wait.
@@ -174,12 +186,14 @@ class House:
         report: Report | None = None
         if report_id is not None:
             report = await stored_report(self.store, tenant.id, report_id)
-        product = await self.product()
+        product = await self._product_for(Ask(message, own=own, sandbox=sandbox))
         await asyncio.to_thread(import_module, "api.services.chatting.chat")
-        if self._chats is None:
-            self._chats = Chats(chat(self.settings, product), self.store)
-        chats = self._chats
-        usd = 0.0 if self.sample else await asyncio.to_thread(turn_usd, self.settings)
+        chats = None if own else self._chats.get(product.sample)
+        if chats is None:
+            chats = Chats(chat(self.settings, product), self.store)
+        if not own:
+            self._chats[product.sample] = chats
+        usd = 0.0 if product.sample else await asyncio.to_thread(turn_usd, self.settings)
 
         async def work(emit: Callable[[Moment], None]) -> Moment:
             async with self.limits.working(tenant, usd) as spent:
@@ -204,37 +218,61 @@ class House:
             if loading.exception() is None:
                 products = (loading.result(), self._own)
                 await asyncio.gather(*(product.aclose() for product in products if product))
+        if self._sandbox is not None:
+            await asyncio.wait([self._sandbox])
+            if self._sandbox.exception() is None:
+                await self._sandbox.result().aclose()
         await self.store.aclose()
 
     async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
-        return await listening.analyze(await self.product(), ask, listener, report_id)
+        return await listening.analyze(await self._product_for(ask), ask, listener, report_id)
+
+    async def _product_for(self, ask: Ask) -> Product:
+        """The product that answers this question: over its own items, in the sandbox, or as usual.
+
+        The first question that asks a live server for the sandbox waits until that is built.
+
+        Raises:
+            UsageError: one of the items is none.
+        """
+        product = await self.product()
+        if ask.own:
+            return only_over(self._own or product, handed_items(ask.own))
+        if not ask.sandbox or self.sample:
+            return product
+        if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
+            self._sandbox = asyncio.create_task(self._built(in_sandbox(self.settings)))
+        return await asyncio.shield(self._sandbox)
 
     async def _most(self, ask: Ask) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""
-        (await self.product()).scope(ask)
+        (await self._product_for(ask)).scope(ask)
         from api.wiring.estimating import most_usd  # loads with the product
 
-        return most_usd(self.settings, ask)
+        return most_usd(in_sandbox(self.settings) if ask.sandbox else self.settings, ask)
 
     async def _load(self, modules: Sequence[str]) -> Product:
+        """The product, and what judges own items where that is another one."""
+        product = await self._built(self.settings, modules)
+        if product.sample:  # else its own gate is just this one
+            self._own = build_gate(self.settings, switchboard=self._switchboard)
+        return product
+
+    async def _built(self, settings: Settings, modules: Sequence[str] = ()) -> Product:
         """Import what building and the first report would import while everybody waits; build."""
-        settings = self.settings
+        sample = mode_of(settings) == "sandbox"
         needed = ["api.services.tools", "api.wiring.estimating"]
         needed += [spec.module for spec in SOURCES.values()]
-        if self.sample:
+        if sample:
             needed.append("api.sandbox.server")
-        if self.sample or settings.models.openai_api_key is not None:
+        if sample or settings.models.openai_api_key is not None:
             needed += [f"api.judges.{part}" for part in _MODEL_PARTS]
             needed += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
-        if self.sample or settings.tracing.langfuse_secret_key is not None:
+        if sample or settings.tracing.langfuse_secret_key is not None:
             needed.append("api.tracing")
         await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
-        switchboard = Switchboard(self.settings.models.model_concurrency)
         memory = SourceMemory(self.store, self.store)
-        product = build(self.settings, switchboard=switchboard, memory=memory)
-        if product.sample:  # else its own gate is just this one
-            self._own = build_gate(self.settings, switchboard=switchboard)
-        return product
+        return build(settings, switchboard=self._switchboard, memory=memory)
 
 
 async def open_house(settings: Settings) -> House:

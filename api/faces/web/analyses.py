@@ -12,6 +12,7 @@ from api.errors import Conflict, NotFound, UsageError
 from api.faces.markdown import report_markdown
 from api.faces.spreadsheet import report_csv
 from api.faces.web.access import Asker, Looker, Opened, Reader
+from api.faces.web.copies import unless_kept
 from api.faces.web.errors import documented
 from api.faces.web.events import (
     EVENT_SCHEMA,
@@ -95,6 +96,7 @@ _READ: dict[int | str, dict[str, Any]] = {
         | {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _EVENTS}},
     },
     204: {"description": "The last event has been seen: there is nothing to come back for."},
+    304: {"description": "The copy that `If-None-Match` names is still the answer."},
     **documented(404, 422, *_COMMON),
 }
 
@@ -107,7 +109,7 @@ async def beginner(request: Request, tenant: Reader, house: Opened) -> Tenant:
 
 
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
-async def begin(
+async def create_analysis(
     request: Request,
     body: AnalysisRequest,
     tenant: Annotated[Tenant, Depends(beginner)],
@@ -168,7 +170,7 @@ async def begin(
 
 
 @router.get("", responses=documented(422, *_COMMON), summary="List analyses, newest first")
-async def listing(
+async def list_analyses(
     tenant: Asker, house: Opened, query: Annotated[ListingQuery, Query()]
 ) -> AnalysesPage:
     """Yours only; the reports themselves are at `/v1/analyses/{id}`."""
@@ -189,13 +191,16 @@ def _aware(text: str | None) -> datetime | None:
 
 
 @router.get("/{analysis_id}", responses=_READ, response_model=None, summary="Read or export one")
-async def read(
+async def get_analysis(
     request: Request,
     analysis_id: str,
     tenant: Looker,
     house: Opened,
     query: Annotated[ReadQuery, Query()],
     last_event_id: LastEventId = None,
+    if_none_match: Annotated[
+        str | None, Header(description="`ETag`s of the copies that you have.")
+    ] = None,
 ) -> Response:
     """One that runs or failed is answered with its state, whatever format is asked for.
 
@@ -221,15 +226,17 @@ async def read(
         raise _nothing(analysis_id)
     if kept.report is None:
         return JSONResponse(Pending.of(kept).model_dump(mode="json"))
-    report = kept.report
-    match wanted:
+    return unless_kept(request, _shown(kept.report, wanted))
+
+
+def _shown(report: Report, form: Format) -> Response:
+    match form:
         case "html":
             return Response(report_html(report), 200, _HTML_HEADERS, "text/html")
         case "markdown":
             return Response(report_markdown(report, True), media_type="text/markdown")
         case "csv":
-            name = f"analysis-{analysis_id}.csv"
-            attached = {"Content-Disposition": f'attachment; filename="{name}"'}
+            attached = {"Content-Disposition": f'attachment; filename="analysis-{report.id}.csv"'}
             return Response(report_csv(report), 200, attached, "text/csv")
         case _:
             return JSONResponse(report.model_dump(mode="json") | {"state": "done"})
@@ -250,7 +257,7 @@ def preferred(accept: str) -> Format:
     responses=documented(404, 422, *_COMMON),
     summary="Delete one",
 )
-async def delete(analysis_id: str, tenant: Asker, house: Opened) -> None:
+async def delete_analysis(analysis_id: str, tenant: Asker, house: Opened) -> None:
     """With every item that only it held; one that runs is cancelled first."""
     if not _possible(analysis_id) or not await house.runner.delete(tenant, analysis_id):
         raise _nothing(analysis_id)

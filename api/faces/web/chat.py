@@ -16,21 +16,24 @@ from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator, with_config
+from typing_extensions import TypedDict
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
+from api.faces.web.schemas import Grounds
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
+from api.services.question.query import LONGEST
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 SessionId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(Grounds):
     """A question: a follow-up in a session, or the first one over a report.
 
     A session over a report knows its items and answers from them.
@@ -40,7 +43,7 @@ class ChatRequest(BaseModel):
         extra="forbid",
         json_schema_extra={"examples": [{"message": "What do people say about plaud.ai?"}]},
     )
-    message: Annotated[str, Field(max_length=5_000)]
+    message: Annotated[str, Field(max_length=LONGEST)]
     session_id: SessionId | None = None
     report_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
 
@@ -55,14 +58,22 @@ class _FrontEnd(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+@with_config(ConfigDict(extra="allow"))
+class Part(TypedDict, total=False):
+    """A piece of a message; of type `text` it is read."""
+
+    type: Any
+    text: Any
+
+
 class UiMessage(_FrontEnd):
     """A message as `useChat` keeps it."""
 
     role: str
-    parts: list[dict[str, Any]]
+    parts: list[Part]
 
 
-class UiChat(_FrontEnd):
+class UiChat(Grounds, _FrontEnd):
     """What `useChat` of the Vercel AI SDK posts; `id` is the session."""
 
     id: SessionId
@@ -80,10 +91,10 @@ class AgUiMessage(_FrontEnd):
     """A message of AG-UI."""
 
     role: str
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[Part] | None = None
 
 
-class AgUiChat(_FrontEnd):
+class AgUiChat(Grounds, _FrontEnd):
     """What an AG-UI client posts; `threadId` is the session."""
 
     thread_id: SessionId = Field(alias="threadId")
@@ -96,6 +107,25 @@ class AgUiChat(_FrontEnd):
         users = [message.content for message in self.messages if message.role == "user"]
         content = users[-1] if users else ""
         return content if isinstance(content, str) else _text(content or [])
+
+
+def _kind(body: object) -> str:
+    """Whose body it is, so that what is wrong with it is said of that one alone."""
+    fields = body.keys() if isinstance(body, dict) else set[str]()
+    if fields & {"threadId", "runId"}:
+        return _AG_UI
+    return _USE_CHAT if fields & {"messages", "trigger"} else _OURS
+
+
+# in brackets, what names a body is no part of the place of a fault: see `errors.install`
+_OURS, _USE_CHAT, _AG_UI = "[question]", "[useChat]", "[AG-UI]"
+Body = Annotated[
+    Annotated[ChatRequest, Tag(_OURS)]
+    | Annotated[UiChat, Tag(_USE_CHAT)]
+    | Annotated[AgUiChat, Tag(_AG_UI)],
+    Discriminator(_kind),
+]
+"""What a turn is asked with; the fields that are there decide which one it is."""
 
 
 class Cited(BaseModel):
@@ -137,9 +167,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/chat", responses=_ANSWERS, response_model=None, summary="One turn of a chat")
-async def chat(
-    request: Request, body: ChatRequest | UiChat | AgUiChat, tenant: Asker, house: Opened
-) -> Response:
+async def chat(request: Request, body: Body, tenant: Asker, house: Opened) -> Response:
     """Answer from what the session has gathered, and look up what is missing.
 
     Hanging up cancels the turn's work. A front end names its session itself; a `session_id` that
@@ -155,15 +183,20 @@ async def _answered(
     accept = request.headers.get("accept", "")
     if isinstance(body, ChatRequest):
         moments = await house.turn(
-            tenant, body.message, body.session_id, known=True, report_id=body.report_id
-        )
+            tenant, body.message, body.session_id, known=True, report_id=body.report_id,
+            own=body.own, sandbox=body.sandbox,
+        )  # fmt: skip
         if MEDIA_TYPE not in accept.lower():
             return JSONResponse((await _last(moments)).json())
         return await _streamed(house, moments, "vercel")
     if isinstance(body, UiChat):
-        moments = await house.turn(tenant, body.message, body.id, known=False)
+        moments = await house.turn(
+            tenant, body.message, body.id, known=False, own=body.own, sandbox=body.sandbox
+        )
         return await _streamed(house, moments, "vercel")
-    moments = await house.turn(tenant, body.message, body.thread_id, known=False)
+    moments = await house.turn(
+        tenant, body.message, body.thread_id, known=False, own=body.own, sandbox=body.sandbox
+    )
     return await _streamed(house, moments, "ag_ui", body.thread_id, body.run_id, accept)
 
 
@@ -186,5 +219,5 @@ async def _streamed(
     return response
 
 
-def _text(parts: list[dict[str, Any]]) -> str:
+def _text(parts: list[Part]) -> str:
     return "\n".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")

@@ -10,11 +10,12 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavailable
+from api.faces.web.methods import allowed
 from api.faces.web.schemas import ErrorBody
 from api.services.text import clean, cut, one_line
 
@@ -90,19 +91,24 @@ def install(app: FastAPI) -> None:
             headers["WWW-Authenticate"] = "Bearer"
         return JSONResponse(described(error, trace_id_of(request.scope)), error.status, headers)
 
-    async def http(request: Request, error: Exception) -> JSONResponse:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:  # the router names the methods of one route, not of its path
+            headers["Allow"] = allowed(request)
+            if request.method == "OPTIONS":
+                return Response(status_code=204, headers=headers)
         status = 422 if error.status_code == 400 else error.status_code
         code = _CODES.get(status, "invalid_request" if status < 500 else "error")
         words = HTTPStatus(status).phrase.lower() if status in {404, 405} else str(error.detail)
         body = error_body(code, words, trace_id_of(request.scope))
-        return JSONResponse(body, status, dict(error.headers or {}))
+        return JSONResponse(body, status, headers)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         # where the first fault is and what would be right, without what was sent
         first = error.errors()[0]
-        # without what Pydantic calls a checked model: `function-after[check(), ChatRequest]`
+        # without what names a model and no field: `function-after[check(), Model]`, `[useChat]`
         names = [str(part) for part in first["loc"] if "[" not in str(part)]
         where = cut(".".join(names), 100)
         words = one_line(clean(f"`{where}`: {first['msg']}"))

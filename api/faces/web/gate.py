@@ -35,7 +35,7 @@ _COMMON = (401, 403, 429, 500, 503)
     response_model=None,
     summary="Ask one source",
 )
-async def fetch(
+async def fetch_source(
     request: Request, source: SourceName, body: FetchRequest, tenant: Asker, house: Opened
 ) -> Response:
     """Keep what is about the query; a source that cannot be asked is an `outcome`, not an error."""
@@ -51,7 +51,7 @@ async def fetch(
     responses=documented(422, *_COMMON),
     summary="Which sources there are",
 )
-async def sources(tenant: Asker, house: Opened) -> Sources:
+async def list_sources(tenant: Asker, house: Opened) -> Sources:
     """Configured or not; nothing is asked."""
     built = (await house.product()).sources
     shown = [
@@ -79,11 +79,13 @@ class _Echo(JSONResponse):
     response_model=None,
     summary="Keep the items that are about a query",
 )
-async def judge(request: Request, body: RelevanceRequest, tenant: Asker, house: Opened) -> Response:
+async def judge_relevance(
+    request: Request, body: RelevanceRequest, tenant: Asker, house: Opened
+) -> Response:
     """One model call for 50 items; a judge that fails lets all pass and says why."""
     question = Question(clean(body.query), clean(body.about))
-    work = house.judge(tenant, question, body.items, body.source)
+    work = house.judge(tenant, question, body.own, body.source)
     gated = await unless_gone(request.receive, work)
     if gated is None:
         return Response(status_code=GONE)
-    return _Echo(Relevance.of(body.items, gated).model_dump())
+    return _Echo(Relevance.of(body.own, gated).model_dump())

@@ -32,13 +32,13 @@ def counted(app: FastAPI) -> Metrics:
 
 
 @router.get("/healthz", responses=documented(500), summary="The process answers")
-async def healthz() -> Health:
+async def health() -> Health:
     """Needs no key and asks nothing."""
     return Health(status="ok")
 
 
 @router.get("/readyz", responses=documented(500, 503), summary="Requests can be answered")
-async def readyz(house: Opened) -> Readiness:
+async def readiness(house: Opened) -> Readiness:
     """Needs no key; 503 when the database cannot be used."""
     await house.ping()
     product = "loaded" if house.loaded else "loading"

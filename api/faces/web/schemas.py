@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator, with_config
+from typing_extensions import TypedDict
 
 from api.services.gate.handed import WORDS
 from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.storage import Kept, Listed, State
 from api.services.listening import MAX_LIMIT, Ask
+from api.services.question.query import LONGEST
 from api.services.reporting.report import Report, Share
 from api.services.schemas import Decision, Gated, Status
 from api.settings import DepthName, Window
@@ -22,7 +24,7 @@ Format = Literal["json", "html", "markdown", "csv", "events"]
 Text = Annotated[str, Field(max_length=5_000)]
 SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(SOURCES)})]
 Query = Annotated[
-    str, Field(max_length=5_000, description="A product or a question, as you would say it.")
+    str, Field(max_length=LONGEST, description="A product or a question, as you would say it.")
 ]
 About = Annotated[
     str, Field(max_length=5_000, description="What it is, to tell it from its namesakes.")
@@ -32,14 +34,62 @@ MOST_ITEMS = 500
 """Items one call may hand in for judging."""
 
 
+def _json(items: list[Any]) -> list[Any]:
+    """Python reads `NaN` and `Infinity`, which are no JSON and could not be sent back."""
+    json.dumps(items, allow_nan=False)
+    return items
+
+
+@with_config(ConfigDict(extra="allow"))
+class OwnItem(TypedDict, total=False):
+    """A post, video or review of yours: a text, and what else is known of it."""
+
+    title: Any
+    body: Annotated[Any, Field(description=f"Or another text: {WORDS}.")]
+    id: Any
+    source: Annotated[Any, Field(description="Where it is from.")]
+    url: Any
+    author: Any
+    created_at: Annotated[Any, Field(description="ISO 8601, or seconds since 1970.")]
+    place: Annotated[Any, Field(description="A subreddit, channel or brand.")]
+    engagement: Annotated[Any, Field(description="Numbers by name, such as votes.")]
+    comments: Annotated[Any, Field(description="Texts, or objects like this one.")]
+
+
+OwnItems = Annotated[list[OwnItem], Field(max_length=MOST_ITEMS), AfterValidator(_json)]
+
+
 class RequestBody(BaseModel):
     """What somebody sends; a field that nobody knows is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class AnalysisRequest(RequestBody):
-    """One question to every source, or to those that are named."""
+class Grounds(BaseModel):
+    """What an answer shall rest on, if not on what the configured sources hold."""
+
+    items: Annotated[
+        Annotated[OwnItems, Field(min_length=1)] | None,
+        Field(description="Your own, instead of all sources."),
+    ] = None
+    sandbox: Annotated[bool, Field(description="Made-up data, on a server that is live too.")] = (
+        False
+    )
+
+    @model_validator(mode="after")
+    def _are_one(self) -> Self:
+        if self.items and self.sandbox:
+            raise ValueError("your `items` are no made-up data: leave `sandbox` out")
+        return self
+
+    @property
+    def own(self) -> tuple[dict[str, Any], ...]:
+        """The items as the product takes them."""
+        return tuple(map(dict, self.items or ()))
+
+
+class AnalysisRequest(Grounds, RequestBody):
+    """One question to every source, to those that are named, or to your own items."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]}
@@ -52,7 +102,10 @@ class AnalysisRequest(RequestBody):
 
     def ask(self) -> Ask:
         """As the product takes it."""
-        return Ask(self.query, self.depth, tuple(self.sources), self.since, None, self.about)
+        return Ask(
+            self.query, self.depth, tuple(self.sources), self.since, None, self.about,
+            self.own, self.sandbox,
+        )  # fmt: skip
 
 
 class FetchRequest(RequestBody):
@@ -86,21 +139,13 @@ class RelevanceRequest(RequestBody):
     )
     query: Query
     source: Text
-    items: Annotated[
-        list[dict[str, Any]],
-        Field(
-            max_length=MOST_ITEMS,
-            description=f"Each with at least one text: {WORDS}.",
-        ),
-    ]
+    items: Annotated[OwnItems, Field(description=f"Each with at least one text: {WORDS}.")]
     about: About = ""
 
-    @field_validator("items")
-    @classmethod
-    def _json(cls, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Python reads `NaN` and `Infinity`, which are no JSON and could not be sent back."""
-        json.dumps(items, allow_nan=False)
-        return items
+    @property
+    def own(self) -> list[dict[str, Any]]:
+        """The items as the product takes them."""
+        return list(map(dict, self.items))
 
 
 When = Annotated[str | None, Field(max_length=40, json_schema_extra={"format": "date-time"})]
@@ -216,8 +261,8 @@ class AnalysesPage(BaseModel):
 class Relevance(BaseModel):
     """Your items as they came, in order; with a degraded gate all are relevant."""
 
-    relevant: list[dict[str, Any]]
-    dropped: list[dict[str, Any]]
+    relevant: list[OwnItem]
+    dropped: list[OwnItem]
     yield_ratio: Share
     status: Status
     reason: str | None
@@ -225,7 +270,7 @@ class Relevance(BaseModel):
     @classmethod
     def of(cls, items: Sequence[dict[str, Any]], gated: Gated) -> Self:
         """The items by their verdicts."""
-        pairs = list(zip(items, gated.verdicts, strict=True))
+        pairs = list(zip(cast(Sequence[OwnItem], items), gated.verdicts, strict=True))
         relevant = [item for item, verdict in pairs if verdict.relevant]
         return cls(
             relevant=relevant,

@@ -219,7 +219,7 @@ class Runner:
     async def _claimed(self, tenant: Tenant, ask: Ask, key: str) -> AnalysisFlight | Kept:
         same = self._same(tenant, ask)
         wanted = same.id if same else _new_id()
-        request = json.dumps(asdict(ask), sort_keys=True, default=list)
+        request = json.dumps(asdict(ask), sort_keys=True)
         digest = hashlib.sha256(request.encode()).hexdigest()
         try:
             owner, mine = await self._store.claim(tenant.id, key, digest, wanted)
