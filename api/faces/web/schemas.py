@@ -72,9 +72,9 @@ class Grounds(BaseModel):
         Annotated[OwnItems, Field(min_length=1)] | None,
         Field(description="Your own, instead of all sources."),
     ] = None
-    sandbox: Annotated[bool, Field(description="Made-up data, on a server that is live too.")] = (
-        False
-    )
+    sandbox: Annotated[
+        bool, Field(strict=True, description="Made-up data, on a server that is live too.")
+    ] = False
 
     @model_validator(mode="after")
     def _are_one(self) -> Self:
@@ -114,7 +114,7 @@ class FetchRequest(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "plaud.ai", "limit": 5}]})
     query: Query
     depth: DepthName = "quick"
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = None
+    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIMIT)] | None = None
     since: Since = "all"
     about: About = ""
 
