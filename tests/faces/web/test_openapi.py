@@ -10,7 +10,7 @@ from typing import Any
 from fastapi.routing import APIRoute
 
 from api.faces.web.app import ROUTERS
-from tests.faces.web.conftest import QUESTION, Served
+from tests.faces.web.conftest import Served
 from tests.faces.web.process import threaded
 from tests.faces.web.test_access import OPEN
 
