@@ -10,7 +10,7 @@ from math import sqrt
 from statistics import median
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from api.services.schemas import WHERE_THERE, Assessed, Gathered, Published
@@ -21,8 +21,11 @@ Z95 = 1.959963984540054
 DAYS_BY_DAY, WEEKS, MONTHS = 31, 60, 60
 """How far back a timeline is counted by day, by week and by month; further, by year."""
 Unit = Literal["day", "week", "month", "year"]
-Interval = tuple[float, float]
-"""Lower and upper end."""
+Interval = Annotated[
+    tuple[float, float],
+    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
+]
+"""Lower and upper end; not `prefixItems`, which generators of clients read differently."""
 
 
 class SourceFigures(Published):
