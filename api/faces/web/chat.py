@@ -16,13 +16,12 @@ from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator, with_config
-from typing_extensions import TypedDict
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
-from api.faces.web.schemas import Grounds
+from api.faces.web.schemas import Grounds, Part
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
@@ -56,14 +55,6 @@ class ChatRequest(Grounds):
 
 class _FrontEnd(BaseModel):
     model_config = ConfigDict(extra="allow")
-
-
-@with_config(ConfigDict(extra="allow"))
-class Part(TypedDict, total=False):
-    """A piece of a message; of type `text` it is read."""
-
-    type: Any
-    text: Any
 
 
 class UiMessage(_FrontEnd):

@@ -56,6 +56,14 @@ class OwnItem(TypedDict, total=False):
     comments: Annotated[Any, Field(description="Texts, or objects like this one.")]
 
 
+@with_config(ConfigDict(extra="allow"))
+class Part(TypedDict, total=False):
+    """A piece of a message; of type `text` it is read."""
+
+    type: Any
+    text: Any
+
+
 OwnItems = Annotated[list[OwnItem], Field(max_length=MOST_ITEMS), AfterValidator(_json)]
 
 
