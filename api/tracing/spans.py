@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace import (
     TracerProvider,
 )
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 from opentelemetry.trace import (
     NonRecordingSpan,
@@ -31,6 +32,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from api.services.trace_ids import current_trace_id
 from api.settings import TracingSettings
 from api.tracing.background import quiet
 from api.tracing.masking import mask
@@ -44,6 +46,13 @@ _OWNER_SET = frozenset({"user.id", "session.id"})
 the network says is masked before it gets there."""
 
 
+class _Ids(RandomIdGenerator):
+    """A trace that a request of a server begins has the request's id; every other a random one."""
+
+    def generate_trace_id(self) -> int:
+        return int(current_trace_id() or "0", 16) or super().generate_trace_id()
+
+
 def provider_of(environment: str, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
     """A provider that records every question, but what the program around us decided not to."""
     resource = Resource.create(
@@ -51,6 +60,7 @@ def provider_of(environment: str, spans: SynchronousMultiSpanProcessor) -> Trace
     )
     return TracerProvider(
         sampler=ParentBased(ALWAYS_ON),
+        id_generator=_Ids(),
         resource=resource,
         shutdown_on_exit=False,
         active_span_processor=spans,

@@ -9,6 +9,7 @@ import pytest
 from api.errors import ModelError, QuotaExhausted
 from api.services.bills import Wasted
 from api.services.schemas import Assessed, Gathered, Item, Outcome, Question, Usage, Verdict
+from api.services.trace_ids import new_trace_id
 from api.tracing import Tracing
 from tests.tracing.collector import Collector
 from tests.tracing.fakes import EvenJudge, ShopSource, run
@@ -36,6 +37,23 @@ async def test_one_tree(langfuse: Collector, tracing: Tracing) -> None:
         + [f"analyze > gather.{name} > fetch.{name} > page" for name in names] * 2
         + [f"analyze > gather.{name} > relevance_filter" for name in names] * 2
     )
+
+
+async def test_a_request_names_its_trace(langfuse: Collector, tracing: Tracing) -> None:
+    """The id in a server's answer and log is that of the trace; without one it is any."""
+
+    async def requested() -> str:
+        wanted = new_trace_id()
+        await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+        return wanted
+
+    ids = set(await asyncio.gather(requested(), requested()))
+    await run(tracing.observer, [tracing.source(ShopSource())], tracing.judge(EvenJudge()))
+    tracing.shutdown()
+
+    traces = {span.trace for span in langfuse.spans}
+    assert len(traces) == 3
+    assert ids < traces
 
 
 async def test_types_and_values(langfuse: Collector, tracing: Tracing) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -18,6 +17,7 @@ from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavail
 from api.faces.web.methods import allowed
 from api.faces.web.schemas import ErrorBody
 from api.services.text import clean, cut, one_line
+from api.services.trace_ids import new_trace_id
 
 _log = logging.getLogger(__name__)
 LARGEST = 1_000_000
@@ -46,7 +46,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     answers: dict[int | str, dict[str, Any]] = {}
     for status in statuses:
         code, message, words = _EXAMPLES[status]
-        example = {"error": {"code": code, "message": message, "trace_id": "5f0c2d4e9a7b4c31"}}
+        example = error_body(code, message, "5f0c2d4e9a7b4c31b6d8f2a4c07e1935")
         answer: dict[str, Any] = {
             "model": ErrorBody,
             "description": words,
@@ -73,7 +73,7 @@ def described(error: ListenpostError, trace_id: str) -> dict[str, Any]:
 
 
 def trace_id_of(scope: Mapping[str, Any]) -> str:
-    """What a log line and an answer have in common."""
+    """What a log line, an answer and its trace have in common."""
     return str(scope.get("listenpost.trace_id", ""))
 
 
@@ -133,7 +133,7 @@ class OuterDoor:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope["listenpost.trace_id"] = uuid.uuid4().hex[:16]
+        scope["listenpost.trace_id"] = new_trace_id()
         started = False
 
         async def sending(message: Message) -> None:

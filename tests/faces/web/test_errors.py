@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from api.errors import ListenpostError, UsageError
 from api.faces.web.app import ROUTERS, create_app
 from api.faces.web.errors import LARGEST
+from api.services.trace_ids import current_trace_id
 from tests.faces.web.conftest import QUESTION, Served
 from tests.faces.web.test_access import code
 
@@ -30,6 +31,12 @@ async def fault() -> None:
 async def vague() -> None:
     """An error of ours that says nothing more."""
     raise ListenpostError("secret detail")
+
+
+@broken.get("/v1/named")
+async def named() -> None:
+    """An error that says which id a trace of its request has."""
+    raise UsageError(current_trace_id())
 
 
 @broken.get("/v1/odd")
@@ -150,6 +157,18 @@ async def test_a_fault_of_ours_tells_nothing(
     assert "secret detail" in caplog.text
     assert fault.json()["error"]["trace_id"] in caplog.text
     assert (odd.status_code, code(odd)) == (422, "invalid_request")
+
+
+async def test_an_error_names_the_trace_of_its_request(served: Served) -> None:
+    """Each request has an id of its own, and what it begins is traced under that."""
+    app = create_app(served.house, (broken,))
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        answers = [(await client.get("/v1/named")).json()["error"] for _ in range(2)]
+
+    assert all(answer["message"] == answer["trace_id"] for answer in answers)
+    assert len({answer["trace_id"] for answer in answers}) == 2
+    assert all(len(answer["trace_id"]) == 32 for answer in answers)
 
 
 async def test_items_come_back_as_they_went(served: Served) -> None:
