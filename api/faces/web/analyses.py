@@ -22,6 +22,7 @@ from api.faces.web.events import (
     LastSeen,
     unless_gone,
 )
+from api.faces.web.examples import EVENTS
 from api.faces.web.page import POLICY, report_html
 from api.faces.web.schemas import (
     AnalysesPage,
@@ -44,10 +45,6 @@ LastEventId = Annotated[
 ]
 _COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
-_EVENTS = (
-    'event: source.started\ndata: {"source": "reddit", "limit": 10}\nid: 8c1f...:1\n\n'
-    'event: report\ndata: {"id": "8c1f..."}\nid: 8c1f...:end\n\n'
-)
 RETRY_AFTER = "2"
 """Seconds until it is worth asking again for one that runs."""
 _MEDIA: dict[str, Format] = {
@@ -68,7 +65,7 @@ _BEGUN: dict[int | str, dict[str, Any]] = {
         "model": Report,
         "description": "The report; as an event stream its progress first.",
         "headers": _LOCATION,
-        "content": {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _EVENTS}},
+        "content": {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": EVENTS}},
     },
     202: {
         "model": Pending,
@@ -93,7 +90,7 @@ _READ: dict[int | str, dict[str, Any]] = {
                 ("text/csv", "rank,key,source,title,..."),
             )
         }
-        | {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _EVENTS}},
+        | {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": EVENTS}},
     },
     204: {"description": "The last event has been seen: there is nothing to come back for."},
     304: {"description": "The copy that `If-None-Match` names is still the answer."},

@@ -143,9 +143,19 @@ class ChatTurn(BaseModel):
     trace_id: str | None
 
 
-_STREAMS = (
-    'data: {"type":"start"}\n\ndata: {"type":"text-delta","delta":"It ...","id":"1"}\n\n'
-    "data: [DONE]\n\n"
+_STREAMS = "".join(
+    f"data: {data}\n\n"
+    for data in (
+        '{"type":"start"}',
+        '{"type":"start-step"}',
+        '{"type":"text-start","id":"1"}',
+        '{"type":"text-delta","delta":"- Battery: “It lasts three days.” [E1]","id":"1"}',
+        '{"type":"text-end","id":"1"}',
+        '{"type":"source-url","sourceId":"E1","url":"https://example.org/1","title":"E1: A month"}',
+        '{"type":"finish-step"}',
+        '{"type":"finish"}',
+        "[DONE]",
+    )
 )
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {

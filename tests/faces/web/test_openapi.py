@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi.routing import APIRoute
 
 from api.faces.web.app import ROUTERS
-from tests.faces.web.conftest import Served
+from tests.faces.web.conftest import QUESTION, Served
 from tests.faces.web.process import threaded
 from tests.faces.web.test_access import OPEN
 
@@ -90,3 +93,58 @@ async def test_keyed_routes_say_so(served: Served) -> None:
             assert ("security" in one) == keyed, path
             assert ("401" in one["responses"]) == keyed, path
             assert ("429" in one["responses"]) == path.startswith("/v1/"), path
+
+
+def told(stream: str) -> set[tuple[str, frozenset[str]]]:
+    """What a stream says: the kind and the fields of each event."""
+    events = set()
+    for block in filter(None, stream.split("\n\n")):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if line[0] != ":")
+        data = {} if lines["data"] == "[DONE]" else json.loads(lines["data"])
+        kind = lines.get("event") or data.get("type", lines["data"])
+        events.add((kind, frozenset((*lines, *data))))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/analyses", QUESTION), ("/v1/chat", {"message": "plaud.ai battery"})],
+)
+async def test_streams_are_as_their_examples(
+    served: Served, path: str, body: dict[str, str]
+) -> None:
+    """Each event of an example has the fields that the server sends with it."""
+    content = (await document(served))["paths"][path]["post"]["responses"]["200"]["content"]
+    headers = {"Accept": "text/event-stream"}
+    sent = (await served.client.post(path, json=body, headers=headers)).text
+
+    example = content["text/event-stream"]["example"]
+    assert told(example) <= told(sent)
+    assert len(told(example)) > 3
+
+
+async def test_operations_have_names(served: Served) -> None:
+    """Names that a person would choose, for whoever generates a client."""
+    paths = (await document(served))["paths"]
+    names = [one["operationId"] for methods in paths.values() for one in methods.values()]
+
+    assert len(names) == len(set(names))
+    assert {"create_analysis", "list_analyses", "get_analysis", "delete_analysis", "chat"} <= {
+        *names
+    }
+    assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in names), names
+
+
+async def test_no_object_is_bare(served: Served) -> None:
+    """Each has fields, or a type for what it holds."""
+
+    def bare(schema: object, place: str) -> list[str]:
+        if isinstance(schema, list):
+            return [each for at, part in enumerate(schema) for each in bare(part, f"{place}/{at}")]
+        if not isinstance(schema, dict):
+            return []
+        known = schema.get("properties") or schema.get("additionalProperties") not in (None, True)
+        found = [place] if schema.get("type") == "object" and not known else []
+        return found + [each for name in schema for each in bare(schema[name], f"{place}/{name}")]
+
+    assert bare((await document(served))["components"]["schemas"], "") == []
