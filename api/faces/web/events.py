@@ -40,7 +40,7 @@ EVENT_SCHEMA = {
 """One event, as OpenAPI describes it."""
 _COMMENT = b": ping\n"
 """Keeps a connection open. No blank line follows: httpx-sse would take that for an empty event."""
-_RETRY = 1_000
+RETRY = 1_000
 """Milliseconds after which a client that lost the connection shall come back."""
 HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 """Of every stream: no proxy may keep it or hold it back."""
@@ -168,7 +168,7 @@ class EventStream(Response):
 
         if after < 0:
             begun = Pending.of(flight).model_dump(mode="json")
-            yield frame("begun", begun, f"{flight.id}:0", _RETRY)
+            yield frame("begun", begun, f"{flight.id}:0", RETRY)
         flight.listen(hear)
         flight.when_over(lambda: frames.put_nowait(None))
         while (each := await frames.get()) is not None:
