@@ -22,7 +22,10 @@ MEDIA = ("application/json", "text/html", "text/markdown", "text/csv")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A client of a server on a real port, in the sandbox."""
     folder: Path = tmp_path_factory.mktemp("served")
-    variables = {"XDG_DATA_HOME": str(folder), "LISTENPOST_MODE": "sandbox"}
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{folder}/listenpost.db",
+        "LISTENPOST_MODE": "sandbox",
+    }
     with threaded(variables) as address, httpx.Client(base_url=address, timeout=60) as made:
         yield made
 

@@ -30,7 +30,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     The server has a key, sample data, and depths small enough to be asked often.
     """
     variables = {
-        "XDG_DATA_HOME": str(tmp_path),
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path}/listenpost.db",
         "LISTENPOST_MODE": "sandbox",
         "LISTENPOST_API_KEYS": KEY,
         "LISTENPOST_LIMIT_REQUESTS_PER_MINUTE": "0",
