@@ -74,9 +74,9 @@ def tools(house: House) -> dict[str, Tool]:
 
     async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
         question = Question(clean(given.query), clean(given.about))
-        gated = await house.judge(tenant, question, given.items, given.source)
-        relevance = Relevance.of(given.items, gated)
-        return Answer(_kept(given.items, gated), relevance.model_dump(mode="json"))
+        gated = await house.judge(tenant, question, given.own, given.source)
+        relevance = Relevance.of(given.own, gated)
+        return Answer(_kept(given.own, gated), relevance.model_dump(mode="json"))
 
     async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
         report = await house.runner.run(tenant, given.ask(), listener)
