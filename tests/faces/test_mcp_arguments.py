@@ -48,9 +48,9 @@ def test_a_list_may_come_as_its_json_text() -> None:
 @pytest.mark.parametrize(
     ("model", "given", "words"),
     [
-        (FetchArguments, None, "`query` is missing; it must be text of at most 5000 characters"),
-        (FetchArguments, {"query": None}, "`query` must be text of at most 5000 characters, not `"),
-        (FetchArguments, {"query": "x" * 5001}, "`query` must be text of at most 5000 characters"),
+        (FetchArguments, None, "`query` is missing; it must be text of at most 500 characters"),
+        (FetchArguments, {"query": None}, "`query` must be text of at most 500 characters, not `"),
+        (FetchArguments, {"query": "x" * 501}, "`query` must be text of at most 500 characters"),
         (
             FetchArguments,
             {"query": "x", "depht": "deep"},
@@ -98,7 +98,7 @@ def test_a_list_may_come_as_its_json_text() -> None:
         (
             CompareArguments,
             {"first": "x"},
-            "`second` is missing; it must be text of at most 5000 characters",
+            "`second` is missing; it must be text of at most 500 characters",
         ),
     ],
 )

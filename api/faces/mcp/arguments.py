@@ -16,12 +16,13 @@ from pydantic import Field, ValidationError, model_validator
 from api.errors import UsageError
 from api.faces.web.schemas import (
     About,
-    AnalysisRequest,
     FetchRequest,
     Query,
+    QuestionRequest,
     RelevanceRequest,
     RequestBody,
 )
+from api.services.listening import MAX_LIMIT
 from api.services.text import clean, cut, one_line
 from api.settings import DepthName
 
@@ -59,10 +60,11 @@ class FetchArguments(Arguments, FetchRequest):
     """Of a tool that asks one source."""
 
     depth: How = "quick"
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = None  # of models, `"5"` is one too
     include_dropped: Dropped = False
 
 
-class AnalysisArguments(Arguments, AnalysisRequest):
+class AnalysisArguments(Arguments, QuestionRequest):
     """Of the tool that asks every source and reports."""
 
     depth: How = "standard"

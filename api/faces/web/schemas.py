@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -96,12 +97,9 @@ class Grounds(BaseModel):
         return tuple(map(dict, self.items or ()))
 
 
-class AnalysisRequest(Grounds, RequestBody):
-    """One question to every source, to those that are named, or to your own items."""
+class QuestionRequest(RequestBody):
+    """One question to every source, or to those that are named."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]}
-    )
     query: Query
     depth: DepthName = "standard"
     sources: Annotated[list[SourceName], Field(max_length=20, description="Empty: all.")] = []
@@ -110,10 +108,19 @@ class AnalysisRequest(Grounds, RequestBody):
 
     def ask(self) -> Ask:
         """As the product takes it."""
-        return Ask(
-            self.query, self.depth, tuple(self.sources), self.since, None, self.about,
-            self.own, self.sandbox,
-        )  # fmt: skip
+        return Ask(self.query, self.depth, tuple(self.sources), self.since, None, self.about)
+
+
+class AnalysisRequest(Grounds, QuestionRequest):
+    """One question to every source, to those that are named, or to your own items."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]}
+    )
+
+    def ask(self) -> Ask:
+        """As the product takes it."""
+        return replace(super().ask(), own=self.own, sandbox=self.sandbox)
 
 
 class FetchRequest(RequestBody):
