@@ -157,8 +157,8 @@ class House:
         Raises:
             StoreUnavailable: the database cannot be used.
         """
-        running = self._chats is not None and self._chats.let_go(tenant.id, session_id)
-        return await self.store.drop_session(tenant.id, session_id) or running
+        running = {chats.let_go(tenant.id, session_id) for chats in self._chats.values()}
+        return await self.store.drop_session(tenant.id, session_id) or True in running
 
     async def turn(
         self,

@@ -154,7 +154,7 @@ def test_large_answers_are_compressed_for_who_can_read_that(
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.content == plain.content
     assert int(packed.headers["content-length"]) * 2 < len(plain.content)
-    assert packed.headers["vary"] == "Accept, Accept-Encoding"
+    assert {"Accept", "Accept-Encoding"} <= {*packed.headers["vary"].split(", ")}
 
 
 def test_streams_are_not_compressed(client: httpx.Client) -> None:
