@@ -245,3 +245,45 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
                     assert all(hasattr(module, alias.name) for alias in node.names)
                     imported += len(node.names)
     assert imported > 5
+
+
+RUN_BY = {
+    "README.md": {"sh": "tests/faces/test_page_commands.py", "python": "tests/test_snippets.py"},
+    "docs/agents.md": {
+        "python": "tests/test_snippets.py",
+        "tsx": "tests/clients/test_browser.py",
+        "ts": "tests/clients/test_browser.py",
+    },
+    "docs/architecture.md": {"diff": "tests/test_docs.py"},
+    "docs/chat.md": {
+        "sh": "tests/faces/test_page_commands.py", "python": "tests/faces/test_chat_examples.py",
+    },
+    "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
+    "docs/evaluation.md": {"json": "tests/faces/test_page_commands.py"},
+    "docs/http.md": {
+        "bash": "tests/faces/web/test_examples.py",
+        "python": "tests/faces/web/test_examples.py",
+        "js": "tests/clients/test_openapi.py",
+        "json": "tests/faces/web/test_examples.py",
+    },
+    "docs/langfuse.md": {"python": "tests/acceptance/test_hosts.py"},
+    "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/faces/test_mcp_clients.py"),
+    "docs/python.md": {"python": "tests/test_snippets.py"},
+    "docs/quickstart.md": {"sh": "tests/faces/test_page_commands.py"},
+    "docs/store.md": {"python": "tests/faces/test_page_commands.py"},
+}  # fmt: skip
+"""The test that runs, or type-checks, the blocks of a page in each language."""
+
+
+def test_every_block_of_code_is_run(root: Path) -> None:
+    """A page with code in a language that no test takes from it is found here."""
+    shown = {}
+    for page in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+        languages = set(re.findall(r"^```(\w+)\n", page.read_text("utf-8"), re.M))
+        if code := languages - {"text", "mermaid"}:
+            shown[page.relative_to(root).as_posix()] = code
+
+    assert shown == {page: set(languages) for page, languages in RUN_BY.items()}
+    for page, languages in RUN_BY.items():
+        for test in languages.values():
+            assert Path(page).name in (root / test).read_text("utf-8"), (page, test)

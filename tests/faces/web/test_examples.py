@@ -89,3 +89,13 @@ def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
     }
 
     assert set(re.findall(r"^\| `([A-Z]+ /v1/[^`]*)`", PAGE, re.M)) == served
+
+
+def test_an_error_looks_as_the_page_shows_it(server: str) -> None:
+    """The same fields, each of the same form."""
+    (shown,) = (json.loads(block) for block in blocks("json"))
+    real = httpx.get(f"{server}/v1/analyses/none").json()
+
+    assert shown.keys() == real.keys()
+    assert shown["error"].keys() == real["error"].keys()
+    assert len(shown["error"]["trace_id"]) == len(real["error"]["trace_id"])

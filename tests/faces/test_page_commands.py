@@ -1,0 +1,81 @@
+"""The commands that the README and the pages show, run as they stand there, on sample data."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.faces.command import Ended, Here
+from tests.snippets import ROOT, cells, run
+
+# `listenpost ...` or `.venv/bin/listenpost ...`, up to a comment
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?listenpost ?(.*?)(?: +#.*)?$", re.M)
+MINE = '{"title": "Plaud Note", "body": "Recorded my meeting."}\n'
+
+
+def commands(page: str) -> list[list[str]]:
+    """The words of each command in a page's blocks of shell, without the program."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    return [shlex.split(words) for block in blocks for words in _COMMAND.findall(block)]
+
+
+@pytest.fixture
+def run_here(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """The command in an empty folder with a person's file, in the sandbox."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    monkeypatch.setenv("LISTENPOST_DATABASE_URL", f"sqlite:///{tmp_path / 'listenpost.db'}")
+    (tmp_path / "mine.jsonl").write_text(MINE, "utf-8")
+    return here
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_each_command_answers(run_here: Here, page: str) -> None:
+    """With a report, or that there is too little for one."""
+    shown = commands(page)
+    ended = {" ".join(words): run_here(*words) for words in shown}
+
+    assert shown
+    assert {words: done.err for words, done in ended.items() if done.code not in {0, 3}} == {}
+    assert all(done.out for done in ended.values())
+
+
+def test_each_way_to_talk_answers(run_here: Here) -> None:
+    """The ids of the page stand for a conversation and a report that are there."""
+    report = run_here("analyze", "Ember mug", "--format", "json").json["id"]
+    session = ""
+    ended: list[Ended] = []
+    for words in commands("docs/chat.md"):
+        ids = {"--session": session, "--report": report}
+        given = [ids.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+        ended.append(run_here(*given, stdin=b"Oura Ring 4\n"))
+        known = re.search(r"^session (\w+):", ended[-1].err, re.M)
+        session = known[1] if known else session
+
+    assert [done.code for done in ended] == [0] * 4
+    assert all("[E" in done.out for done in ended)
+
+
+def test_the_store_is_opened_as_its_page_says(run_here: Here, tmp_path: Path) -> None:
+    """Its listing holds what the command line stored."""
+    (code,) = cells("docs/store.md")
+    run_here("analyze", "plaud.ai")
+
+    out = run([code.replace("reports.db", str(tmp_path / "listenpost.db")), "print(newest)"])
+
+    assert "plaud.ai" in out
+
+
+def test_a_labelled_line_can_be_evaluated(run_here: Here, tmp_path: Path) -> None:
+    """The one that the page on evaluation shows, on one line as its file has it."""
+    page = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    (block,) = re.findall(r"^```json\n(.*?)^```", page, re.M | re.S)
+    (tmp_path / "labels.jsonl").write_text(json.dumps(json.loads(block)), "utf-8")
+
+    done = run_here("eval", "labels.jsonl", "--format", "json")
+
+    assert done.code == 0, done.err
