@@ -247,7 +247,7 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
     assert imported > 5
 
 
-RUN_BY = {
+RUN_BY: dict[str, dict[str, str]] = {
     "README.md": {"sh": "tests/faces/test_page_commands.py", "python": "tests/test_snippets.py"},
     "docs/agents.md": {
         "python": "tests/test_snippets.py",
@@ -283,7 +283,7 @@ def test_every_block_of_code_is_run(root: Path) -> None:
         if code := languages - {"text", "mermaid"}:
             shown[page.relative_to(root).as_posix()] = code
 
-    assert shown == {page: set(languages) for page, languages in RUN_BY.items()}
-    for page, languages in RUN_BY.items():
-        for test in languages.values():
-            assert Path(page).name in (root / test).read_text("utf-8"), (page, test)
+    assert shown == {page: set(tests) for page, tests in RUN_BY.items()}
+    for name, tests in RUN_BY.items():
+        for test in tests.values():
+            assert Path(name).name in (root / test).read_text("utf-8"), (name, test)
