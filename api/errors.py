@@ -10,6 +10,7 @@
     ├── NotFound                  nothing of that id is yours               not_found
     ├── Conflict                  it was used for, or became, another thing conflict
     ├── ModelError                a model server gave no usable answer      model_<reason>
+    ├── LangfuseError             Langfuse could not be set up              langfuse_failed
     └── SourceError               a source could not be asked
         ├── NotConfigured         its key or provider is not set            not_configured
         ├── Refused               key wrong, revoked or restricted          refused
@@ -122,6 +123,31 @@ class ModelError(ListenpostError):
         """Keep the reason code apart from the words."""
         super().__init__(f"model: {reason}" + (f" ({detail})" if detail else ""))
         self.reason, self.detail = reason, detail
+
+
+class LangfuseError(ListenpostError):
+    """Langfuse did not do what setting it up needs; the message says what to do.
+
+    Args:
+        detail: what happened and the remedy.
+        http: the status it answered with, if it answered.
+        unsure: what was asked may have been done all the same.
+        wait: seconds until it takes requests again, when it says.
+    """
+
+    code, status = "langfuse_failed", 502
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        http: int | None = None,
+        unsure: bool = False,
+        wait: float | None = None,
+    ) -> None:
+        """Keep what decides about going on apart from the words."""
+        super().__init__(detail)
+        self.http, self.unsure, self.wait = http, unsure, wait
 
 
 class SourceError(ListenpostError):

@@ -18,7 +18,19 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "youtube": ("search", "videos", "comments"),
     "amazon": ("search", "product", "reviews", "signin"),
     "openai": ("judge", "grades", "support", "rewrite", "explain", "agent", "chat", "models"),
-    "langfuse": ("traces", "scores", "prompts", "projects", "ingestion", "other"),
+    "langfuse": (
+        "traces",
+        "scores",
+        "score_configs",
+        "prompts",
+        "datasets",
+        "dataset_items",
+        "dashboards",
+        "widgets",
+        "projects",
+        "ingestion",
+        "other",
+    ),
 }
 KINDS: Mapping[str, frozenset[str]] = {
     "reddit": frozenset("401 403 403html 429 500 hang drip notjson login".split()),
@@ -28,7 +40,9 @@ KINDS: Mapping[str, frozenset[str]] = {
         "401 429 insufficient_quota 500 hang drip refusal filtered length notjson prose "
         "wrong_count no_schema no_choices".split()
     ),
-    "langfuse": frozenset("401 500 hang slow".split()),
+    "langfuse": frozenset(
+        "401 403 404html 409 422 429 500 503 hang slow notjson no_project".split()
+    ),
 }
 _FAULT = re.compile(r"^(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
 """`openai.judge=500@2x1`: upstream, endpoint, kind, the first request hit, how many are hit."""

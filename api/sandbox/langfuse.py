@@ -1,17 +1,28 @@
-"""Langfuse's ingestion side: traces by OTLP, scores, prompts; it keeps what it gets in the log."""
+"""Langfuse: traces by OTLP, which the log keeps, and what its project holds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from api.sandbox.langfuse_api import Store
+from api.sandbox.langfuse_dashboards import Dashboards
 from api.sandbox.world import Call, Gateway, World
 
 _DENIED = "Invalid credentials. Confirm that you've configured the correct host."
-_HEALTH = {"status": "OK", "version": "4.59.0"}
+_WITH_DASHBOARDS = (4, 59)
+_REFUSALS = {
+    "401": (401, "authentication_failed", _DENIED),
+    "403": (403, "access_denied", "Project ID not found for API token"),
+    "409": (409, "conflict", "Changed meanwhile"),
+    "422": (422, "unprocessable_content", "This cannot be processed"),
+    "429": (429, "rate_limited", "Rate limit exceeded"),
+    "503": (503, "internal_error", "Service unavailable"),
+}
+_RETRY_AFTER = "7"
+_NOWHERE = "<!DOCTYPE html><title>404: This page could not be found</title>"
 _OWN = {"id": "sandbox", "name": "sandbox"}
 _PROJECTS = {"data": [{**_OWN, "metadata": {}, "organization": _OWN}]}
 
@@ -20,9 +31,12 @@ class Langfuse:
     """Answers as a Langfuse server does, for one sandbox."""
 
     def __init__(self, world: World) -> None:
-        """Start without prompts."""
+        """Start with an empty project."""
         self._world = world
-        self._prompts: dict[str, dict[str, Any]] = {}
+        version = world.options.langfuse_version
+        old = tuple(map(int, version.split(".")[:2])) < _WITH_DASHBOARDS
+        self._health = {"status": "OK", "version": version}
+        self._store, self._dashboards = Store(old), Dashboards(old)
 
     def routes(self) -> list[Route]:
         """Its paths; only whether it is well is said without keys."""
@@ -33,15 +47,11 @@ class Langfuse:
             keyed.route(
                 f"{root}/otel/v1/traces", "traces", self.traces, methods=post, keep=True
             ),
-            keyed.route(
-                f"{root}/scores", "scores", lambda _: JSONResponse({"message": "Accepted"}, 202),
-                methods=post, keep=True,
-            ),
             keyed.route(f"{root}/ingestion", "ingestion", self.ingest, methods=post, keep=True),
-            keyed.route(f"{root}/v2/prompts", "prompts", self.store, methods=post, keep=True),
-            keyed.route(f"{root}/v2/prompts/{{name:path}}", "prompts", self.prompt),
-            keyed.route(f"{root}/projects", "projects", lambda _: JSONResponse(_PROJECTS)),
-            public.route(f"{root}/health", "other", lambda _: JSONResponse(_HEALTH)),
+            *self._store.routes(keyed, root),
+            *self._dashboards.routes(keyed, root),
+            keyed.route(f"{root}/projects", "projects", self.projects),
+            public.route(f"{root}/health", "other", lambda _: JSONResponse(self._health)),
             keyed.route(
                 f"{root}/{{rest:path}}", "other", lambda _: _missing("Not Found"),
                 methods=("GET", "POST"),
@@ -50,12 +60,22 @@ class Langfuse:
 
     def fault(self, kind: str, call: Call) -> Response | None:
         """Trouble in Langfuse's words."""
-        return JSONResponse({"message": _DENIED}, 401) if kind == "401" else None
+        if kind == "404html":
+            return HTMLResponse(_NOWHERE, 404)
+        if kind not in _REFUSALS:
+            return None
+        status, code, message = _REFUSALS[kind]
+        headers = {"Retry-After": _RETRY_AFTER} if status == 429 else None
+        return JSONResponse({"message": message, "code": code}, status, headers)
 
     def guard(self, call: Call) -> Response | None:
         """The check of both keys."""
         keys, known = call.basic, self._world.options.langfuse_keys
         return None if all(keys) and known in (None, keys) else self.fault("401", call)
+
+    def projects(self, call: Call) -> Response:
+        """The project of the keys; none with the fault `no_project`."""
+        return JSONResponse({"data": []} if call.fault == "no_project" else _PROJECTS)
 
     def traces(self, call: Call) -> Response:
         """Spans by OTLP, answered in the encoding they came in; the log keeps them as they are."""
@@ -69,25 +89,6 @@ class Langfuse:
         events = [event for event in batch if isinstance(event, Mapping)]
         done = [{"id": str(event.get("id")), "status": 201} for event in events]
         return JSONResponse({"successes": done, "errors": []}, 207)
-
-    def store(self, call: Call) -> Response:
-        """Keep a prompt as the next version of its name."""
-        prompt: dict[str, Any] = dict(call.data) if isinstance(call.data, Mapping) else {}
-        name = str(prompt.get("name"))
-        prompt |= {
-            "version": self._prompts.get(name, {}).get("version", 0) + 1,
-            "config": prompt.get("config") or {},
-            "tags": prompt.get("tags") or [],
-            "labels": prompt.get("labels") or ["latest"],
-            "type": prompt.get("type") or "text",
-        }
-        self._prompts[name] = prompt
-        return JSONResponse(prompt, 201)
-
-    def prompt(self, call: Call) -> Response:
-        """The newest version of a prompt."""
-        prompt = self._prompts.get(call.request.path_params["name"])
-        return _missing("Prompt not found") if prompt is None else JSONResponse(prompt)
 
 
 def _missing(message: str) -> Response:

@@ -35,6 +35,8 @@ class Options:
     amazon_key: str | None = None
     openai_key: str | None = None
     langfuse_keys: tuple[str, str] | None = None
+    langfuse_version: str = "4.59.0"
+    """What the server says it is; one below 4.59 knows no dashboards and takes no list of scores."""
     reddit_limit: int = 1000
     """Requests per client id in a window of ten minutes."""
     search_quota: int = 100

@@ -1,0 +1,176 @@
+"""What there should be in a Langfuse project, read from `definitions/*.toml`, as its API takes it.
+
+Names are not unique in Langfuse and its ids are its own, so what is ours bears a mark in its
+description: `listenpost:gate.yield`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from typing import Any
+
+DASHBOARDS = ("gate", "reports")
+LABEL = "listenpost"
+"""Of the version of a prompt that is as the package has it."""
+COMMITTED = "listenpost: as in the package"
+"""The commit message of versions that are ours."""
+_COLUMNS = 12
+_MARK = re.compile(r"(?<!\S)listenpost:([a-z]+\.[a-z_]+)(?!\S)")
+"""`listenpost:gate.yield` as a word of its own in a description."""
+
+
+class Kind(StrEnum):
+    """What a part is; the value is what people call it."""
+
+    SCORE = "score config"
+    WIDGET = "widget"
+    DASHBOARD = "dashboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that should be there."""
+
+    kind: Kind
+    mark: str
+    """`gate.yield`; its description ends in `listenpost:gate.yield`."""
+    body: Mapping[str, Any]
+    """As Langfuse takes it; a placement's `widgetId` is the widget's mark."""
+
+    @property
+    def name(self) -> str:
+        """As people see it."""
+        return str(self.body["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt of the package."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Everything that should be there."""
+
+    parts: tuple[Part, ...]
+    """Score configs, then widgets, then the dashboards that hold them."""
+    prompts: tuple[Prompt, ...]
+
+
+def load() -> Definitions:
+    """The definitions of the package."""
+    dashboards = [_read(name) for name in DASHBOARDS]
+    return Definitions(
+        parts=(
+            *(_score(row) for row in _read("scores")["scores"]),
+            *(
+                Part(Kind.WIDGET, f"{board['key']}.{row['key']}", widget_body(board["key"], row))
+                for board in dashboards
+                for row in board["widgets"]
+            ),
+            *(_dashboard(board) for board in dashboards),
+        ),
+        prompts=tuple(
+            Prompt(row["name"], files(row["package"]).joinpath(row["file"]).read_text("utf-8"))
+            for row in _read("prompts")["prompts"]
+        ),
+    )
+
+
+def mark_of(description: object) -> str | None:
+    """The mark in a description; None where there is none: then it is not ours."""
+    match = _MARK.search(description) if isinstance(description, str) else None
+    return match and match[1]
+
+
+def widget_body(board: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A widget of a definition file as Langfuse takes it."""
+    filters = [*row.get("filters", [])]
+    if "scores" in row:
+        filters.insert(
+            0, _filter("name", "stringOptions", operator="any of", value=[*row["scores"]])
+        )
+    if row.get("per_source"):
+        filters.append(
+            _filter("metadata", "stringObject", key="scope", operator="=", value="source")
+        )
+    chart: dict[str, Any] = {"type": row["chart"]}
+    if "row_limit" in row:
+        chart["row_limit"] = row["row_limit"]
+    if "sort" in row:
+        chart["defaultSort"] = {"column": row["sort"], "order": "DESC"}
+    metrics = (metric.split() for metric in row["metrics"])
+    return {
+        "name": row["name"],
+        "description": _marked(row["description"], f"{board}.{row['key']}"),
+        "view": row["view"],
+        "dimensions": [{"field": field} for field in row.get("dimensions", [])],
+        "metrics": [{"measure": measure, "agg": agg} for agg, measure in metrics],
+        "filters": filters,
+        "chartType": row["chart"],
+        "chartConfig": chart,
+    }
+
+
+def flowed(board: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Placements in rows of the grid, from left to right; a row is as high as its highest."""
+    x = y = height = 0
+    for row in rows:
+        columns, lines = row["size"]
+        if x + columns > _COLUMNS:
+            x, y, height = 0, y + height, 0
+        mark = f"{board}.{row['key']}"
+        yield {
+            "type": "widget", "id": f"listenpost-{mark}", "widgetId": mark,
+            "x": x, "y": y, "width": columns, "height": lines,
+        }  # fmt: skip
+        x, height = x + columns, max(height, lines)
+
+
+def _read(name: str) -> dict[str, Any]:
+    file = files("api.dashboards").joinpath("definitions", f"{name}.toml")
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def _score(row: Mapping[str, Any]) -> Part:
+    mark = f"score.{row['name']}"
+    limits: Sequence[float] = row.get("range", ())
+    body: dict[str, Any] = {
+        "name": row["name"],
+        "dataType": row["type"],
+        "description": _marked(row["description"], mark),
+        **dict(zip(("minValue", "maxValue"), limits, strict=False)),
+    }
+    if "values" in row:
+        labels = enumerate(row["values"])
+        body["categories"] = [{"label": label, "value": number} for number, label in labels]
+    return Part(Kind.SCORE, mark, body)
+
+
+def _dashboard(board: Mapping[str, Any]) -> Part:
+    mark = f"dashboard.{board['key']}"
+    return Part(
+        Kind.DASHBOARD,
+        mark,
+        {
+            "name": board["name"],
+            "description": _marked(board["description"], mark),
+            "definition": {"widgets": [*flowed(board["key"], board["widgets"])]},
+        },
+    )
+
+
+def _filter(column: str, kind: str, **rest: Any) -> dict[str, Any]:
+    return {"column": column, "type": kind, **rest}
+
+
+def _marked(description: str, mark: str) -> str:
+    return f"{description.strip()}\n\nlistenpost:{mark}"

@@ -1,0 +1,244 @@
+"""What differs between what there should be and what there is, as the steps that mend it.
+
+Pure. Values are compared as parsed, since the server reorders keys and fills in some. What bears no
+mark of ours is never part of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from api.dashboards.definitions import COMMITTED, LABEL, Definitions, Kind, Part, Prompt, mark_of
+from api.dashboards.reading import PATHS, PROMPTS, Pushed, Row, Stock, prompt_path
+
+Verb = Literal["create", "push", "change", "archive", "delete"]
+_PRODUCTION = "production"
+_LIMITS = ("minValue", "maxValue")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that is not as it should be; None where it is not there at all."""
+
+    field: str
+    there: Any
+    wanted: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request that writes."""
+
+    verb: Verb
+    kind: Kind | Literal["prompt"]
+    name: str
+    mark: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    """A placement's `widgetId` may be a mark, for a widget that an earlier step makes."""
+    differences: tuple[Difference, ...] = ()
+    version: int | None = None
+    """Of a prompt, where one is taken away."""
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for people."""
+        version = "" if self.version is None else f" version {self.version}"
+        return f"{self.kind} `{self.name}`{version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done, in this order."""
+
+    steps: tuple[Step, ...]
+    widgets: Mapping[str, str]
+    """Mark -> id of those that are there."""
+    notes: tuple[str, ...] = ()
+    """What is left alone although it looks like ours."""
+    unchanged: int = 0
+
+
+def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
+    """The fewest steps after which everything is as defined: made, changed, then cleared away."""
+    steps: list[Step] = []
+    notes: list[str] = []
+    widgets: dict[str, str] = {}
+    unchanged = 0
+    for part in definitions.parts:
+        rows = [row for row in ours(stock.rows[part.kind]) if _fits(part, row)]
+        if not rows and (note := _foreign(part, stock)):
+            notes.append(note)
+        elif not rows:
+            steps.append(
+                Step("create", part.kind, part.name, part.mark, PATHS[part.kind], part.body)
+            )
+        else:
+            row = min(rows, key=lambda row: bool(row.get("isArchived")))  # else the oldest
+            if part.kind is Kind.WIDGET:
+                widgets[part.mark] = str(row["id"])
+            if len(rows) > 1 and part.kind is not Kind.SCORE:
+                notes.append(
+                    f"{len(rows) - 1} more {part.kind} with the mark `listenpost:{part.mark}`; a "
+                    "copy is yours once that mark is out of its description"
+                )
+            step = _changed(part, row, widgets)
+            steps += [step] if step else []
+            unchanged += step is None
+    for prompt in definitions.prompts:
+        step = _pushed(prompt, stock.prompts[prompt.name])
+        steps += [step] if step else []
+        unchanged += step is None
+    wanted = {(part.kind, part.mark): part for part in definitions.parts}
+    for kind, row in _removable(stock):
+        part_of_row = wanted.get((kind, str(mark_of(row.get("description")))))
+        if part_of_row is None or not _fits(part_of_row, row):
+            steps.append(_removed(kind, row))
+    return Plan(tuple(steps), widgets, tuple(notes), unchanged)
+
+
+def plan_remove(stock: Stock, versions: Mapping[str, Sequence[int]]) -> Plan:
+    """Take away what bears our marks, dashboards before their widgets, and our prompt versions."""
+    prompts = [
+        Step("delete", "prompt", name, name, prompt_path(name), version=number)
+        for name, numbers in versions.items()
+        for number in numbers
+    ]
+    return Plan((*(_removed(kind, row) for kind, row in _removable(stock)), *prompts), {})
+
+
+def ours(rows: Iterable[Row]) -> list[Row]:
+    """Those that bear a mark of ours."""
+    return [row for row in rows if mark_of(row.get("description")) and row.get("id")]
+
+
+def _removable(stock: Stock) -> Iterator[tuple[Kind, Row]]:
+    """Ours, in the order in which they can go; an archived score config is gone already."""
+    for kind in (Kind.DASHBOARD, Kind.WIDGET, Kind.SCORE):
+        yield from ((kind, row) for row in ours(stock.rows[kind]) if not row.get("isArchived"))
+
+
+def _removed(kind: Kind, row: Row) -> Step:
+    """The end of one row; Langfuse deletes no score config."""
+    path, mark = f"{PATHS[kind]}/{row['id']}", str(mark_of(row.get("description")))
+    name = str(row.get("name"))
+    if kind is Kind.SCORE:
+        return Step("archive", kind, name, mark, path, {"isArchived": True})
+    return Step("delete", kind, name, mark, path)
+
+
+def _fits(part: Part, row: Row) -> bool:
+    """Whether this row can be what is wanted: its mark is, and what can never be changed.
+
+    The type of a score config never changes, and a limit that it has cannot be taken back.
+    """
+    if mark_of(row.get("description")) != part.mark:
+        return False
+    if part.kind is not Kind.SCORE:
+        return True
+    superfluous = [name for name in _LIMITS if name not in part.body and row.get(name) is not None]
+    return row.get("dataType") == part.body["dataType"] and not superfluous
+
+
+def _foreign(part: Part, stock: Stock) -> str | None:
+    """Why a score config is not made: two of one name could not be told apart in the UI."""
+    if part.kind is not Kind.SCORE:
+        return None
+    for row in stock.rows[Kind.SCORE]:
+        theirs = mark_of(row.get("description")) is None and not row.get("isArchived")
+        if theirs and row.get("name") == part.name:
+            return f"score config `{part.name}` is there and not ours; it stays as it is"
+    return None
+
+
+def _changed(part: Part, row: Row, widgets: Mapping[str, str]) -> Step | None:
+    """The change that makes a row what it should be; None when it is."""
+    differences = [
+        difference
+        for field, wanted in part.body.items()
+        for difference in _compared(field, row, wanted, widgets)
+    ]
+    body = {field: part.body[field] for field in _fields(differences)}
+    if "chartType" in body:  # which alone would reset the config
+        body["chartConfig"] = part.body["chartConfig"]
+    if "definition" in body:
+        theirs = [entry for entry in _placements(row) if not _is_ours(entry)]
+        body["definition"] = {"widgets": [*part.body["definition"]["widgets"], *theirs]}
+    if row.get("isArchived"):
+        differences.append(Difference("isArchived", True, False))
+        body["isArchived"] = False
+    if not differences:
+        return None
+    path = f"{PATHS[part.kind]}/{row['id']}"
+    return Step("change", part.kind, part.name, part.mark, path, body, tuple(differences))
+
+
+def _compared(
+    field: str, row: Row, wanted: Any, widgets: Mapping[str, str]
+) -> Iterator[Difference]:
+    there = row.get(field)
+    if field == "definition":
+        yield from _misplaced(wanted["widgets"], _placements(row), widgets)
+        return
+    if field == "chartConfig" and isinstance(there, Mapping):
+        there = {"type": row.get("chartType"), **there}
+    if _plain(there) != _plain(wanted):
+        yield Difference(field, there, wanted)
+
+
+def _misplaced(
+    wanted: Sequence[Row], there: Sequence[Row], widgets: Mapping[str, str]
+) -> Iterator[Difference]:
+    """Placements of ours that are gone, not where they belong, or too many."""
+    placed = {str(entry.get("id")): entry for entry in there if _is_ours(entry)}
+    for entry in wanted:
+        known = {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
+        found = placed.pop(entry["id"], None)
+        if found is None or _plain(found) != known:
+            yield Difference(f"definition {entry['id']}", found, known)
+    for name, entry in placed.items():
+        yield Difference(f"definition {name}", entry, None)
+
+
+def _fields(differences: Sequence[Difference]) -> list[str]:
+    return [difference.field.partition(" ")[0] for difference in differences]
+
+
+def _placements(row: Row) -> list[Row]:
+    definition = row.get("definition")
+    placed = definition.get("widgets") if isinstance(definition, Mapping) else None
+    return [entry for entry in placed or () if isinstance(entry, Mapping)]
+
+
+def _is_ours(placement: Row) -> bool:
+    return str(placement.get("id")).startswith("listenpost-")
+
+
+def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
+    """A new version of a prompt; None when the text is the same.
+
+    What is in production follows the package until a person puts another version there.
+    """
+    text = prompt.text.strip()
+    if there.text is not None and there.text.strip() == text:
+        return None
+    follows = _PRODUCTION in there.labels if there.text is not None else not there.in_production
+    body = {
+        "name": prompt.name,
+        "type": "text",
+        "prompt": text,
+        "labels": [LABEL, _PRODUCTION] if follows else [LABEL],
+        "tags": [LABEL],
+        "commitMessage": COMMITTED,
+    }
+    difference = Difference("prompt", there.text, text)
+    return Step("push", "prompt", prompt.name, prompt.name, PROMPTS, body, (difference,))
+
+
+def _plain(value: Any) -> Any:
+    """A value without fields that hold nothing."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items() if part is not None}
+    return [_plain(part) for part in value] if isinstance(value, list) else value

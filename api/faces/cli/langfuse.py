@@ -1,0 +1,154 @@
+"""`langfuse`: the dashboards, score configs and prompts of Listenpost in a Langfuse project."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from api.errors import LangfuseError
+from api.faces.cli.printing import say, tell
+
+if TYPE_CHECKING:
+    from api.dashboards.client import Server
+    from api.dashboards.planning import Difference, Plan, Step
+
+langfuse = typer.Typer(
+    help="Dashboards, score configs and prompts in your Langfuse project; see docs/langfuse.md.",
+    no_args_is_help=True,
+)
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+_UNREACHABLE, _NONE, _LEFT = 4, 3, 4
+_PAST = {"create": "created", "push": "pushed", "change": "changed", "archive": "archived",
+         "delete": "deleted"}  # fmt: skip
+
+
+@langfuse.command()
+def apply(
+    dry_run: DryRun = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Also print what differs.")] = False,
+) -> None:
+    """Make what is missing and change what differs; nothing that is not ours is touched."""
+    from api.dashboards import definitions
+    from api.dashboards.applying import check
+    from api.dashboards.planning import plan_apply
+    from api.dashboards.reading import read_stock
+
+    def work(server: Server) -> int:
+        wanted = definitions.load()
+        check(wanted)
+        stock = read_stock(server, wanted.prompts)
+        plan = plan_apply(wanted, stock)
+        return _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=diff)
+
+    _with_server(work)
+
+
+@langfuse.command()
+def remove(dry_run: DryRun = False) -> None:
+    """Take away what `apply` made, and nothing else; score configs are archived."""
+    from api.dashboards import definitions
+    from api.dashboards.planning import plan_remove
+    from api.dashboards.reading import read_stock, read_versions
+
+    def work(server: Server) -> int:
+        prompts = definitions.load().prompts
+        stock = read_stock(server, ())
+        plan = plan_remove(stock, {p.name: read_versions(server, p.name) for p in prompts})
+        return _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=False)
+
+    _with_server(work)
+
+
+@langfuse.command(name="open")
+def open_dashboards() -> None:
+    """Print the addresses of the dashboards."""
+    from api.dashboards.definitions import Kind
+    from api.dashboards.planning import ours
+    from api.dashboards.reading import read_project, read_rows
+    from api.faces.cli.terminal import shown
+
+    def work(server: Server) -> int:
+        project = read_project(server)
+        rows = ours(read_rows(server, Kind.DASHBOARD))
+        for row in rows:
+            say(f"{server.root}/project/{project.id}/dashboards/{row['id']}  {shown(row['name'])}")
+        if not rows:
+            tell("there are no dashboards yet; `listenpost langfuse apply` makes them")
+        return 0 if rows else _NONE
+
+    _with_server(work)
+
+
+def _carry_out(server: Server, plan: Plan, project: str, *, dry_run: bool, diff: bool) -> int:
+    """Do the steps, or say them; the exit code."""
+    from api.dashboards.applying import carry_out
+    from api.faces.cli.terminal import shown
+
+    def done(step: Step, reason: str | None) -> None:
+        verb = f"would {step.verb}" if dry_run else _PAST[step.verb]
+        say(
+            f"{verb if reason is None else 'kept'} {shown(step.title)}"
+            + (f": {reason}" if reason else "")
+        )
+        if diff:
+            for line in _differences(step):
+                say(f"    {line}")
+
+    for note in plan.notes:
+        tell(f"listenpost: note: {shown(note)}")
+    left = 0
+    if dry_run:
+        for step in plan.steps:
+            done(step, None)
+    else:
+        left = carry_out(server, plan, done)
+    count = len(plan.steps) - left
+    summary = f"{count} {'to do' if dry_run else 'done'}, {plan.unchanged} as they should be"
+    tell(f"Langfuse project `{shown(project)}` at `{server.host}`: {summary}")
+    return _LEFT if left else 0
+
+
+def _differences(step: Step) -> Iterator[str]:
+    """Each field that differs, as lines with - and +."""
+    for difference in step.differences:
+        yield f"{difference.field}:"
+        yield from _lines(difference)
+
+
+def _lines(difference: Difference) -> Iterator[str]:
+    """As in a diff of files, without its heads; what is the same within a long text is left out."""
+    there, wanted = _text(difference.there), _text(difference.wanted)
+    for line in difflib.unified_diff(there, wanted, lineterm="", n=1):
+        if not line.startswith(("---", "+++", "@@")):
+            yield line
+
+
+def _text(value: Any) -> list[str]:
+    """A value as lines."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return value.splitlines()
+    rows = value if isinstance(value, list) else [value]
+    return [json.dumps(row, ensure_ascii=False, sort_keys=True) for row in rows]
+
+
+def _with_server(work: Callable[[Server], int]) -> NoReturn:
+    """Ask the Langfuse of the settings, and leave with the code of how that ended."""
+    from api import wiring
+    from api.dashboards.client import Server
+
+    settings = wiring.load_settings()
+    server = Server(settings.tracing, notice=lambda line: tell(f"listenpost: {line}"))
+    try:
+        code = work(server)
+    except LangfuseError as error:
+        tell(f"listenpost: error: {error}")
+        code = _UNREACHABLE
+    finally:
+        server.close()
+    raise typer.Exit(code)
