@@ -44,7 +44,9 @@ class Step:
 
     @property
     def title(self) -> str:
-        """Kind and name, for people."""
+        """Kind and name, for people; widgets of two dashboards may have one name."""
+        if self.kind is Kind.WIDGET:
+            return f"widget `{self.name}` ({self.mark.partition('.')[0]})"
         version = "" if self.version is None else f" version {self.version}"
         return f"{self.kind} `{self.name}`{version}"
 

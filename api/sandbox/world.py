@@ -36,7 +36,7 @@ class Options:
     openai_key: str | None = None
     langfuse_keys: tuple[str, str] | None = None
     langfuse_version: str = "4.59.0"
-    """What the server says it is; one below 4.59 knows no dashboards and takes no list of scores."""
+    """What the server says it is; below 4.59 it knows no dashboards and takes no list of scores."""
     reddit_limit: int = 1000
     """Requests per client id in a window of ten minutes."""
     search_quota: int = 100

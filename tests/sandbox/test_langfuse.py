@@ -45,14 +45,15 @@ def test_ingestion_says_what_it_took(sandbox: Sandbox) -> None:
 
 
 def test_a_prompt_is_missing_until_it_is_made(sandbox: Sandbox) -> None:
-    """Prompts are stored with versions, also under a folder's name."""
+    """Prompts are stored with versions, also under a folder's name; none is in production."""
     url = f"{sandbox.url}/api/public/v2/prompts"
     missing = httpx.get(f"{url}/listenpost/gate", auth=KEYS)
     for _ in range(2):
         httpx.post(url, json={"name": "listenpost/gate", "prompt": "p"}, auth=KEYS)
-    found = httpx.get(f"{url}/listenpost/gate", auth=KEYS).json()
+    found = httpx.get(f"{url}/listenpost%2Fgate", params={"label": "latest"}, auth=KEYS).json()
+    without_label = httpx.get(f"{url}/listenpost%2Fgate", auth=KEYS)
 
-    assert missing.status_code == 404
+    assert (missing.status_code, without_label.status_code) == (404, 404)
     assert (found["prompt"], found["version"], found["type"]) == ("p", 2, "text")
 
 
