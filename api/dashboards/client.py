@@ -74,12 +74,12 @@ class Server:
     def find(self, path: str, **query: Any) -> Mapping[str, Any] | None:
         """The same for something that may not be there."""
         try:
-            found = self.get(path, **query)
+            row = self.get(path, **query)
         except LangfuseError as error:
             if error.http == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        return found if isinstance(found, Mapping) else None
+        return row if isinstance(row, Mapping) else None
 
     def pages(self, path: str, **query: Any) -> list[Mapping[str, Any]]:
         """Every row of a list; what is none is passed over."""

@@ -197,9 +197,9 @@ def _misplaced(
     placed = {str(entry.get("id")): entry for entry in there if _is_ours(entry)}
     for entry in wanted:
         known = {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
-        found = placed.pop(entry["id"], None)
-        if found is None or _plain(found) != known:
-            yield Difference(f"definition {entry['id']}", found, known)
+        place = placed.pop(entry["id"], None)
+        if place is None or _plain(place) != known:
+            yield Difference(f"definition {entry['id']}", place, known)
     for name, entry in placed.items():
         yield Difference(f"definition {name}", entry, None)
 

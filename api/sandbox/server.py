@@ -193,8 +193,8 @@ class Sandbox:
             OSError: the port is taken.
         """
         made = world(posts, **options)
-        # the protocol by its number: asyncio sends at once (TCP_NODELAY) only where it is named, and
-        # an answer's body otherwise waits 40 ms for the other side to confirm its head
+        # with the protocol named, asyncio sends at once (TCP_NODELAY); else the body of an answer
+        # waits 40 ms for the other side to confirm its head
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -113,7 +113,7 @@ def test_an_edit_by_hand_is_repaired(
     project.apply()
 
     assert [write.method for write in project.writes()] == ["PATCH"]
-    assert project.row(kind, mark) | {"updatedAt": ""} == {**before, "updatedAt": ""}
+    assert {**project.row(kind, mark), "updatedAt": ""} == {**before, "updatedAt": ""}
 
 
 def test_a_widget_that_was_deleted_comes_back_to_its_place(project: Project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -87,6 +88,7 @@ def _carry_out(server: Server, plan: Plan, project: str, *, dry_run: bool, diff:
     """Do the steps, or say them; the exit code."""
     from api.dashboards.applying import carry_out
     from api.faces.cli.terminal import shown
+    from api.services.text import clean
 
     def done(step: Step, reason: str | None) -> None:
         verb = f"would {step.verb}" if dry_run else _PAST[step.verb]
@@ -96,7 +98,7 @@ def _carry_out(server: Server, plan: Plan, project: str, *, dry_run: bool, diff:
         )
         if diff:
             for line in _differences(step):
-                say(f"    {line}")
+                say(f"    {clean(line)}")
 
     for note in plan.notes:
         tell(f"listenpost: note: {shown(note)}")
@@ -122,8 +124,9 @@ def _differences(step: Step) -> Iterator[str]:
 def _lines(difference: Difference) -> Iterator[str]:
     """As in a diff of files, without its heads; what is the same within a long text is left out."""
     there, wanted = _text(difference.there), _text(difference.wanted)
-    for line in difflib.unified_diff(there, wanted, lineterm="", n=1):
-        if not line.startswith(("---", "+++", "@@")):
+    changes = difflib.unified_diff(there, wanted, lineterm="", n=1)
+    for line in itertools.islice(changes, 2, None):
+        if line.strip() and not line.startswith("@@"):
             yield line
 
 
