@@ -33,6 +33,7 @@ def apply(
     diff: Annotated[bool, typer.Option("--diff", help="Also print what differs.")] = False,
 ) -> None:
     """Make what is missing and change what differs; nothing that is not ours is touched."""
+    from api import wiring
     from api.dashboards import definitions
     from api.dashboards.applying import check
     from api.dashboards.planning import plan_apply
@@ -43,7 +44,10 @@ def apply(
         check(wanted)
         stock = read_stock(server, wanted.prompts)
         plan = plan_apply(wanted, stock)
-        return _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=diff)
+        code = _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=diff)
+        if wiring.mode_of(wiring.load_settings()) == "sandbox":
+            tell("listenpost: note: no source is set up, and sample data is not sent there")
+        return code
 
     _with_server(work)
 
