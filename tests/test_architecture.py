@@ -60,6 +60,7 @@ def loaded(code: str, root: Path) -> set[str]:
         "from api.faces.cli.main import app; app(['--help'], standalone_mode=False)",
         "from api.faces.cli.main import app; app(['analyze', '--help'], standalone_mode=False)",
         "from api.faces.cli.main import app; app(['--version'], standalone_mode=False)",
+        "from api.faces.cli.main import app; app(['langfuse', '--help'], standalone_mode=False)",
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, root: Path) -> None:

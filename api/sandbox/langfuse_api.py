@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.langfuse_shelf import Rejection, Row, Shelf, answering, demand, fields_of
+from api.sandbox.langfuse_shelf import Rejection, Row, Shelf, answering, demand, fields_of, moment
 from api.sandbox.world import Call, Gateway
 
 _CONFIG = {"name", "dataType", "description", "minValue", "maxValue", "categories"}
@@ -17,6 +17,7 @@ _CONFIG_NAME = re.compile(r"[\w .()-]{1,35}")
 """What a score config may be called: `run_cost_usd`, `my score (2)`."""
 _LABEL = re.compile(r"[a-z0-9_.-]{1,36}")
 """A label of a prompt: `production`, `listenpost`."""
+_OWN = {"projectId": "sandbox"}
 _TYPES = {"NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT"}
 
 
@@ -50,6 +51,8 @@ class Store:
             (f"{datasets}/{{name:path}}", "datasets", "GET", self._dataset, 200),
             (items, "dataset_items", "GET", self._list_items, 200),
             (items, "dataset_items", "POST", self._upsert_item, 200),
+            (f"{items}/{{id:path}}", "dataset_items", "GET", self._item, 200),
+            (f"{items}/{{id:path}}", "dataset_items", "DELETE", self._drop_item, 200),
         ]
         return [
             keyed.route(
@@ -95,7 +98,7 @@ class Store:
         """One more, of whatever name; an id that is sent is passed over."""
         row = {name: value for name, value in fields_of(call).items() if name in _CONFIG}
         demand(_CONFIG_NAME.fullmatch(str(row.get("name"))), "Invalid name")
-        return self._configs.make({"isArchived": False, **_checked_config(row)})
+        return self._configs.make({**_OWN, "isArchived": False, **_checked_config(row)})
 
     def _change_config(self, call: Call) -> Row:
         sent = fields_of(call)
@@ -112,6 +115,9 @@ class Store:
                 "versions": [row["version"] for row in versions],
                 "labels": sorted({label for row in versions for label in row["labels"]}),
                 "tags": versions[-1]["tags"],
+                "type": versions[-1]["type"],
+                "lastConfig": versions[-1]["config"],
+                "lastUpdatedAt": versions[-1]["updatedAt"],
             }
             for name, versions in self._prompts.items()
             if call.query.get("name") in (None, name)
@@ -143,6 +149,7 @@ class Store:
                 "labels": [*labels, "latest"],
                 "tags": sent.get("tags") or [],
                 "commitMessage": sent.get("commitMessage"),
+                "updatedAt": moment(),
             }
         )
         return versions[-1]
@@ -171,7 +178,10 @@ class Store:
         sent = fields_of(call)
         demand(sent.get("name"), "name is required")
         known = self._named(str(sent["name"]))
-        return self._datasets.change(known["id"], sent) if known else self._datasets.make(sent)
+        empty = {"description": None, "metadata": None}
+        if known is None:
+            return self._datasets.make({**_OWN, **empty, **sent})
+        return self._datasets.change(known["id"], sent)
 
     def _dataset(self, call: Call) -> Row:
         if (row := self._named(call.request.path_params["name"])) is None:
@@ -186,14 +196,24 @@ class Store:
         rows = [row for row in self._items.rows() if name in (None, row["datasetName"])]
         return self._items.page(call, rows)
 
+    def _item(self, call: Call) -> Row:
+        return self._items.get(call.request.path_params["id"])
+
+    def _drop_item(self, call: Call) -> Row:
+        self._items.drop(call.request.path_params["id"])
+        return {"message": "Dataset item successfully deleted"}
+
     def _upsert_item(self, call: Call) -> Row:
         """By id, which is one in the whole project; what is null stays as it was."""
         sent = {name: value for name, value in fields_of(call).items() if value is not None}
-        if self._named(str(sent.get("datasetName"))) is None:
+        dataset = self._named(str(sent.get("datasetName")))
+        if dataset is None:
             raise Rejection(404, "Dataset not found")
         known = next((row for row in self._items.rows() if row["id"] == sent.get("id")), None)
         if known is None:
-            return self._items.make({"status": "ACTIVE", **sent}, sent.get("id"))
+            empty = dict.fromkeys(("input", "expectedOutput", "metadata"))
+            own = {"status": "ACTIVE", "datasetId": dataset["id"], "mediaReferences": [], **empty}
+            return self._items.make({**own, **sent}, sent.get("id"))
         if known["datasetName"] != sent["datasetName"]:
             raise Rejection(409, "The id belongs to an item of another dataset")
         return self._items.change(known["id"], sent)

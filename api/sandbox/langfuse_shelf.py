@@ -19,6 +19,7 @@ _CODES = {
 }  # fmt: skip
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST = 100
+_NUMBERS = itertools.count(1)
 
 
 class Rejection(Exception):
@@ -52,17 +53,14 @@ def answering(work: Callable[[Call], Any], status: int = 200) -> Callable[[Call]
 class Shelf:
     """Rows of one kind by id; the one that changed last comes first."""
 
-    _ticks = itertools.count(1)
-
     def __init__(self, name: str) -> None:
         """`name` is what messages call a row."""
         self._name, self._rows = name, dict[str, Row]()
 
     def make(self, fields: Mapping[str, Any], id_: str | None = None) -> Row:
         """One more row, with an id of ours unless one is given."""
-        tick = next(self._ticks)
-        now = _time(tick)
-        key = id_ or f"c{tick:024d}"
+        now = moment()
+        key = id_ or f"c{next(_NUMBERS):024d}"
         self._rows[key] = {"id": key, "createdAt": now, "updatedAt": now, **fields}
         return self._rows[key]
 
@@ -79,7 +77,7 @@ class Shelf:
     def change(self, id_: str, fields: Mapping[str, Any]) -> Row:
         """Replace fields of a row."""
         row = self.get(id_)
-        row |= {**fields, "updatedAt": _time(next(self._ticks))}
+        row |= {**fields, "updatedAt": moment()}
         return row
 
     def drop(self, id_: str) -> Row:
@@ -129,5 +127,7 @@ def demand(fine: object, message: str, **details: Any) -> None:
         raise Rejection(400, message, code="invalid_request", **details)
 
 
-def _time(tick: int) -> str:
-    return (_FIRST + timedelta(milliseconds=tick)).isoformat().replace("+00:00", "Z")
+def moment() -> str:
+    """A time after all that were given before."""
+    time = _FIRST + timedelta(milliseconds=next(_NUMBERS))
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

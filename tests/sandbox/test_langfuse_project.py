@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from langfuse.api import LangfuseAPI
 
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
@@ -271,3 +272,34 @@ def test_keys_without_a_project(sandbox: Sandbox) -> None:
     sandbox.fault("langfuse=no_project")
 
     assert call(sandbox, "GET", "projects") == (200, {"data": []})
+
+
+def test_langfuses_sdk_reads_every_answer(sandbox: Sandbox) -> None:
+    """Its models are strict: a field that is missing or of another type would be an error."""
+    with httpx.Client() as client:
+        sdk = LangfuseAPI(
+            base_url=sandbox.url, username=KEYS[0], password=KEYS[1], httpx_client=client
+        )
+        widget = made(sandbox, WIDGETS, WIDGET)
+        place = {**PLACE, "widgetId": widget["id"]}
+        made(sandbox, BOARDS, {"name": "Mine", "definition": {"widgets": [place]}})
+        made(sandbox, "score-configs", {"name": "thumb", "dataType": "BOOLEAN"})
+        made(sandbox, "v2/prompts", {"name": "listenpost/gate", "prompt": "p"})
+        sdk.datasets.create(name="gate")
+        item = sdk.dataset_items.create(dataset_name="gate", input={"query": "a"})
+
+        assert sdk.unstable.dashboards.list().data[0].definition.widgets[0].id == "a"
+        assert sdk.unstable.dashboard_widgets.list().data[0].id == widget["id"]
+        assert [
+            category.value for category in sdk.score_configs.get().data[0].categories or []
+        ] == [
+            1,
+            0,
+        ]
+        assert sdk.prompts.get("listenpost%2Fgate", label="latest").version == 1
+        assert sdk.prompts.list().data[0].versions == [1]
+        assert sdk.datasets.list().data[0].id == sdk.datasets.get("gate").id == item.dataset_id
+        assert sdk.dataset_items.list(dataset_name="gate").data == [sdk.dataset_items.get(item.id)]
+        sdk.dataset_items.delete(item.id)
+        assert sdk.dataset_items.list(dataset_name="gate").data == []
+        assert sdk.health.health().version == "4.59.0"
