@@ -52,20 +52,24 @@ class Server:
                 "set `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, and `LANGFUSE_BASE_URL` "
                 "unless it is Langfuse's cloud in the EU; see docs/langfuse.md"
             )
-        self.root = settings.langfuse_base_url.rstrip("/")
-        """Address of the server, for people, too."""
+        self._root = settings.langfuse_base_url.rstrip("/")
         self._http = ScoreClient(
             auth=(public, secret.get_secret_value()),
             timeout=_SECONDS,
             transport=transport,
-            trust_env=not points_here(self.root),
+            trust_env=not points_here(self._root),
         )
         self._pause, self._notice, self._patience = pause, notice, _PATIENCE
 
     @property
     def host(self) -> str:
         """All that messages say about the server."""
-        return urlsplit(self.root).netloc.rpartition("@")[2]
+        return urlsplit(self._root).netloc.rpartition("@")[2] or "LANGFUSE_BASE_URL"
+
+    @property
+    def address(self) -> str:
+        """Where people open it."""
+        return urlsplit(self._root)._replace(netloc=self.host).geturl()
 
     def get(self, path: str, **query: Any) -> Any:
         """What a path below `/api/public` answers, as JSON."""
@@ -147,7 +151,7 @@ class Server:
         title: str = "",
     ) -> httpx.Response:
         """A good answer; whatever is no POST is sent again after the wait that a 429 asks for."""
-        url = f"{self.root}/api/public{path}"
+        url = f"{self._root}/api/public{path}"
         while True:
             try:
                 response = self._http.request(method, url, json=body, params=query or None)

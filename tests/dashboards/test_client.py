@@ -152,6 +152,13 @@ def test_what_a_server_says_is_one_short_line_without_keys() -> None:
     assert "lf-sandbox" not in message
 
 
+def test_an_address_for_people_holds_no_password() -> None:
+    """What stands before the host stays away; a path is part of it."""
+    server = Server(settings_for("https://user:secret@langfuse.test/base/"))
+
+    assert (server.address, server.host) == ("https://langfuse.test/base", "langfuse.test")
+
+
 def test_what_is_gone_already_needs_no_deleting() -> None:
     """A 404 of a DELETE is as good as a 200; one of a PATCH is not."""
     server = answering(lambda request: httpx.Response(404, json={"message": "not found"}))

@@ -80,7 +80,8 @@ def open_dashboards() -> None:
         project = read_project(server)
         rows = ours(read_rows(server, Kind.DASHBOARD))
         for row in rows:
-            say(f"{server.root}/project/{project.id}/dashboards/{row['id']}  {shown(row['name'])}")
+            page = f"{server.address}/project/{project.id}/dashboards/{row['id']}"
+            say(f"{page}  {shown(row.get('name'))}")
         if not rows:
             tell("there are no dashboards yet; `listenpost langfuse apply` makes them")
         return 0 if rows else _NONE
