@@ -7,9 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 from api.dashboards.client import Server
-from api.dashboards.definitions import Definitions, Kind, mark_of
+from api.dashboards.definitions import Definitions, Kind, Part
 from api.dashboards.drawing import undrawable
-from api.dashboards.planning import Plan, Step
+from api.dashboards.planning import Plan, Step, fits
 from api.dashboards.reading import read_prompt, read_rows
 from api.errors import ConfigurationError, LangfuseError
 
@@ -75,16 +75,8 @@ def _find(server: Server, step: Step) -> Mapping[str, Any] | None:
         pushed = read_prompt(server, step.name)
         same = step.body is not None and pushed.text == step.body["prompt"]
         return {} if same else None
-    for row in read_rows(server, step.kind):
-        marked = mark_of(row.get("description")) == step.mark
-        # an archived one, or one of another type, is the one that this step replaces
-        if marked and not row.get("isArchived") and _same_type(row, step.body):
-            return row
-    return None
-
-
-def _same_type(row: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    return row.get("dataType") == body.get("dataType")
+    part = Part(step.kind, step.mark, step.body)
+    return next((row for row in read_rows(server, step.kind) if fits(part, row)), None)
 
 
 def _delete(server: Server, step: Step) -> str | None:

@@ -70,7 +70,7 @@ def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
     widgets: dict[str, str] = {}
     unchanged = 0
     for part in definitions.parts:
-        rows = [row for row in ours(stock.rows[part.kind]) if _fits(part, row)]
+        rows = [row for row in ours(stock.rows[part.kind]) if fits(part, row)]
         if not rows and (note := _foreign(part, stock)):
             notes.append(note)
         elif not rows:
@@ -96,7 +96,7 @@ def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
     wanted = {(part.kind, part.mark): part for part in definitions.parts}
     for kind, row in _removable(stock):
         part_of_row = wanted.get((kind, str(mark_of(row.get("description")))))
-        if part_of_row is None or not _fits(part_of_row, row):
+        if part_of_row is None or not fits(part_of_row, row):
             steps.append(_removed(kind, row))
     return Plan(tuple(steps), widgets, tuple(notes), unchanged)
 
@@ -131,7 +131,7 @@ def _removed(kind: Kind, row: Row) -> Step:
     return Step("delete", kind, name, mark, path)
 
 
-def _fits(part: Part, row: Row) -> bool:
+def fits(part: Part, row: Row) -> bool:
     """Whether this row can be what is wanted: its mark is, and what can never be changed.
 
     The type of a score config never changes, and a limit that it has cannot be taken back.
@@ -163,8 +163,6 @@ def _changed(part: Part, row: Row, widgets: Mapping[str, str]) -> Step | None:
         for difference in _compared(field, row, wanted, widgets)
     ]
     body = {field: part.body[field] for field in _fields(differences)}
-    if "chartType" in body:  # which alone would reset the config
-        body["chartConfig"] = part.body["chartConfig"]
     if "definition" in body:
         theirs = [entry for entry in _placements(row) if not _is_ours(entry)]
         body["definition"] = {"widgets": [*part.body["definition"]["widgets"], *theirs]}

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from api.dashboards import reading
 from api.dashboards.definitions import Definitions, Kind, Part, load, mark_of
+from api.dashboards.planning import plan_apply
 from api.errors import ConfigurationError, LangfuseError
 from tests.dashboards.kit import Losing, Project, few
 
@@ -86,6 +88,18 @@ def test_a_chart_of_another_type_keeps_its_config(project: Project) -> None:
 
     assert step.body == {"chartType": "BAR_TIME_SERIES", "chartConfig": config}
     assert project.apply(bars) == []
+
+
+def test_a_type_that_the_server_leaves_out_is_no_difference() -> None:
+    """Whether it fills in the type of a config or not, and whatever is null beside it."""
+    (part,) = [part for part in few().parts if part.mark == "gate.latency"]
+    config = {name: value for name, value in part.body["chartConfig"].items() if name != "type"}
+    row = {**part.body, "id": "c1", "chartConfig": {**config, "bins": None}, "minVersion": 2}
+    rows = {Kind.WIDGET: (row,), Kind.SCORE: (), Kind.DASHBOARD: ()}
+
+    plan = plan_apply(Definitions((part,), ()), reading.Stock(reading.Project("p", "p"), rows, {}))
+
+    assert (plan.steps, plan.unchanged) == ((), 1)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +220,10 @@ def test_a_score_config_that_cannot_be_changed_is_replaced(project: Project) -> 
     parts = tuple(replace(p, body=body) if p is old else p for p in definitions.parts)
     wider = replace(definitions, parts=parts)
 
+    project.transport = Losing("/score-configs", arrives=False)
+    with pytest.raises(LangfuseError):  # the old one is not taken for what was to be made
+        project.apply(wider)
+    project.transport = None
     steps = project.apply(wider)
 
     assert [(step.verb, step.mark) for step in steps] == [
@@ -242,10 +260,11 @@ def test_a_copy_is_named_and_left(project: Project) -> None:
     ours = project.row(Kind.DASHBOARD, "dashboard.gate")
     copied = {name: ours[name] for name in ("description", "definition")}
     project.call("POST", BOARDS, {**copied, "name": "Listenpost: the gate (Clone)"})
+    project.call("PATCH", f"{BOARDS}/{ours['id']}", {"name": "Changed after it was copied"})
 
     plan = project.plan()
 
-    assert plan.steps == ()
+    assert [step.path for step in plan.steps] == [f"{BOARDS}/{ours['id']}"]
     assert [note.partition(";")[0] for note in plan.notes] == [
         "1 more dashboard with the mark `listenpost:dashboard.gate`"
     ]
@@ -326,6 +345,15 @@ def test_a_widget_on_a_dashboard_of_somebody_else_is_kept(project: Project) -> N
     project.call("DELETE", f"{BOARDS}/{theirs['id']}")
 
     assert [step.mark for step in project.remove()] == ["gate.yield"]
+
+
+def test_a_dashboard_that_changed_meanwhile_is_no_widget_in_use(project: Project) -> None:
+    """A 409 is told as what it is."""
+    project.apply()
+    project.sandbox.fault("langfuse.dashboards=409@2x1")  # the first one reads
+
+    with pytest.raises(LangfuseError, match="somebody may have changed it meanwhile"):
+        project.remove()
 
 
 def test_apply_after_remove_brings_everything_back(project: Project) -> None:
