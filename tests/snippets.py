@@ -1,4 +1,4 @@
-"""The Python of a page, run as a notebook runs it: cell after cell, in one loop that goes on.
+"""The commands and the Python of a page, this run as a notebook runs it: cell after cell, in one loop that goes on.
 
 As a program it reads the cells from stdin, as JSON.
 """
@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# `listenpost ...` or `.venv/bin/listenpost ...`, up to a comment
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?listenpost ?(.*?)(?: +#.*)?$", re.M)
 
 
 def cells(page: str, heading: str = "") -> list[str]:
@@ -28,6 +31,12 @@ def cells(page: str, heading: str = "") -> list[str]:
         level = heading.split()[0]
         text = re.split(rf"^#{{1,{len(level)}}} ", text.partition(f"{heading}\n")[2], flags=re.M)[0]
     return _BLOCK.findall(text)
+
+
+def commands(page: str) -> list[list[str]]:
+    """The words of each command in a page's blocks of shell, without the program."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    return [shlex.split(words) for block in blocks for words in _COMMAND.findall(block)]
 
 
 def run(codes: Sequence[str], variables: Mapping[str, str] | None = None) -> str:

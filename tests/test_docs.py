@@ -266,7 +266,9 @@ RUN_BY: dict[str, dict[str, str]] = {
         "js": "tests/clients/test_openapi.py",
         "json": "tests/faces/web/test_examples.py",
     },
-    "docs/langfuse.md": {"python": "tests/acceptance/test_hosts.py"},
+    "docs/langfuse.md": {
+        "python": "tests/acceptance/test_hosts.py", "sh": "tests/faces/test_langfuse.py",
+    },
     "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/faces/test_mcp_clients.py"),
     "docs/python.md": {"python": "tests/test_snippets.py"},
     "docs/quickstart.md": {"sh": "tests/faces/test_page_commands.py"},

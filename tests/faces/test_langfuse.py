@@ -12,6 +12,7 @@ import pytest
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from tests.faces.command import Here
+from tests.snippets import commands
 
 BOARDS = "/api/public/unstable/dashboards"
 WIDGETS = "/api/public/unstable/dashboard-widgets"
@@ -217,3 +218,12 @@ def test_nobody_there_is_another_code(here: Here) -> None:
 
     assert (ended.code, ended.err.count("\n")) == (4, 1)
     assert "cannot be reached: no connection (ConnectError)" in ended.err
+
+
+def test_the_commands_of_the_page(langfuse: Sandbox, here: Here) -> None:
+    """In their order: would be made, is made, and where it is."""
+    ended = [here(*words, env=named(langfuse)) for words in commands("docs/langfuse.md")]
+
+    assert [done.code for done in ended] == [0] * len(ended)
+    assert [done.out.split()[0] for done in ended[:2]] == ["would", "created"]
+    assert ended[2].out.count(langfuse.url) == 2

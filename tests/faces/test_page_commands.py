@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.faces.command import Ended, Here
-from tests.snippets import ROOT, cells, run
+from tests.snippets import ROOT, cells, commands, run
 
-# `listenpost ...` or `.venv/bin/listenpost ...`, up to a comment
-_COMMAND = re.compile(r"^(?:\.venv/bin/)?listenpost ?(.*?)(?: +#.*)?$", re.M)
 MINE = '{"title": "Plaud Note", "body": "Recorded my meeting."}\n'
-
-
-def commands(page: str) -> list[list[str]]:
-    """The words of each command in a page's blocks of shell, without the program."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
-    return [shlex.split(words) for block in blocks for words in _COMMAND.findall(block)]
 
 
 @pytest.fixture
