@@ -1,4 +1,4 @@
-"""The commands and the Python of a page, this run as a notebook runs it: cell after cell, in one loop that goes on.
+"""The commands of a page, and its Python as a notebook runs it: cell after cell, in one loop.
 
 As a program it reads the cells from stdin, as JSON.
 """
