@@ -7,7 +7,7 @@ and counted it is evidence; the writer reads it as numbered exhibits and cites o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -260,6 +260,16 @@ class Attempt:
     status: Status
     reason: str | None = None
 
+    @property
+    def unjudged(self) -> bool:
+        """The gate failed over its new items; not so when the fetch itself failed."""
+        return self.status == "degraded" and self.new > 0
+
+
+def open_reason(attempts: Iterable[Attempt]) -> str | None:
+    """Why items went without a verdict: the first reason; None when none did."""
+    return next((entry.reason or "unknown" for entry in attempts if entry.unjudged), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Grade:
@@ -335,12 +345,16 @@ class Gathered:
         return len(self.kept) + len(self.dropped)
 
     @property
+    def fit(self) -> int:
+        """Distinct items that are fit to be judged: somebody's words, not removed."""
+        return self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
+
+    @property
     def yield_ratio(self) -> float:
-        """Relevant over distinct items that are fit to be judged; 1.0 when there are none."""
-        fit = self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
-        return len(self.kept) / fit if fit else 1.0
+        """Relevant over `fit` items; 1.0 when there are none."""
+        return len(self.kept) / self.fit if self.fit else 1.0
 
     @property
     def fail_open(self) -> bool:
-        """Some items passed without a verdict."""
-        return any(attempt.status == "degraded" for attempt in self.attempts)
+        """Some items went without a verdict."""
+        return open_reason(self.attempts) is not None

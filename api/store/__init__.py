@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from api.store.analyses import AnalysesPart
+from api.store.counts import CountsPart
 from api.store.database import Database, engine_url
+from api.store.feedback import FeedbackPart
 from api.store.migrations import migrate
 from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
 
 __all__ = ["SqlStore", "open_store"]
 
 
-class SqlStore(AnalysesPart, LedgerPart, PagesPart, KeysPart, SessionsPart, IdempotencyPart):
+class SqlStore(
+    CountsPart, LedgerPart, PagesPart, KeysPart, SessionsPart, IdempotencyPart, FeedbackPart
+):
     """Everything remembered, in one database; belongs to one event loop. See `open_store`."""
 
     async def aclose(self) -> None:

@@ -29,6 +29,7 @@ from api.store.contents import (
     write,
 )
 from api.store.database import Database, unbroken
+from api.store.feedback import forget_feedback, forget_findings
 from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
 from api.store.paging import below, cursor_at, dated
 from api.store.records import text_of
@@ -48,7 +49,7 @@ _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
 DAMAGED = "its stored row is damaged"
 AnyRow = Row[*tuple[Any, ...]]
-_NEWEST = analyses.c.created_at.desc(), analyses.c.id.desc()
+NEWEST_FIRST = analyses.c.created_at.desc(), analyses.c.id.desc()
 _LISTED = (
     analyses.c.tenant, analyses.c.id, analyses.c.state, analyses.c.created_at, analyses.c.query,
     analyses.c.reason, analyses.c.report_version, analyses.c.summary,
@@ -94,7 +95,7 @@ class AnalysesPart(RunningPart):
             row = (await connection.execute(wanted)).one_or_none()
             if row is None:
                 return None
-            state, reason = _state(row)
+            state, reason = state_of(row)
             kept = Kept(row.id, row.tenant, state, row.created_at, row.query, None, reason)
             if state != "done":
                 return kept
@@ -134,7 +135,7 @@ class AnalysesPart(RunningPart):
         async with self._database.reading() as connection:
             if self._database.sqlite:
                 where.append(await self._dated(connection, tenant))
-            wanted = select(*_LISTED).where(*where).order_by(*_NEWEST).limit(max(limit, 1) + 1)
+            wanted = select(*_LISTED).where(*where).order_by(*NEWEST_FIRST).limit(max(limit, 1) + 1)
             rows = (await connection.execute(wanted)).all()
             shown = rows[: max(limit, 1)]
             listed = tuple([await self._listed(connection, row) for row in shown])
@@ -170,6 +171,7 @@ class AnalysesPart(RunningPart):
             for key in named:
                 await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
                 await _forget_in_sessions(connection, key, named)
+            await forget_feedback(connection, named)
         return len(gone)
 
     async def _rewrite(
@@ -183,6 +185,8 @@ class AnalysesPart(RunningPart):
             with suppress(Unreadable):  # then it loses the items in the version it has
                 document = self._upgrades(document)
             left = forgotten(document, named)
+            if len(left.get("findings", ())) != len(document.get("findings", ())):
+                await forget_findings(connection, tenant, analysis_id)
             parts = divided(left)
             same = updating(analyses).where(*_is(tenant, analysis_id))
             await connection.execute(same.values(**self._columns(left, parts)))
@@ -208,7 +212,7 @@ class AnalysesPart(RunningPart):
     async def _listed(self, connection: AsyncConnection, row: AnyRow) -> Listed:
         """With what was kept for listings; of an older version, made from the report."""
         summary = None
-        state, reason = _state(row)
+        state, reason = state_of(row)
         if state == "done":
             version = row.report_version
             older = isinstance(version, int) and version < self._upgrades.to
@@ -245,7 +249,7 @@ def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnEleme
     return analyses.c.tenant == tenant, analyses.c.id == analysis_id
 
 
-def _state(row: AnyRow) -> tuple[State, str | None]:
+def state_of(row: AnyRow) -> tuple[State, str | None]:
     """How an analysis stands, and why; a state that nobody wrote is a damaged row."""
     return (row.state, row.reason) if row.state in get_args(State) else ("failed", DAMAGED)
 

@@ -263,6 +263,11 @@ def mentioned(text: str, keys: Set[str]) -> bool:
     return bool(_mention(keys).search(text))
 
 
+def unmentioned(text: str, keys: Set[str]) -> str:
+    """The text with `REMOVED` in the place of each of the keys."""
+    return _mention(keys).sub(REMOVED, text)
+
+
 def _mention(keys: Set[str]) -> re.Pattern[str]:
     """A key that is not the beginning or end of another: `reddit:t3_a` but not `reddit:t3_ab`."""
     names = "|".join(re.escape(key) for key in sorted(keys))

@@ -107,6 +107,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (  # 3: what people thought of reports
+        """
+        CREATE TABLE feedback (
+            tenant TEXT NOT NULL, analysis_id TEXT NOT NULL, author TEXT NOT NULL,
+            subject TEXT NOT NULL, target TEXT NOT NULL, item_key TEXT, rating TEXT NOT NULL,
+            comment TEXT NOT NULL, created_at {moment} NOT NULL,
+            PRIMARY KEY (tenant, analysis_id, subject, target, author),
+            FOREIGN KEY (tenant, analysis_id) REFERENCES analyses (tenant, id) ON DELETE CASCADE
+        )
+        """,
+        "CREATE INDEX feedback_on_item ON feedback (target) WHERE subject = 'item'",
+    ),
 )
 
 LATEST = len(MIGRATIONS)

@@ -179,3 +179,8 @@ idempotency = _table(
     "idempotency", tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity,
     claimed_at=Moment,
 )  # fmt: skip
+feedback = _table(
+    "feedback", tenant=Identity, analysis_id=Identity, author=Identity, subject=Text,
+    target=Identity, item_key=Document, rating=Text, comment=Prose, created_at=Moment,
+)  # fmt: skip
+"""`target` is the number of a finding or the key of an item, empty for a whole report."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
-from api.services.schemas import Gathered, Published, Question
+from api.services.schemas import Gathered, Published, Question, open_reason
 
 if TYPE_CHECKING:
     from api.tracing.client import Client, Kind, Observation
@@ -150,8 +150,7 @@ def _trace_scores(searches: list[Gathered]) -> dict[str, Score]:
 
 def _open_reason(gathered: Gathered) -> str | None:
     """Why items passed, or stayed away, without a verdict."""
-    degraded = (attempt for attempt in gathered.attempts if attempt.status == "degraded")
-    return next((attempt.reason or "unknown" for attempt in degraded), None)
+    return open_reason(gathered.attempts)
 
 
 def _output(gathered: Gathered) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from typing import Any
 from api.judges import Switchboard
 from api.services import listening
 from api.services.chatting.chats import Chats
-from api.services.chatting.reports import stored_report
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
 from api.services.flights import Flights
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import Keys, Tenant
 from api.services.keeping.limits import Limits, fetch_within, judge_within
+from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import SourceMemory, Store
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product

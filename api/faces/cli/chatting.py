@@ -26,9 +26,9 @@ from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
 from api.faces.outline import LONGEST_HEADING, shortened
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chats import Chats, Forgetful
-from api.services.chatting.reports import stored_report
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.keeping.keys import LOCAL
+from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import Store
 from api.services.listening import Product
 from api.services.reporting.report import Report

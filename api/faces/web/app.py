@@ -15,7 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.faces.web import analyses, chat, chats, errors, gate, health, origins
+from api.faces.web import analyses, chat, chats, errors, feedback, gate, health, origins, stats
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
@@ -29,6 +29,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     gate.router,
     chat.router,
     chats.router,
+    feedback.router,
+    stats.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""

@@ -1,14 +1,22 @@
-"""What Prometheus reads: how analyses end, whether the gate works, what upstream was asked."""
+"""What Prometheus reads: how analyses end, whether the gate works, what upstream was asked.
+
+Counted as in `listenpost stats`: what an answer counts for is defined in its tally.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
 
 from api.services.containment import is_defect
+from api.services.keeping.feedback import Given
+from api.services.keeping.tallies import SourceTally, Tally
 from api.services.reporting.report import Report, SourceReport
 
-_BUCKETS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
+_SECONDS = (0.5, 1, 2, 5, 10, 20, 45, 90, 180)
+_SHARES = tuple(tenth / 10 for tenth in range(11))
 
 
 class Metrics:
@@ -19,46 +27,98 @@ class Metrics:
     def __init__(self) -> None:
         """Everything at nought."""
         self._registry = CollectorRegistry()
-        self._runs = Counter(
-            "listenpost_analyses", "Analyses that ended, by decision or `failed`.",
-            ["decision"], registry=self._registry,
+
+        def counter(name: str, says: str, *labels: str) -> Counter:
+            return Counter(f"listenpost_{name}", says, labels, registry=self._registry)
+
+        def histogram(name: str, says: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(
+                f"listenpost_{name}", says, labels, buckets=buckets, registry=self._registry
+            )
+
+        self._runs = counter(
+            "analyses", "Analyses that ended, by decision or `failed`.", "decision"
+        )
+        self._seconds = histogram("analysis_seconds", "From question to report.", _SECONDS, "depth")
+        self._run_yield = histogram(
+            "run_yield", "Relevant over judged items of one analysis, unless degraded.", _SHARES
+        )
+        self._kept = counter("items_kept", "Items that analyses kept in the end.")
+        self._cited = counter("items_cited", "Items that findings rest on.")
+        self._pairs = counter("support_pairs", "Sentences checked against a passage.")
+        self._supported = counter("support_supported", "Of these, those that the passage says.")
+        self._usd = counter("cost_usd", "USD that analyses cost, where prices are known.")
+        self._priced = counter("priced_analyses", "Analyses that asked a source, price known.")
+        self._priced_kept = counter("priced_items_kept", "Items that priced analyses kept.")
+        self._unpriced = counter("unpriced_analyses", "Analyses with a price that is unknown.")
+        self._outcomes = counter(
+            "sources", "Sources asked, by outcome; `defect`: this program stumbled.",
+            "source", "outcome",
         )  # fmt: skip
-        self._open = Counter(
-            "listenpost_gate_fail_open", "Batches that passed unjudged, by source and reason.",
-            ["source", "reason"], registry=self._registry,
+        self._answers = counter("answers", "Sources asked that could answer.", "source")
+        self._judged = counter("items_judged", "Items with a sound verdict.", "source")
+        self._relevant = counter("items_relevant", "Of these, those about the question.", "source")
+        self._yield = histogram(
+            "relevance_yield", "Relevant over judged items of one answer, unless degraded.",
+            _SHARES, "source",
         )  # fmt: skip
-        self._outcomes = Counter(
-            "listenpost_sources", "Sources asked, by outcome; `defect`: this program stumbled.",
-            ["source", "outcome"], registry=self._registry,
+        self._degraded = counter("degraded_answers", "Answers that passed unjudged.", "source")
+        self._open = counter(
+            "gate_fail_open", "Answers with items that went unjudged, by first reason.",
+            "source", "reason",
         )  # fmt: skip
-        self._calls = Counter(
-            "listenpost_upstream_calls", "Requests sent to sources.",
-            ["source"], registry=self._registry,
-        )  # fmt: skip
-        self._seconds = Histogram(
-            "listenpost_analysis_seconds", "From question to report.",
-            ["depth"], buckets=_BUCKETS, registry=self._registry,
-        )  # fmt: skip
+        self._refetches = counter("refetches", "Answers with a second, wider fetch.", "source")
+        self._gain = counter("refetch_gain", "Relevant items only it brought.", "source")
+        self._calls = counter("upstream_calls", "Requests sent to sources.", "source")
+        self._feedback = counter(
+            "feedback", "Thumbs given, by the report's decision.", "decision", "rating"
+        )
 
     def ended(self, report: Report | None, reason: str) -> None:
         """Count one analysis, finished or not."""
         if report is None:
             self._runs.labels("failed").inc()
             return
-        self._runs.labels(str(report.decision)).inc()
+        tally = Tally.of(report)
+        self._runs.labels(str(tally.decision)).inc()
         if (total := report.timings_ms.total) is not None:
             self._seconds.labels(report.depth).observe(total / 1000)
+        if tally.judged and not tally.degraded:
+            self._run_yield.observe(tally.relevant / tally.judged)
+        self._kept.inc(tally.items)
+        self._cited.inc(tally.cited)
+        self._pairs.inc(tally.support.pairs)
+        self._supported.inc(tally.support.supported)
+        if tally.price is not None:
+            self._usd.inc(tally.price)
+            self._priced.inc()
+            self._priced_kept.inc(tally.items)
+        elif tally.sources:
+            self._unpriced.inc()
         for source in report.sources.values():
             self.fetched(source)
 
-    def fetched(self, source: SourceReport) -> None:
+    def fetched(self, answer: SourceReport) -> None:
         """Count one source's answer."""
-        outcome = "defect" if is_defect(source.reason) else str(source.outcome)
-        self._outcomes.labels(source.source, outcome).inc()
-        self._calls.labels(source.source).inc(source.upstream_calls)
-        for attempt in source.attempts:
-            if attempt.status == "degraded":
-                self._open.labels(source.source, attempt.reason or "unknown").inc()
+        tally, name = SourceTally.of(answer), answer.source
+        self._outcomes.labels(name, "defect" if is_defect(answer.reason) else tally.outcome).inc()
+        self._calls.labels(name).inc(tally.upstream_calls)
+        if not tally.outcome.answered:
+            return
+        self._answers.labels(name).inc()
+        self._judged.labels(name).inc(tally.judged)
+        self._relevant.labels(name).inc(tally.relevant)
+        if tally.judged:
+            self._yield.labels(name).observe(tally.relevant / tally.judged)
+        self._degraded.labels(name).inc(tally.degraded)
+        if tally.open_reason is not None:
+            self._open.labels(name, tally.open_reason).inc()
+        self._refetches.labels(name).inc(tally.refetched)
+        self._gain.labels(name).inc(tally.refetch_gain)
+
+    def rated(self, given: Given) -> None:
+        """Count one thumb."""
+        self._feedback.labels(given.decision, given.feedback.rating).inc()
 
     def page(self) -> bytes:
         """All of it in Prometheus' text format."""

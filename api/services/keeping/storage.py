@@ -6,11 +6,12 @@ Everything a tenant stores is invisible to every other. Times are aware UTC. All
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, Protocol
 
+from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report, Summary
 
 State = Literal["running", "done", "failed"]
@@ -253,7 +254,88 @@ class Idempotency(Protocol):
         ...
 
 
-class Store(Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Protocol):
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One analysis as statistics read it."""
+
+    id: str
+    state: State
+    created_at: datetime
+    tally: Tally | None
+    """Of its report; None until it is done, and of a report that this program cannot read."""
+
+
+class Counts(Protocol):
+    """Analyses as numbers."""
+
+    async def each_counted(
+        self, tenant: str, since: datetime | None, most: int, take: Callable[[Counted], None]
+    ) -> bool:
+        """Hand every analysis begun since then to `take`, the newest first and `most` of them.
+
+        Whether there are more than that.
+        """
+        ...
+
+
+Rating = Literal["up", "down"]
+Subject = Literal["report", "finding", "item"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What somebody thought of a report, or of a finding or an item in it; one of each author."""
+
+    analysis_id: str
+    author: str
+    """A pseudonym."""
+    subject: Subject
+    rating: Rating
+    finding: int | None = None
+    """Its number in the report, from 1."""
+    item_key: str | None = None
+    comment: str = ""
+    created_at: datetime | None = None
+    """When it was first given; None before it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbs:
+    """How many ratings of each kind there are."""
+
+    up: int = 0
+    down: int = 0
+
+    def __add__(self, other: Thumbs) -> Thumbs:
+        """Both together."""
+        return Thumbs(self.up + other.up, self.down + other.down)
+
+
+class FeedbackBook(Protocol):
+    """Feedback on analyses; it goes with its analysis, and with its item."""
+
+    async def keep_feedback(self, tenant: str, feedback: Feedback, most: int) -> Feedback | None:
+        """Store it in the place of what its author thought of the same before.
+
+        As it is kept, with the time at which it was first given; None when the analysis is gone.
+
+        Raises:
+            UsageError: the analysis has `most` of them already.
+        """
+        ...
+
+    async def feedback(self, tenant: str, analysis_id: str) -> Sequence[Feedback]:
+        """All on one analysis, oldest first."""
+        ...
+
+    async def thumbs(self, tenant: str, since: datetime | None) -> Mapping[str, Thumbs]:
+        """By the id of each analysis begun since then that has any."""
+        ...
+
+
+class Store(
+    Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Counts, FeedbackBook, Protocol
+):
     """Everything remembered; one object, one database."""
 
     async def aclose(self) -> None:

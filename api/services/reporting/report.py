@@ -124,6 +124,8 @@ class SourceReport(Published):
     gate: GateState
     attempts: tuple[Attempt, ...]
     fetched: int
+    fit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
+    """Of these, fit to be judged; not there in reports of before it was counted."""
     kept: int
     yield_ratio: Share
     refetched: bool

@@ -1,0 +1,119 @@
+"""`/v1/analyses/{id}/feedback`: what people think of a report, a finding or an item."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.errors import NotFound
+from api.faces.web.access import Asker, Opened
+from api.faces.web.errors import documented
+from api.faces.web.health import counted
+from api.faces.web.schemas import RequestBody
+from api.services.keeping.feedback import LONGEST, Given, Opinion, Watched, author_of, give
+from api.services.keeping.storage import Feedback, Rating, Subject
+from api.services.text import clean, one_line
+from api.wiring.feedback import feedback_sender
+
+router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
+_COMMON = (401, 403, 404, 422, 429, 500, 503)
+
+
+class FeedbackRequest(RequestBody):
+    """A thumb, on the whole report unless a finding or an item of it is named."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"rating": "up", "comment": "just what I needed"},
+                {"rating": "down", "finding": 2, "comment": "the post says the opposite"},
+                {"rating": "down", "item_key": "reddit:t3_1abcde"},
+            ]
+        }
+    )
+    rating: Rating
+    comment: Annotated[str, Field(max_length=LONGEST)] = ""
+    finding: Annotated[
+        int | None, Field(ge=1, le=1_000, description="Its number in the report, from 1.")
+    ] = None
+    item_key: Annotated[
+        str | None, Field(max_length=5_000, description="Of an item, dropped ones too.")
+    ] = None
+
+    def opinion(self) -> Opinion:
+        """As the product takes it."""
+        return Opinion(self.rating, self.comment, self.finding, self.item_key)
+
+
+class KeptFeedback(BaseModel):
+    """Feedback as it is kept: the last word of its author on this subject."""
+
+    analysis_id: str
+    subject: Subject
+    finding: int | None
+    item_key: str | None
+    rating: Rating
+    comment: str
+    author: str
+    """A pseudonym."""
+    created_at: datetime | None
+    """When it was first given."""
+
+    @classmethod
+    def of(cls, feedback: Feedback) -> Self:
+        """From what the store has of it."""
+        return cls(**{name: getattr(feedback, name) for name in KeptFeedback.model_fields})
+
+
+class LangfuseState(BaseModel):
+    """Whether Langfuse was told: `failed` has a reason, and the feedback is kept all the same."""
+
+    status: Watched
+    reason: str | None
+
+
+class GivenFeedback(KeptFeedback):
+    """What was kept just now, and whether Langfuse was told."""
+
+    langfuse: LangfuseState
+
+    @classmethod
+    def told_of(cls, given: Given) -> Self:
+        """From what became of it."""
+        state = LangfuseState(status=given.watched, reason=given.why or None)
+        return cls(**dict(KeptFeedback.of(given.feedback)), langfuse=state)
+
+
+class FeedbackList(BaseModel):
+    """Feedback on one analysis, oldest first."""
+
+    feedback: list[KeptFeedback]
+
+
+_GIVEN: dict[int | str, dict[str, Any]] = documented(413, *_COMMON)
+
+
+@router.post("", status_code=201, responses=_GIVEN, summary="Rate a report")
+async def rate(
+    request: Request, analysis_id: str, body: FeedbackRequest, tenant: Asker, house: Opened
+) -> GivenFeedback:
+    """A thumb up or down, with a comment; again by the same key it replaces what was said before.
+
+    It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
+    """
+    send, author = feedback_sender(house.settings), author_of(tenant.id)
+    given = await give(house.store, tenant.id, author, analysis_id, body.opinion(), send)
+    counted(request.app).rated(given)
+    return GivenFeedback.told_of(given)
+
+
+@router.get("", responses=documented(*_COMMON), summary="Read what was thought of a report")
+async def read(analysis_id: str, tenant: Asker, house: Opened) -> FeedbackList:
+    """Of your own analyses alone."""
+    kept = await house.store.feedback(tenant.id, analysis_id)
+    if not kept and await house.store.get(tenant.id, analysis_id) is None:
+        raise NotFound(f"there is no analysis `{one_line(clean(analysis_id))[:40]}`")
+    return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))

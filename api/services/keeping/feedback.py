@@ -1,0 +1,105 @@
+"""What people think of a report, a finding or an item: kept here, and told to whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from api.errors import NotFound, UsageError
+from api.services.keeping.reports import stored_report
+from api.services.keeping.storage import Feedback, Rating, Store
+from api.services.reporting.report import Report
+from api.services.text import clean, one_line
+
+LONGEST = 2_000
+"""Characters of a comment."""
+MOST = 1_000
+"""Ratings that one analysis takes, of all authors."""
+Watched = Literal["sent", "off", "failed"]
+Send = Callable[[Report, Feedback], Awaitable[str]]
+"""Tells whoever watches; empty when that was taken, else why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody says: of one finding, of one item, or of the whole report."""
+
+    rating: Rating
+    comment: str = ""
+    finding: int | None = None
+    """Its number in the report, from 1."""
+    item_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Feedback as it was kept, and whether whoever watches was told."""
+
+    feedback: Feedback
+    decision: str
+    """Of the report."""
+    watched: Watched
+    why: str = ""
+    """Why it failed."""
+
+
+def author_of(tenant: str, user: str = "") -> str:
+    """A pseudonym: the same for the same user of a tenant, and it leads back to neither."""
+    return sha256(f"listenpost feedback {tenant}\n{user}".encode("utf-8", "replace")).hexdigest()[
+        :16
+    ]
+
+
+async def give(
+    store: Store, tenant: str, author: str, analysis_id: str, opinion: Opinion, send: Send | None
+) -> Given:
+    """Keep it, then tell whoever watches; that it could not be told loses nothing.
+
+    Without `send`, and of a report that has no trace or is sample data, nobody is told.
+
+    Raises:
+        NotFound: the tenant keeps no such report, or it has no such finding or item.
+        UsageError: the analysis is not done, the comment is too long, or there are too many.
+        StoreUnavailable: the database cannot be used, so nothing was kept or told.
+    """
+    if opinion.finding is not None and opinion.item_key is not None:
+        raise UsageError("rate a finding or an item, not both at once")
+    comment = clean(opinion.comment)
+    if len(comment) > LONGEST:
+        raise UsageError(f"a comment has {LONGEST} characters at most; yours has {len(comment)}")
+    report = await stored_report(store, tenant, analysis_id)
+    subject: Literal["report", "finding", "item"] = "report"
+    if opinion.finding is not None:
+        subject = "finding"
+        if not 1 <= opinion.finding <= len(report.findings):
+            raise NotFound(
+                f"there is no finding {opinion.finding}; the report has {len(report.findings)}"
+            )
+    elif opinion.item_key is not None:
+        subject = "item"
+        if source_of(report, opinion.item_key) is None:
+            raise NotFound(f"the report has no item `{one_line(clean(opinion.item_key))[:60]}`")
+    given = Feedback(
+        report.id, author, subject, opinion.rating, opinion.finding, opinion.item_key, comment
+    )
+    kept = await store.keep_feedback(tenant, given, MOST)
+    if kept is None:
+        raise NotFound(f"there is no report `{report.id}`")
+    decision = str(report.decision)
+    if send is None or report.trace_id is None or report.sample:
+        return Given(kept, decision, "off")
+    why = await send(report, kept)
+    return Given(kept, decision, "failed" if why else "sent", why)
+
+
+def source_of(report: Report, key: str) -> str | None:
+    """Which source an item of the report is of, dropped ones too; None of no item."""
+    for item in report.items:
+        if item.key == key:
+            return item.source
+    for name, source in report.sources.items():
+        if any(item.key == key for item in source.dropped):
+            return name
+    return key.partition(":")[0] if any(item.key == key for item in report.dropped) else None

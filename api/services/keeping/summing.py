@@ -1,0 +1,277 @@
+"""Sums and means over kept analyses; what one of them counts for is defined in `tallies`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from api.errors import UsageError
+from api.services.evidence.figures import DAYS_BY_DAY
+from api.services.keeping.stats import (
+    CostStats,
+    ItemStats,
+    SourceStats,
+    Stats,
+    StatsPeriod,
+    SupportStats,
+    ThumbStats,
+    YieldStats,
+)
+from api.services.keeping.storage import Counted, Store, Thumbs
+from api.services.keeping.tallies import SourceTally, Tally
+from api.services.schemas import Decision, Outcome
+
+MOST = 10_000
+"""Analyses that are counted at most, the newest."""
+SINCE = "30d"
+"""How far back without being told."""
+_DAYS = {"d": 1, "w": 7}
+# how far back in days or weeks: `30d`, `12w`
+_SPAN = re.compile(r"([1-9][0-9]{0,4})([dw])")
+_NO_THUMBS = Thumbs()
+
+
+def since_of(text: str, now: datetime) -> datetime | None:
+    """From when on: `30d`, `12w`, a date or time (UTC where it does not say), or `all`: None.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    wanted = text.strip().lower()
+    if wanted == "all":
+        return None
+    try:
+        if span := _SPAN.fullmatch(wanted):
+            return now - timedelta(days=int(span[1]) * _DAYS[span[2]])
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            "`since` needs days or weeks (`30d`, `12w`), a date (`2026-03-01`) or `all`"
+        ) from None
+
+
+async def stats_of(
+    store: Store, tenant: str, since: datetime | None, now: datetime, *, with_samples: bool = False
+) -> Stats:
+    """Count what the tenant keeps and was begun since then.
+
+    Raises:
+        StoreUnavailable: the database cannot be used.
+    """
+    sums = Sums(await store.thumbs(tenant, since), with_samples)
+    cut = await store.each_counted(tenant, since, MOST, sums.add)
+    return sums.stats(since, now, cut=cut)
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+@dataclass(slots=True)
+class YieldSums:
+    """Of runs, or of one source in them."""
+
+    runs: int = 0
+    judged: int = 0
+    relevant: int = 0
+    ratios: float = 0.0
+    """The sum of the runs' yields."""
+    degraded: int = 0
+
+    def add(self, tally: Tally | SourceTally) -> None:
+        """One run more."""
+        if tally.degraded:
+            self.degraded += 1
+        elif tally.judged:
+            self.runs += 1
+            self.judged += tally.judged
+            self.relevant += tally.relevant
+            self.ratios += tally.relevant / tally.judged
+
+    def join(self, other: YieldSums) -> None:
+        """Those of another time."""
+        self.runs += other.runs
+        self.judged += other.judged
+        self.relevant += other.relevant
+        self.ratios += other.ratios
+        self.degraded += other.degraded
+
+    def stats(self) -> YieldStats:
+        """As they are published."""
+        return YieldStats(
+            runs=self.runs,
+            judged=self.judged,
+            relevant=self.relevant,
+            pooled=_ratio(self.relevant, self.judged),
+            mean=_ratio(self.ratios, self.runs),
+            degraded=self.degraded,
+        )
+
+
+@dataclass(slots=True)
+class SourceSums:
+    """Of one source."""
+
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    yields: YieldSums = field(default_factory=YieldSums)
+    reasons: Counter[str] = field(default_factory=Counter)
+    refetched: int = 0
+    gain: int = 0
+    calls: int = 0
+
+    def add(self, tally: SourceTally) -> None:
+        """One run more that asked it."""
+        self.outcomes[tally.outcome] += 1
+        self.calls += tally.upstream_calls
+        if not tally.outcome.answered:
+            return
+        self.yields.add(tally)
+        self.refetched += tally.refetched
+        self.gain += tally.refetch_gain
+        if tally.open_reason is not None:
+            self.reasons[tally.open_reason] += 1
+
+    def stats(self) -> SourceStats:
+        """As they are published."""
+        answered = sum(count for outcome, count in self.outcomes.items() if outcome.answered)
+        fail_open = self.reasons.total()
+        return SourceStats(
+            asked=self.outcomes.total(),
+            outcomes=dict(self.outcomes.most_common()),
+            answered=answered,
+            yields=self.yields.stats(),
+            fail_open=fail_open,
+            fail_open_rate=_ratio(fail_open, answered),
+            fail_open_reasons=dict(self.reasons.most_common()),
+            refetched=self.refetched,
+            refetch_rate=_ratio(self.refetched, answered),
+            refetch_gain=self.gain,
+            gain_per_refetch=_ratio(self.gain, self.refetched),
+            upstream_calls=self.calls,
+        )
+
+
+@dataclass(slots=True)
+class DaySums:
+    """Of one day, or of a longer period."""
+
+    runs: int = 0
+    yields: dict[str, YieldSums] = field(default_factory=dict)
+
+    def join(self, other: DaySums) -> None:
+        """Those of another day."""
+        self.runs += other.runs
+        for name, sums in other.yields.items():
+            self.yields.setdefault(name, YieldSums()).join(sums)
+
+
+@dataclass(slots=True)
+class Sums:
+    """Takes analyses one by one, in any order, and holds none of them."""
+
+    thumbs: Mapping[str, Thumbs]
+    """By the id of an analysis."""
+    with_samples: bool
+    failed: int = 0
+    samples: int = 0
+    decisions: Counter[Decision] = field(default_factory=Counter)
+    yields: YieldSums = field(default_factory=YieldSums)
+    sources: dict[str, SourceSums] = field(default_factory=dict)
+    days: dict[date, DaySums] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    usd: float = 0.0
+    feedback: dict[Decision, Thumbs] = field(default_factory=dict)
+
+    def add(self, counted: Counted) -> None:
+        """One more: of those that failed only that; one that runs is not yet counted."""
+        tally = counted.tally
+        if tally is None:
+            self.failed += counted.state == "failed"
+            return
+        self.samples += tally.sample
+        if tally.sample and not self.with_samples:
+            return
+        self.decisions[tally.decision] += 1
+        self.yields.add(tally)
+        day = self.days.setdefault(counted.created_at.date(), DaySums())
+        day.runs += 1
+        for name, source in tally.sources.items():
+            self.sources.setdefault(name, SourceSums()).add(source)
+            if source.outcome.answered:
+                day.yields.setdefault(name, YieldSums()).add(source)
+        thumbs = self.thumbs.get(counted.id, _NO_THUMBS)
+        self.feedback[tally.decision] = self.feedback.get(tally.decision, _NO_THUMBS) + thumbs
+        self.usd += tally.price or 0.0
+        asked, priced, pairs = bool(tally.sources), tally.price is not None, tally.support.pairs
+        self.counts.update(
+            judged=tally.judged, relevant=tally.relevant, kept=tally.items, cited=tally.cited,
+            checked=bool(pairs), pairs=pairs, supported=tally.support.supported,
+            asked=asked, calls=tally.cost.upstream_calls,
+            priced=priced, unpriced=asked and not priced, kept_priced=tally.items * priced,
+        )  # fmt: skip
+
+    def stats(self, since: datetime | None, now: datetime, *, cut: bool) -> Stats:
+        """As they are published."""
+        counts = self.counts
+        first = min(self.days, default=now.date())
+        weekly = (now.date() - first).days > DAYS_BY_DAY
+        periods: dict[date, DaySums] = {}
+        for day in sorted(self.days):
+            start = day - timedelta(days=day.weekday() if weekly else 0)
+            periods.setdefault(start, DaySums()).join(self.days[day])
+        return Stats(
+            since=since,
+            unit="week" if weekly else "day",
+            runs=self.decisions.total(),
+            failed=self.failed,
+            samples=self.samples,
+            with_samples=self.with_samples,
+            cut=cut,
+            decisions=dict(self.decisions.most_common()),
+            yields=self.yields.stats(),
+            sources={name: self.sources[name].stats() for name in sorted(self.sources)},
+            periods=tuple(
+                StatsPeriod(
+                    start=start,
+                    runs=period.runs,
+                    yields={name: period.yields[name].stats() for name in sorted(period.yields)},
+                )
+                for start, period in periods.items()
+            ),
+            items=ItemStats(
+                judged=counts["judged"],
+                relevant=counts["relevant"],
+                kept=counts["kept"],
+                cited=counts["cited"],
+            ),
+            support=SupportStats(
+                reports=counts["checked"],
+                pairs=counts["pairs"],
+                supported=counts["supported"],
+                rate=_ratio(counts["supported"], counts["pairs"]),
+            ),
+            upstream_calls=counts["calls"],
+            calls_per_analysis=_ratio(counts["calls"], counts["asked"]),
+            cost=CostStats(
+                usd=round(self.usd, 6),
+                priced=counts["priced"],
+                unpriced=counts["unpriced"],
+                per_analysis=_ratio(self.usd, counts["priced"]),
+                per_kept_item=_ratio(self.usd, counts["kept_priced"]),
+            ),
+            feedback=_thumb_stats(self.feedback.values()),
+            feedback_by_decision={
+                decision: _thumb_stats([thumbs])
+                for decision, thumbs in self.feedback.items()
+                if thumbs != _NO_THUMBS
+            },
+        )
+
+
+def _thumb_stats(thumbs: Iterable[Thumbs]) -> ThumbStats:
+    total = sum(thumbs, _NO_THUMBS)
+    return ThumbStats(up=total.up, down=total.down, share=_ratio(total.up, total.up + total.down))

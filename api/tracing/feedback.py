@@ -1,0 +1,89 @@
+"""What somebody thought of a report, as a score on its trace.
+
+Sent at once and not by the queue of the other scores, so that it is known whether it was taken.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any
+
+import requests
+
+from api.services.keeping.feedback import source_of
+from api.services.keeping.storage import Feedback
+from api.services.reporting.report import Report
+from api.services.wire import REDIRECTS, TooLarge, no_connection, read_all
+from api.settings import TracingSettings
+from api.tracing.masking import mask
+from api.tracing.sending import HomeSession, basic
+
+NAME = "user_feedback"
+_SECONDS = 5.0
+_PIECE = 8_192
+
+
+def score_of(report: Report, feedback: Feedback, environment: str) -> dict[str, Any]:
+    """The score: true is a thumb up, so that its mean is the share of them.
+
+    It stands on the trace, whatever part of the report it is about: `scope` says which. What its
+    author thinks later of the same takes its place, since id, name and day are the same.
+    """
+    what = f"{feedback.subject}\n{feedback.finding}\n{feedback.item_key}\n{feedback.author}"
+    digest = sha256(what.encode("utf-8", "replace")).hexdigest()[:16]
+    key = feedback.item_key
+    metadata: dict[str, Any] = {
+        "scope": feedback.subject,
+        "author": feedback.author,
+        "decision": str(report.decision),
+        "source": source_of(report, key) if key else None,
+        "item_key": key,
+        "finding": feedback.finding,
+    }
+    score = {
+        "id": f"{report.trace_id}-{NAME}-{digest}",
+        "traceId": report.trace_id,
+        "name": NAME,
+        "value": 1 if feedback.rating == "up" else 0,
+        "dataType": "BOOLEAN",
+        "comment": mask(feedback.comment) or None,
+        "metadata": {name: mask(value) for name, value in metadata.items() if value is not None},
+        "environment": environment,
+        "timestamp": feedback.created_at.isoformat() if feedback.created_at else None,
+    }
+    return {name: value for name, value in score.items() if value is not None}
+
+
+def send_feedback(settings: TracingSettings, report: Report, feedback: Feedback) -> str:
+    """Send the score; blocks for one request. Empty when it was taken, else why it was not."""
+    url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/scores"
+    headers = {"Authorization": basic(settings)}
+    body = [score_of(report, feedback, settings.trace_environment)]
+    with HomeSession(settings) as session:
+        session.max_redirects = REDIRECTS
+        try:
+            with session.post(
+                url, json=body, headers=headers, timeout=_SECONDS, stream=True
+            ) as response:
+                status = response.status_code
+                rejected = status == HTTPStatus.MULTI_STATUS and _rejected(response)
+        except requests.Timeout:
+            return f"Langfuse gave no answer within {_SECONDS:g} s"
+        except (OSError, ValueError) as error:
+            return f"Langfuse: {no_connection(error, url)}; check `LANGFUSE_BASE_URL`"
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return "Langfuse refuses the keys; check `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`"
+    if rejected or status not in {HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.MULTI_STATUS}:
+        return f"Langfuse does not take the score (HTTP {status})"
+    return ""
+
+
+def _rejected(response: requests.Response) -> bool:
+    """Whether a mixed answer says that the one score was not taken, or says nothing."""
+    try:
+        answer = json.loads(read_all(response.iter_content(_PIECE)))
+        return bool(answer["rejected"])
+    except (TooLarge, ValueError, TypeError, LookupError):
+        return True
