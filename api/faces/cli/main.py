@@ -18,7 +18,7 @@ import typer
 
 import api
 from api.errors import ConfigurationError, ListenpostError
-from api.faces.cli import langfuse, stored
+from api.faces.cli import langfuse, retrospect, stored
 from api.faces.cli.printing import Format, Handover, ReportFormat, finish, prepare, tell
 from api.services.callers import Caller, asking
 from api.sources import NAMED, SOURCES
@@ -41,6 +41,8 @@ app = typer.Typer(
 app.add_typer(stored.keys, name="keys")
 app.add_typer(stored.reports, name="reports")
 app.add_typer(langfuse.langfuse, name="langfuse")
+app.command()(retrospect.stats)
+app.command()(retrospect.feedback)
 
 
 class DepthChoice(StrEnum):

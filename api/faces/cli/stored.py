@@ -52,7 +52,7 @@ def add(name: Annotated[str, typer.Argument(help="Whose key it is.")]) -> None:
         say(text)
         tell(f"key `{made.id}` for {made.name}; it is not shown again")
 
-    _with_store(work)
+    with_store(work)
 
 
 @keys.command(name="list")
@@ -82,7 +82,7 @@ def list_keys(form: As = Format.text) -> None:
         if not listed:
             tell("no keys: the HTTP API serves this machine only")
 
-    _with_store(work)
+    with_store(work)
 
 
 @keys.command()
@@ -93,7 +93,7 @@ def revoke(key: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
         await keys.revoke(key)
         tell(f"`{key}` is revoked")
 
-    _with_store(work)
+    with_store(work)
 
 
 @reports.callback(invoke_without_command=True)
@@ -121,7 +121,7 @@ def list_reports(limit: Limit = 20, form: As = Format.text) -> None:
         if not analyses:
             tell("nothing is kept yet; `listenpost analyze QUERY` keeps its answer")
 
-    _with_store(work)
+    with_store(work)
 
 
 @reports.command()
@@ -175,14 +175,14 @@ def delete(report: Id) -> None:
     async def work(store: Store, keys: Keys) -> None:
         from api.services.keeping.keys import LOCAL
 
-        kept = await _find(store, report)
+        kept = await kept_of(store, report)
         await store.delete(LOCAL.id, kept.id)
         tell(f"`{kept.id}` is deleted")
 
-    _with_store(work)
+    with_store(work)
 
 
-def _with_store(work: Callable[[Store, Keys], Awaitable[None]]) -> NoReturn:
+def with_store(work: Callable[[Store, Keys], Awaitable[None]]) -> NoReturn:
     """Open the store for `work`, and leave with the code of how that ended."""
     from api import wiring  # with the database's libraries, which help and `analyze` do not need
     from api.faces.cli.running import closing, run
@@ -202,15 +202,15 @@ def _with_report(name: str, work: Callable[[Report], None]) -> NoReturn:
     """Hand the report of this id, or of the only one that begins so, to `work`."""
 
     async def read(store: Store, keys: Keys) -> None:
-        kept = await _find(store, name)
+        kept = await kept_of(store, name)
         if kept.report is None:
             raise UsageError(kept.why_none)
         work(kept.report)
 
-    _with_store(read)
+    with_store(read)
 
 
-async def _find(store: Store, name: str) -> Kept:
+async def kept_of(store: Store, name: str) -> Kept:
     """The analysis of this id, or the only one whose id begins so.
 
     Raises:
