@@ -15,6 +15,7 @@ from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.keeping.storage import Filters, Kept, Listed, Listing, State
+from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report
 from api.store.contents import (
     Divided,
@@ -189,7 +190,9 @@ class AnalysesPart(RunningPart):
                 await forget_findings(connection, tenant, analysis_id)
             parts = divided(left)
             same = updating(analyses).where(*_is(tenant, analysis_id))
-            await connection.execute(same.values(**self._columns(left, parts)))
+            columns = self._columns(left, parts)
+            del columns["tally"]  # what was counted stays
+            await connection.execute(same.values(**columns))
             now = datetime.now(UTC)
             await write(self._database, connection, tenant, analysis_id, parts, now)
 
@@ -231,6 +234,10 @@ class AnalysesPart(RunningPart):
             summary = self._upgrades.summary(document).model_dump(mode="json")
         except Unreadable:
             summary = None
+        try:
+            tally = Tally.read(document).model_dump(mode="json")
+        except ValueError:
+            tally = None
         return {
             "state": "done",
             "run_id": None,
@@ -238,11 +245,12 @@ class AnalysesPart(RunningPart):
             "decision": decision if isinstance(decision, str) else None,
             "report_version": version_of(document),
             "summary": summary,
+            "tally": tally,
             "body": parts.body,
         }
 
 
-_REPORTED = ("decision", "report_version", "summary", "body")
+_REPORTED = ("decision", "report_version", "summary", "tally", "body")
 
 
 def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -1,4 +1,4 @@
-"""Analyses read as numbers, in one pass over what is kept of them without their items."""
+"""Analyses read as numbers, in one pass over what was counted of them when they ended."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from pydantic import ValidationError
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, case, select
 
 from api.services.keeping.storage import Counted
 from api.services.keeping.tallies import Tally
@@ -18,7 +17,7 @@ from api.store.tables import analyses
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 100
-"""Rows that are read between two chances for others to go on: some 20 ms."""
+"""Rows that are read between two chances for others to go on."""
 
 
 class CountsPart(AnalysesPart):
@@ -35,9 +34,10 @@ class CountsPart(AnalysesPart):
         async with self._database.reading() as connection:
             if self._database.sqlite:
                 where.append(await self._dated(connection, tenant))
+            older = case((analyses.c.tally.is_(None), analyses.c.body))
             wanted = select(
                 analyses.c.id, analyses.c.state, analyses.c.reason, analyses.c.created_at,
-                analyses.c.body,
+                analyses.c.tally, older.label("body"),
             )  # fmt: skip
             wanted = wanted.where(*where).order_by(*NEWEST_FIRST).limit(most + 1)
             left = most
@@ -53,9 +53,12 @@ class CountsPart(AnalysesPart):
         tally = None
         if state == "done":
             try:
-                document = row.body if isinstance(row.body, Mapping) else {}
-                tally = Tally.model_validate(self._upgrades(document))
-            except (Unreadable, ValidationError):
+                if isinstance(row.tally, Mapping):
+                    tally = Tally.model_validate(row.tally)
+                else:  # of a program that did not count yet
+                    document = row.body if isinstance(row.body, Mapping) else {}
+                    tally = Tally.read(self._upgrades(document))
+            except (Unreadable, ValueError):
                 _log.warning("the report %s cannot be read and is not counted", row.id)
                 state = "failed"
         return Counted(row.id, state, row.created_at, tally)

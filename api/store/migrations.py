@@ -107,7 +107,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
-    (  # 3: what people thought of reports
+    (  # 3: what is counted of a report, and what people thought of it
+        "ALTER TABLE analyses ADD COLUMN tally TEXT",
         """
         CREATE TABLE feedback (
             tenant TEXT NOT NULL, analysis_id TEXT NOT NULL, author TEXT NOT NULL,

@@ -160,7 +160,7 @@ runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_a
 analyses = _table(
     "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, created_at=Moment,
     query=Prose, reason=Prose, decision=Identity, report_version=Integer, summary=Document,
-    body=Document,
+    tally=Document, body=Document,
 )  # fmt: skip
 analysis_sources = _table(
     "analysis_sources", tenant=Identity, analysis_id=Identity, source=Identity

@@ -10,6 +10,7 @@ from api.faces.cli.terminal import shown, wrapped
 from api.faces.outline import source_title
 from api.services.keeping.stats import SourceStats, Stats, ThumbStats, YieldStats
 from api.services.keeping.summing import MOST
+from api.services.schemas import Decision, Outcome
 
 _LEAD = 12
 
@@ -108,7 +109,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[str, int] | Mapping[Outcome, int] | Mapping[Decision, int]) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.items())
 
 

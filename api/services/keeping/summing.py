@@ -86,11 +86,12 @@ class YieldSums:
         """One run more."""
         if tally.degraded:
             self.degraded += 1
-        elif tally.judged:
+        elif judged := tally.judged:
+            relevant = tally.relevant
             self.runs += 1
-            self.judged += tally.judged
-            self.relevant += tally.relevant
-            self.ratios += tally.relevant / tally.judged
+            self.judged += judged
+            self.relevant += relevant
+            self.ratios += relevant / judged
 
     def join(self, other: YieldSums) -> None:
         """Those of another time."""

@@ -1,15 +1,15 @@
 """What is counted of one answer: the definition of each figure that statistics and metrics show.
 
-A tally is a report without its words: the same fields, read from what is stored or from a report
-that just ended, and what follows from them. Sums and means over many are in `stats`.
+A tally is a report without its words and keys: the same fields, and what follows from them. Sums
+and means over many are in `summing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import ConfigDict
 
 from api.services.reporting.report import (
     Cost,
@@ -18,14 +18,8 @@ from api.services.reporting.report import (
     Share,
     SourceReport,
     SupportCheck,
-    Timestamp,
 )
 from api.services.schemas import Attempt, Decision, Outcome, Published, open_reason
-
-
-def _counted(listed: Any) -> Any:
-    """A list that is stored as rows of its own leaves its length in the report."""
-    return len(listed) if isinstance(listed, Sequence) else listed
 
 
 class SourceTally(Published):
@@ -76,13 +70,6 @@ class SourceTally(Published):
         return self.kept if self.judged else 0
 
 
-class CitingTally(Published):
-    """What a finding rests on."""
-
-    model_config = ConfigDict(extra="ignore")
-    cites: tuple[str, ...]
-
-
 class Tally(Published):
     """What is counted of a report."""
 
@@ -91,16 +78,39 @@ class Tally(Published):
     sample: bool
     cost: Cost
     support: SupportCheck = SupportCheck()
-    findings: tuple[CitingTally, ...]
     sources: Mapping[str, SourceTally]
-    items: Annotated[int, BeforeValidator(_counted)]
+    items: int
     """Those that the report kept in the end: past gate, grades and copies."""
-    created_at: Timestamp
+    cited: int
+    """Distinct items that its findings rest on."""
 
     @classmethod
     def of(cls, report: Report) -> Self:
         """Of a report that is here."""
-        return cls.model_validate(report, from_attributes=True)
+        return cls(
+            decision=report.decision,
+            sample=report.sample,
+            cost=report.cost,
+            support=report.support,
+            sources={name: SourceTally.of(source) for name, source in report.sources.items()},
+            items=len(report.items),
+            cited=len({key for finding in report.findings for key in finding.cites}),
+        )
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """Of a report's JSON, in which a number may stand where a list of items was.
+
+        Raises:
+            ValueError: it is none.
+        """
+        items, findings = document.get("items"), document.get("findings")
+        try:
+            cited = {key for finding in findings or () for key in finding["cites"]}
+        except (LookupError, TypeError):
+            raise ValueError("its findings are none") from None
+        count = items if isinstance(items, int) else len(items or ())
+        return cls.model_validate({**document, "items": count, "cited": len(cited)})
 
     @property
     def judged(self) -> int:
@@ -121,8 +131,3 @@ class Tally(Published):
     def price(self) -> float | None:
         """USD; None where no source was asked, or a model's price is unknown."""
         return self.cost.usd if self.sources else None
-
-    @property
-    def cited(self) -> int:
-        """Distinct items that the findings rest on."""
-        return len({key for finding in self.findings for key in finding.cites})
