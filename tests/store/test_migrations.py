@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 
 from api.errors import StoreUnavailable
-from api.services.keeping.storage import Filters
+from api.services.keeping.storage import Counted, Filters
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
 from api.store.migrations import LATEST, TODAY, Unreadable, Upgrades, migrate
@@ -104,6 +104,13 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
         assert known == {"mine": False, "old": True}
         assert await store.session("a", "s") == '{"said":"hi"}'
         assert await store.claim("a", "k", "d", "new") == ("r1", False)
+    if version >= 3:
+        (opinion,) = await store.feedback("a", "r1")
+        assert (opinion.item_key, opinion.comment) == ("reddit:t3_1", 'It\'s "so" 小')
+    counted_then: list[Counted] = []
+    assert not await store.each_counted("a", None, 9, counted_then.append)
+    tallies = [entry.tally for entry in counted_then if entry.tally is not None]
+    assert [(tally.judged, tally.relevant, tally.cited) for tally in tallies] == [(4, 2, 2)]
     assert await store.add_key("new", "d9")
     assert await store.delete("a", "r1")
     assert await store.sweep() == 1

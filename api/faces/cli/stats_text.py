@@ -84,7 +84,7 @@ def _sources(sources: Mapping[str, SourceStats]) -> list[str]:
     return _table(
         [
             ["", *map(source_title, sources)],
-            ["answered", *(f"{source.answered} of {source.asked}" for source in each)],
+            ["answered", *(f"{source.answered} of {source.runs}" for source in each)],
             ["yield, pooled", *(_share(source.yields.pooled) for source in each)],
             ["yield, mean", *(_share(source.yields.mean) for source in each)],
             ["degraded", *(str(source.yields.degraded) for source in each)],

@@ -32,7 +32,8 @@ class YieldStats(Published):
 class SourceStats(Published):
     """One source in all runs that asked it."""
 
-    asked: int
+    runs: int
+    """That asked it."""
     outcomes: Mapping[Outcome, int]
     answered: int
     """What the rates are over: runs in which it could be asked and answered."""

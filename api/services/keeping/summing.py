@@ -141,7 +141,7 @@ class SourceSums:
         answered = sum(count for outcome, count in self.outcomes.items() if outcome.answered)
         fail_open = self.reasons.total()
         return SourceStats(
-            asked=self.outcomes.total(),
+            runs=self.outcomes.total(),
             outcomes=dict(self.outcomes.most_common()),
             answered=answered,
             yields=self.yields.stats(),
@@ -207,12 +207,12 @@ class Sums:
         thumbs = self.thumbs.get(counted.id, _NO_THUMBS)
         self.feedback[tally.decision] = self.feedback.get(tally.decision, _NO_THUMBS) + thumbs
         self.usd += tally.price or 0.0
-        asked, priced, pairs = bool(tally.sources), tally.price is not None, tally.support.pairs
+        searched, priced, pairs = bool(tally.sources), tally.price is not None, tally.support.pairs
         self.counts.update(
             judged=tally.judged, relevant=tally.relevant, kept=tally.items, cited=tally.cited,
             checked=bool(pairs), pairs=pairs, supported=tally.support.supported,
-            asked=asked, calls=tally.cost.upstream_calls,
-            priced=priced, unpriced=asked and not priced, kept_priced=tally.items * priced,
+            searched=searched, calls=tally.cost.upstream_calls,
+            priced=priced, unpriced=searched and not priced, kept_priced=tally.items * priced,
         )  # fmt: skip
 
     def stats(self, since: datetime | None, now: datetime, *, cut: bool) -> Stats:
@@ -256,7 +256,7 @@ class Sums:
                 rate=_ratio(counts["supported"], counts["pairs"]),
             ),
             upstream_calls=counts["calls"],
-            calls_per_analysis=_ratio(counts["calls"], counts["asked"]),
+            calls_per_analysis=_ratio(counts["calls"], counts["searched"]),
             cost=CostStats(
                 usd=round(self.usd, 6),
                 priced=counts["priced"],

@@ -9,7 +9,7 @@ import pytest
 
 from api.errors import NotFound, UsageError
 from api.services.chatting.chat import Chat
-from api.services.chatting.reports import stored_report
+from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask, Product, analyze
 from api.services.reporting.report import Report
