@@ -6,22 +6,28 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
+from api.faces.web.schemas import RequestBody
 from api.services.keeping.stats import Stats
 from api.services.keeping.summing import SINCE, since_of, stats_of
 
 router = APIRouter(prefix="/v1", tags=["stats"])
-_Since = Annotated[
-    str,
-    Query(
-        max_length=40,
-        description="Days or weeks back (`30d`, `12w`), a date or time (UTC), or `all`.",
-        examples=["30d", "2026-03-01"],
-    ),
-]
-_Sample = Annotated[bool, Query(description="Also what was made from sample data.")]
+
+
+class StatsQuery(RequestBody):
+    """Over which analyses."""
+
+    since: Annotated[
+        str,
+        Field(
+            max_length=40,
+            description="Days or weeks back (`30d`, `12w`), a date or time (UTC), or `all`.",
+        ),
+    ] = SINCE
+    sample: Annotated[bool, Field(description="Also what was made from sample data.")] = False
 
 
 @router.get(
@@ -29,9 +35,8 @@ _Sample = Annotated[bool, Query(description="Also what was made from sample data
     responses=documented(401, 403, 422, 429, 500, 503),
     summary="Yields, outcomes, decisions and cost",
 )
-async def stats(
-    tenant: Asker, house: Opened, since: _Since = SINCE, sample: _Sample = False
-) -> Stats:
+async def stats(tenant: Asker, house: Opened, query: Annotated[StatsQuery, Query()]) -> Stats:
     """Over your analyses alone: the figures that a Langfuse dashboard shows, from what is kept."""
     now = datetime.now(UTC)
-    return await stats_of(house.store, tenant.id, since_of(since, now), now, with_samples=sample)
+    since = since_of(query.since, now)
+    return await stats_of(house.store, tenant.id, since, now, with_samples=query.sample)
