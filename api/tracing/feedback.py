@@ -21,7 +21,8 @@ from api.tracing.masking import mask
 from api.tracing.sending import HomeSession, basic
 
 NAME = "user_feedback"
-_SECONDS = 5.0
+SECONDS = 5.0
+"""For the one request; whoever gave the feedback waits for it."""
 _PIECE = 8_192
 
 
@@ -56,7 +57,9 @@ def score_of(report: Report, feedback: Feedback, environment: str) -> dict[str, 
     return {name: value for name, value in score.items() if value is not None}
 
 
-def send_feedback(settings: TracingSettings, report: Report, feedback: Feedback) -> str:
+def send_feedback(
+    settings: TracingSettings, report: Report, feedback: Feedback, seconds: float = SECONDS
+) -> str:
     """Send the score; blocks for one request. Empty when it was taken, else why it was not."""
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/scores"
     headers = {"Authorization": basic(settings)}
@@ -65,12 +68,12 @@ def send_feedback(settings: TracingSettings, report: Report, feedback: Feedback)
         session.max_redirects = REDIRECTS
         try:
             with session.post(
-                url, json=body, headers=headers, timeout=_SECONDS, stream=True
+                url, json=body, headers=headers, timeout=seconds, stream=True
             ) as response:
                 status = response.status_code
                 rejected = status == HTTPStatus.MULTI_STATUS and _rejected(response)
         except requests.Timeout:
-            return f"Langfuse gave no answer within {_SECONDS:g} s"
+            return f"Langfuse gave no answer within {seconds:g} s"
         except (OSError, ValueError) as error:
             return f"Langfuse: {no_connection(error, url)}; check `LANGFUSE_BASE_URL`"
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:

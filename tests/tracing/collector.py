@@ -65,6 +65,8 @@ class Collector:
     """Set by the first request."""
     authorizations: set[str] = field(default_factory=set)
     status: int = 200
+    accepted: bytes = b'{"message": "Accepted"}'
+    """The answer to scores."""
     delay: float = 0.0
     """Seconds before the answer."""
     over: threading.Event = field(default_factory=threading.Event)
@@ -107,7 +109,7 @@ class Collector:
             return bytes(ExportTraceServiceResponse().SerializeToString())
         if path == SCORES:
             self.scores.extend(json.loads(body))
-            return b'{"message": "Accepted"}'
+            return self.accepted
         return b'{"data": []}'
 
 

@@ -87,9 +87,10 @@ def feedback(
         if form is Shape.json:
             state = {"status": given.watched, "reason": given.why or None}
             say(as_json({**_plain(given.feedback), "langfuse": state}))
-        tell({"off": "kept", "sent": "kept, and sent to Langfuse"}.get(given.watched, "kept"))
         if given.watched == "failed":
             tell(f"listenpost: warning: it is kept here, but not in Langfuse: {given.why}")
+        else:
+            tell("kept, and sent to Langfuse" if given.watched == "sent" else "kept")
 
     with_store(work)
 

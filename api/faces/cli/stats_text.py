@@ -58,7 +58,8 @@ def _sentences(stats: Stats) -> Iterable[tuple[str, str]]:
     yield "decisions", _counts(stats.decisions)
     yield (
         "yield",
-        f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of {yields.runs} analyses; "
+        f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
+        f"{_many(yields.runs, 'analysis', 'analyses')}; "
         f"{yields.degraded} degraded and left out",
     )
     yield (
