@@ -75,13 +75,14 @@ class AnalysesPart(RunningPart):
             id=report.id,
             created_at=report.created_at,
             query=report.query,
+            tally=Tally.of(report).model_dump(mode="json"),
             **self._columns(document, parts),
         )
         upsert = row.on_conflict_do_update(
             index_elements=[analyses.c.tenant, analyses.c.id],
             set_={
                 name: row.excluded[name]
-                for name in ("state", "run_id", "reason", "query", *_REPORTED)
+                for name in ("state", "run_id", "reason", "query", "tally", *_REPORTED)
             },
         )
         async with self._database.writing(alone=True) as connection:
@@ -190,9 +191,7 @@ class AnalysesPart(RunningPart):
                 await forget_findings(connection, tenant, analysis_id)
             parts = divided(left)
             same = updating(analyses).where(*_is(tenant, analysis_id))
-            columns = self._columns(left, parts)
-            del columns["tally"]  # what was counted stays
-            await connection.execute(same.values(**columns))
+            await connection.execute(same.values(**self._columns(left, parts)))
             now = datetime.now(UTC)
             await write(self._database, connection, tenant, analysis_id, parts, now)
 
@@ -234,10 +233,6 @@ class AnalysesPart(RunningPart):
             summary = self._upgrades.summary(document).model_dump(mode="json")
         except Unreadable:
             summary = None
-        try:
-            tally = Tally.read(document).model_dump(mode="json")
-        except ValueError:
-            tally = None
         return {
             "state": "done",
             "run_id": None,
@@ -245,12 +240,11 @@ class AnalysesPart(RunningPart):
             "decision": decision if isinstance(decision, str) else None,
             "report_version": version_of(document),
             "summary": summary,
-            "tally": tally,
             "body": parts.body,
         }
 
 
-_REPORTED = ("decision", "report_version", "summary", "tally", "body")
+_REPORTED = ("decision", "report_version", "summary", "body")
 
 
 def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

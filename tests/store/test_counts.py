@@ -40,8 +40,9 @@ async def damage(url: str, statement: str) -> None:
 
 def judged(id_: str, day: int = 27) -> dict[str, object]:
     """A report whose source judged three items, one of them relevant; one more was unfit."""
-    out = [dropped("reddit:t3_2"), dropped("reddit:t3_3"), dropped("reddit:t3_4")]
-    asked = {"reddit": source(*out, kept=1) | {"fit": 3, "yield_ratio": 1 / 3}}
+    unfit = dropped("reddit:t3_4") | {"dropped_by": "unfit"}
+    out = [dropped("reddit:t3_2"), dropped("reddit:t3_3"), unfit]
+    asked = {"reddit": source(*out, kept=1) | {"yield_ratio": 1 / 3}}
     made = f"2026-11-{day}T10:00:00Z"
     return report(id_, item("reddit:t3_1"), out=out, sources=asked, created_at=made)
 

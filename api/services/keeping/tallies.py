@@ -99,18 +99,18 @@ class Tally(Published):
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
-        """Of a report's JSON, in which a number may stand where a list of items was.
+        """Of the JSON of a report that was stored before anybody counted.
+
+        Numbers stand there where lists of items were, so that what was unfit is not known.
 
         Raises:
             ValueError: it is none.
         """
-        items, findings = document.get("items"), document.get("findings")
         try:
-            cited = {key for finding in findings or () for key in finding["cites"]}
+            cited = {key for finding in document["findings"] for key in finding["cites"]}
         except (LookupError, TypeError):
             raise ValueError("its findings are none") from None
-        count = items if isinstance(items, int) else len(items or ())
-        return cls.model_validate({**document, "items": count, "cited": len(cited)})
+        return cls.model_validate({**document, "cited": len(cited)})
 
     @property
     def judged(self) -> int:

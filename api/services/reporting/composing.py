@@ -218,7 +218,6 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         gate=GateState(status=gathered.status, reason=gathered.gate_reason, model=gathered.model),
         attempts=gathered.attempts,
         fetched=gathered.fetched,
-        fit=gathered.fit,
         kept=len(gathered.kept),
         yield_ratio=gathered.yield_ratio,
         refetched=gathered.refetched,

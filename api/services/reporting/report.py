@@ -124,8 +124,6 @@ class SourceReport(Published):
     gate: GateState
     attempts: tuple[Attempt, ...]
     fetched: int
-    fit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
-    """Of these, fit to be judged; not there in reports of before it was counted."""
     kept: int
     yield_ratio: Share
     refetched: bool
@@ -135,6 +133,11 @@ class SourceReport(Published):
     dropped: tuple[DroppedItem, ...]
     sample: bool
     trace_id: str | None
+
+    @property
+    def fit(self) -> int:
+        """Distinct items that were fit to be judged; see `Gathered.fit`."""
+        return self.fetched - sum(item.dropped_by == "unfit" for item in self.dropped)
 
 
 class Fetched(SourceReport):

@@ -23,8 +23,9 @@ async def test_figures_are_those_of_the_report(served: Served) -> None:
     assert stats["decisions"] == {"full_report": 1, "clarify": 1}
     for name, source in answer["sources"].items():
         shown = stats["sources"][name]
+        unfit = sum(item["dropped_by"] == "unfit" for item in source["dropped"])
         assert shown["yields"] == {
-            "runs": 1, "judged": source["fit"], "relevant": source["kept"],
+            "runs": 1, "judged": source["fetched"] - unfit, "relevant": source["kept"],
             "pooled": source["yield_ratio"], "mean": source["yield_ratio"], "degraded": 0,
         }  # fmt: skip
         assert shown["outcomes"] == {source["outcome"]: 1}

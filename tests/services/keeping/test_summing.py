@@ -15,7 +15,7 @@ from api.services.keeping.storage import Counted, Store, Thumbs
 from api.services.keeping.summing import MOST, since_of, stats_of
 from api.services.keeping.tallies import Tally
 from tests.services.keeping.test_tallies import OPEN, attempt
-from tests.store.made import finding, item, report, source
+from tests.store.made import finding, item, report, source, typed
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 MONTH = NOW - timedelta(days=30)
@@ -50,7 +50,8 @@ def asked(fit: int, kept: int, **more: Any) -> dict[str, Any]:
 
 def run(id_: str, days: int = 0, **fields: Any) -> Counted:
     """An analysis that ended with a report."""
-    tally = Tally.read(report(id_, **fields))
+    items = fields.pop("items", [])
+    tally = Tally.of(typed(report(id_, *items, **{"findings": []} | fields)))
     return Counted(id_, "done", NOW - timedelta(days=days), tally)
 
 

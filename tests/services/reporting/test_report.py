@@ -47,7 +47,7 @@ DECIDED = set(
 )
 MORE: dict[str, set[str]] = {
     "analyze": {"about", "support"},
-    "fetch": {"retry_at", "notes", "fit"},
+    "fetch": {"retry_at", "notes"},
     "decided": {"judge", "probability", "sentiment", "aspects"},
     "item": {"places", "notes"},
     "alone": {"usage"},
