@@ -12,19 +12,35 @@ from api.settings import Settings
 from api.wiring import mode_of
 
 _SWITCH = "LANGFUSE_TRACING_ENABLED"
+_AT_ONCE = 2
+"""Scores on their way: each holds a thread, and a server that hangs must not hold all there are."""
+_PATIENCE = 10.0
+"""Seconds that one waits for its turn."""
 
 
 def feedback_sender(settings: Settings) -> Send | None:
-    """Sends a score while tracing is on; None without keys, switched off, and in the sandbox."""
+    """Sends a score while tracing is on; None without keys, switched off, and in the sandbox.
+
+    One for a server: few scores are sent at once, and one that waits too long is not sent.
+    """
     tracing = settings.tracing
     off = os.environ.get(_SWITCH, "").strip().lower() in {"false", "0"}
     keyed = tracing.langfuse_public_key and tracing.langfuse_secret_key
     if off or not keyed or mode_of(settings) == "sandbox":
         return None
+    turns = asyncio.Semaphore(_AT_ONCE)
 
     async def send(report: Report, feedback: Feedback) -> str:
         from api.tracing.feedback import send_feedback  # loads an HTTP client
 
-        return await asyncio.to_thread(send_feedback, tracing, report, feedback)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await turns.acquire()
+        except TimeoutError:
+            return "Langfuse is slow, and others wait for it already"
+        try:
+            return await asyncio.to_thread(send_feedback, tracing, report, feedback)
+        finally:
+            turns.release()
 
     return send

@@ -104,9 +104,12 @@ async def rate(
 
     It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
     """
-    send, author = feedback_sender(house.settings), author_of(tenant.id)
+    app = request.app
+    if not hasattr(app.state, "send_feedback"):
+        app.state.send_feedback = feedback_sender(house.settings)
+    send, author = app.state.send_feedback, author_of(tenant.id)
     given = await give(house.store, tenant.id, author, analysis_id, body.opinion(), send)
-    counted(request.app).rated(given)
+    counted(app).rated(given)
     return GivenFeedback.told_of(given)
 
 

@@ -36,7 +36,12 @@ class StatsQuery(RequestBody):
     summary="Yields, outcomes, decisions and cost",
 )
 async def stats(tenant: Asker, house: Opened, query: Annotated[StatsQuery, Query()]) -> Stats:
-    """Over your analyses alone: the figures that a Langfuse dashboard shows, from what is kept."""
+    """Over your analyses alone: the figures that a Langfuse dashboard shows, from what is kept.
+
+    Counting thousands of them is work, which waits for its turn like any other.
+    """
     now = datetime.now(UTC)
     since = since_of(query.since, now)
-    return await stats_of(house.store, tenant.id, since, now, with_samples=query.sample)
+    with house.limits.turns.seat(tenant) as seat:
+        await seat.turn()
+        return await stats_of(house.store, tenant.id, since, now, with_samples=query.sample)
