@@ -14,11 +14,11 @@ from api.wiring import mode_of
 _SWITCH = "LANGFUSE_TRACING_ENABLED"
 _AT_ONCE = 2
 """Scores on their way: each holds a thread, and a server that hangs must not hold all there are."""
-_PATIENCE = 10.0
+PATIENCE = 10.0
 """Seconds that one waits for its turn."""
 
 
-def feedback_sender(settings: Settings) -> Send | None:
+def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | None:
     """Sends a score while tracing is on; None without keys, switched off, and in the sandbox.
 
     One for a server: few scores are sent at once, and one that waits too long is not sent.
@@ -34,7 +34,7 @@ def feedback_sender(settings: Settings) -> Send | None:
         from api.tracing.feedback import send_feedback  # loads an HTTP client
 
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(patience):
                 await turns.acquire()
         except TimeoutError:
             return "Langfuse is slow, and others wait for it already"

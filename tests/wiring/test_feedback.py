@@ -1,0 +1,61 @@
+"""Whether feedback is told to Langfuse, and what becomes of it while Langfuse hangs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from api.services.keeping.feedback import Send
+from api.services.keeping.storage import Feedback
+from api.wiring import load_settings
+from api.wiring.feedback import feedback_sender
+from tests.store.made import report, typed
+from tests.tracing.collector import SECRET, collecting
+
+REPORT = typed(report("r1", trace_id="0af7651916cd43dd8448eb211c80319c"))
+GIVEN = Feedback("r1", "ada", "report", "up")
+
+
+def sender(patience: float = 10.0, **variables: str) -> Send | None:
+    """As the environment has it."""
+    with pytest.MonkeyPatch.context() as environment:
+        keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-feedback", "LANGFUSE_SECRET_KEY": SECRET}
+        for name, value in {"LISTENPOST_MODE": "live", **keys, **variables}.items():
+            environment.setenv(name, value)
+        return feedback_sender(load_settings(), patience)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LANGFUSE_SECRET_KEY": ""},
+        {"LANGFUSE_PUBLIC_KEY": ""},
+        {"LANGFUSE_TRACING_ENABLED": "False"},
+        {"LISTENPOST_MODE": "sandbox"},
+    ],
+)
+def test_nobody_is_told(variables: dict[str, str]) -> None:
+    """Without both keys, switched off, and of sample data."""
+    assert sender() is not None
+    assert sender(**variables) is None
+
+
+async def test_a_langfuse_that_hangs_holds_few() -> None:
+    """Whoever waits for too long is told so, and those on their way are sent in the end."""
+    with collecting() as langfuse:
+        langfuse.delay = 3600
+        send = sender(0.01, LANGFUSE_BASE_URL=langfuse.url)
+        assert send is not None
+        first = [asyncio.create_task(_sent(send)) for _ in range(2)]
+        await asyncio.to_thread(langfuse.arrived.wait, 20)
+        late = await send(REPORT, GIVEN)
+        langfuse.over.set()
+
+        assert late == "Langfuse is slow, and others wait for it already"
+        assert await asyncio.gather(*first) == ["", ""]
+        assert len(langfuse.scores) == 2
+
+
+async def _sent(send: Send) -> str:
+    return await send(REPORT, GIVEN)
