@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -17,7 +18,7 @@ REPORT = typed(report("r1", trace_id="0af7651916cd43dd8448eb211c80319c"))
 GIVEN = Feedback("r1", "ada", "report", "up")
 
 
-def sender(patience: float = 10.0, **variables: str) -> Send | None:
+def sender(variables: Mapping[str, str], patience: float = 10.0) -> Send | None:
     """As the environment has it."""
     with pytest.MonkeyPatch.context() as environment:
         keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-feedback", "LANGFUSE_SECRET_KEY": SECRET}
@@ -37,15 +38,15 @@ def sender(patience: float = 10.0, **variables: str) -> Send | None:
 )
 def test_nobody_is_told(variables: dict[str, str]) -> None:
     """Without both keys, switched off, and of sample data."""
-    assert sender() is not None
-    assert sender(**variables) is None
+    assert sender({}) is not None
+    assert sender(variables) is None
 
 
 async def test_a_langfuse_that_hangs_holds_few() -> None:
     """Whoever waits for too long is told so, and those on their way are sent in the end."""
     with collecting() as langfuse:
         langfuse.delay = 3600
-        send = sender(0.01, LANGFUSE_BASE_URL=langfuse.url)
+        send = sender({"LANGFUSE_BASE_URL": langfuse.url}, 0.01)
         assert send is not None
         first = [asyncio.create_task(_sent(send)) for _ in range(2)]
         await asyncio.to_thread(langfuse.arrived.wait, 20)

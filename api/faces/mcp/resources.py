@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from api.errors import NotFound, SourceError
 from api.faces.markdown import report_markdown
-from api.services.chatting.reports import stored_report
 from api.services.keeping.keys import Tenant
+from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import Filters, Listed
 from api.services.listening import Ask
 from api.services.reporting.escaping import md
