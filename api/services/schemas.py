@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from api.settings import Window
 
@@ -32,14 +32,6 @@ class Published(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
-
-
-def _undefaulted(schema: dict[str, Any]) -> None:
-    del schema["default"]
-
-
-WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
-"""Of a `Published` field: where it is None its key is left out."""
 
 
 class Outcome(StrEnum):
@@ -260,15 +252,12 @@ class Attempt:
     status: Status
     reason: str | None = None
 
-    @property
-    def unjudged(self) -> bool:
-        """The gate failed over its new items; not so when the fetch itself failed."""
-        return self.status == "degraded" and self.new > 0
-
 
 def open_reason(attempts: Iterable[Attempt]) -> str | None:
     """Why items went without a verdict: the first reason; None when none did."""
-    return next((entry.reason or "unknown" for entry in attempts if entry.unjudged), None)
+    # a fetch that failed brought nothing that could go unjudged
+    opened = (entry for entry in attempts if entry.status == "degraded" and entry.new)
+    return next((entry.reason or "unknown" for entry in opened), None)
 
 
 @dataclass(frozen=True, slots=True)

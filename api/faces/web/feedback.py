@@ -13,6 +13,7 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.health import counted
 from api.faces.web.schemas import RequestBody
+from api.services.callers import caller
 from api.services.keeping.feedback import LONGEST, Given, Opinion, Watched, author_of, give
 from api.services.keeping.storage import Feedback, Rating, Subject
 from api.services.text import clean, one_line
@@ -100,14 +101,15 @@ _GIVEN: dict[int | str, dict[str, Any]] = documented(413, *_COMMON)
 async def rate(
     request: Request, analysis_id: str, body: FeedbackRequest, tenant: Asker, house: Opened
 ) -> GivenFeedback:
-    """A thumb up or down, with a comment; again by the same key it replaces what was said before.
+    """A thumb up or down, with a comment; said again it replaces what was said before.
 
-    It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
+    Each key has one word on each subject, and so has each of its users that `X-Listenpost-User`
+    names. It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
     """
     app = request.app
     if not hasattr(app.state, "send_feedback"):
         app.state.send_feedback = feedback_sender(house.settings)
-    send, author = app.state.send_feedback, author_of(tenant.id)
+    send, author = app.state.send_feedback, author_of(tenant.id, caller().user)
     given = await give(house.store, tenant.id, author, analysis_id, body.opinion(), send)
     counted(app).rated(given)
     return GivenFeedback.told_of(given)

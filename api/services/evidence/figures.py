@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from math import sqrt
 from statistics import median
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from api.services.schemas import WHERE_THERE, Assessed, Gathered, Published
+from api.services.schemas import Assessed, Gathered, Published
 from api.services.text import one_line
 
 Z95 = 1.959963984540054
@@ -26,6 +26,14 @@ Interval = Annotated[
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
 ]
 """Lower and upper end; not `prefixItems`, which generators of clients read differently."""
+
+
+def _undefaulted(schema: dict[str, Any]) -> None:
+    del schema["default"]
+
+
+WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
+"""Of a `Published` field: where it is None its key is left out."""
 
 
 class SourceFigures(Published):

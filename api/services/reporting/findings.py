@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic.json_schema import SkipJsonSchema
 
-from api.services.schemas import PUBLISHED_VALUE, WHERE_THERE
+from api.services.evidence.figures import WHERE_THERE
+from api.services.schemas import PUBLISHED_VALUE
 
 FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
 Backing = Literal["checked", "counted", "unverified"]

@@ -13,10 +13,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.services.evidence.figures import Figures
+from api.services.evidence.figures import WHERE_THERE, Figures
 from api.services.reporting.findings import Finding, Quote
 from api.services.schemas import (
-    WHERE_THERE,
     Attempt,
     Decision,
     Measure,
@@ -136,7 +135,7 @@ class SourceReport(Published):
 
     @property
     def fit(self) -> int:
-        """Distinct items that were fit to be judged; see `Gathered.fit`."""
+        """Distinct items that were fit to be judged: not removed, and somebody's words."""
         return self.fetched - sum(item.dropped_by == "unfit" for item in self.dropped)
 
 

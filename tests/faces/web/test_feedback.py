@@ -81,6 +81,19 @@ async def test_a_second_thought_replaces_the_first(rated: Served) -> None:
     assert stats["feedback_by_decision"] == {"full_report": {"up": 0, "down": 1, "share": 0.0}}
 
 
+async def test_each_user_of_a_key_has_a_word(rated: Served) -> None:
+    """By the pseudonym that the caller's program sends; it is not shown."""
+    for user, rating in (("u-ann", "up"), ("u-bob", "down"), ("u-ann", "down")):
+        headers = {"X-Listenpost-User": user}
+        await rated.client.post(URL, json={"rating": rating}, headers=headers)
+    answer = await rated.client.get(URL)
+
+    kept = answer.json()["feedback"]
+    assert [given["rating"] for given in kept] == ["down", "down"]
+    assert len({given["author"] for given in kept}) == 2
+    assert "u-ann" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
