@@ -62,7 +62,7 @@ def test_secrets_and_odd_text_are_masked() -> None:
     )
     score = score_of(REPORT, given, "default")
 
-    assert score["comment"] == "[masked] of [masked]"
+    assert score["comment"] == "key [masked] of [masked]"
     assert score["metadata"]["source"] == "items"
     assert "\ud83d" not in score["metadata"]["item_key"]
 
