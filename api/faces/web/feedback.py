@@ -98,7 +98,7 @@ _GIVEN: dict[int | str, dict[str, Any]] = documented(413, *_COMMON)
 
 
 @router.post("", status_code=201, responses=_GIVEN, summary="Rate a report")
-async def rate(
+async def give_feedback(
     request: Request, analysis_id: str, body: FeedbackRequest, tenant: Asker, house: Opened
 ) -> GivenFeedback:
     """A thumb up or down, with a comment; said again it replaces what was said before.
@@ -116,7 +116,7 @@ async def rate(
 
 
 @router.get("", responses=documented(*_COMMON), summary="Read what was thought of a report")
-async def read(analysis_id: str, tenant: Asker, house: Opened) -> FeedbackList:
+async def list_feedback(analysis_id: str, tenant: Asker, house: Opened) -> FeedbackList:
     """Of your own analyses alone."""
     kept = await house.store.feedback(tenant.id, analysis_id)
     if not kept and await house.store.get(tenant.id, analysis_id) is None:

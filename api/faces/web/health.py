@@ -27,7 +27,7 @@ def counted(app: FastAPI) -> Metrics:
 
     made: Metrics | None = getattr(app.state, "metrics", None)
     if made is None:
-        made = app.state.metrics = Metrics()
+        made = app.state.metrics = Metrics(app.state.house.sample)
     return made
 
 

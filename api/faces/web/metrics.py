@@ -24,8 +24,9 @@ class Metrics:
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self) -> None:
-        """Everything at nought."""
+    def __init__(self, with_samples: bool = False) -> None:
+        """Everything at nought; `with_samples` where all is sample data, else it is apart."""
+        self._with_samples = with_samples
         self._registry = CollectorRegistry()
 
         def counter(name: str, says: str, *labels: str) -> Counter:
@@ -39,6 +40,7 @@ class Metrics:
         self._runs = counter(
             "analyses", "Analyses that ended, by decision or `failed`.", "decision"
         )
+        self._samples = counter("sample_analyses", "Analyses of sample data, left out elsewhere.")
         self._seconds = histogram("analysis_seconds", "From question to report.", _SECONDS, "depth")
         self._run_yield = histogram(
             "run_yield", "Relevant over judged items of one analysis, unless degraded.", _SHARES
@@ -78,6 +80,9 @@ class Metrics:
         """Count one analysis, finished or not."""
         if report is None:
             self._runs.labels("failed").inc()
+            return
+        if report.sample and not self._with_samples:
+            self._samples.inc()
             return
         tally = Tally.of(report)
         self._runs.labels(str(tally.decision)).inc()

@@ -35,7 +35,7 @@ class StatsQuery(RequestBody):
     responses=documented(401, 403, 422, 429, 500, 503),
     summary="Yields, outcomes, decisions and cost",
 )
-async def stats(tenant: Asker, house: Opened, query: Annotated[StatsQuery, Query()]) -> Stats:
+async def get_stats(tenant: Asker, house: Opened, query: Annotated[StatsQuery, Query()]) -> Stats:
     """Over your analyses alone: the figures that a Langfuse dashboard shows, from what is kept.
 
     Counting thousands of them is work, which waits for its turn like any other.
