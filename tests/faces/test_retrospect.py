@@ -15,6 +15,7 @@ from api.sandbox.server import Sandbox
 from api.services.keeping.keys import LOCAL
 from api.store import open_store
 from tests.faces.command import Here
+from tests.faces.test_page_commands import commands
 from tests.services.keeping.test_summing import asked
 from tests.services.keeping.test_tallies import OPEN, attempt
 from tests.store.made import ODD, item, report, typed
@@ -142,6 +143,18 @@ def test_feedback_is_given_and_listed(here: Here, url: str) -> None:
         ("report", "up"), ("finding", "down"), ("item", "up"),
     ]  # fmt: skip
     assert "thumbs up   2 of 3: full_report 2 of 3" in stats
+
+
+def test_the_commands_of_the_page_do_what_it_says(here: Here, url: str) -> None:
+    """As they stand in `docs/stats.md`, on a report whose id begins as theirs does."""
+    keep(url, [made("8c1f00")])
+
+    ended = [here(*words) for words in commands("docs/stats.md")]
+
+    assert [entry.code for entry in ended] == [0, 0, 0]
+    assert ended[-1].out == (
+        "up   report  just what I needed\ndown finding 2  the post says the opposite\n"
+    )
 
 
 @pytest.mark.parametrize(
