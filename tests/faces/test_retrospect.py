@@ -15,9 +15,9 @@ from api.sandbox.server import Sandbox
 from api.services.keeping.keys import LOCAL
 from api.store import open_store
 from tests.faces.command import Here
-from tests.faces.test_page_commands import commands
 from tests.services.keeping.test_summing import asked
 from tests.services.keeping.test_tallies import OPEN, attempt
+from tests.snippets import commands
 from tests.store.made import ODD, item, report, typed
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
