@@ -19,11 +19,12 @@ from api.judges.local_support import LocalSupport
 from api.lab.baselines import BASELINES
 from api.lab.evaluating import Candidate, GraderCandidate, JudgeCandidate
 from api.lab.labelled import LabelledItem, LabelledQuery, labelled_item
-from api.services.ports import SupportChecker
+from api.services.ports import Grader, Judge, SupportChecker
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:
     from api.judges.client import ModelClient
+    from api.tracing import Tracing
 
 JudgeName = Literal[
     "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
@@ -41,9 +42,9 @@ def sampled(settings: Settings, name: str) -> bool:
 
 @asynccontextmanager
 async def candidate(
-    settings: Settings, name: str, model: str | None = None
+    settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
 ) -> AsyncIterator[Candidate]:
-    """The judge or grader of this name, closed at the end.
+    """The judge or grader of this name, closed at the end; traced when there is tracing.
 
     `openai` and `grader` ask `model` (default: the filter model) at the configured server; see
     `sampled` for when it is the sandbox, which spends nothing.
@@ -54,8 +55,8 @@ async def candidate(
     if name not in PAID:
         if model is not None:
             raise UsageError(f"`--model` goes with `openai` or `grader`; `{name}` asks no model")
-        judge = LocalJudge() if name == "local" else BASELINES[name]
-        yield JudgeCandidate(judge, judge.name)
+        judge: Judge = LocalJudge() if name == "local" else BASELINES[name]
+        yield JudgeCandidate(tracing.judge(judge) if tracing else judge, judge.name)
         return
     async with _server(settings, name) as (client, host):
         from api.judges.booleans import OpenAIJudge
@@ -69,31 +70,35 @@ async def candidate(
         model = model or models.filter_model
         shown = model + (f"@{host}" if host else "")
         if name == "openai":
-            openai = OpenAIJudge(client, model, models.scoring_timeout)
-            yield JudgeCandidate(openai, shown, system("relevance", bare))
+            judge = OpenAIJudge(client, model, models.scoring_timeout)
+            judge = tracing.judge(judge) if tracing else judge
+            yield JudgeCandidate(judge, shown, system("relevance", bare))
         else:
-            grader = OpenAIGrader(client, model, models.scoring_timeout)
+            grader: Grader = OpenAIGrader(client, model, models.scoring_timeout)
+            grader = tracing.grader(grader) if tracing else grader
             yield GraderCandidate(grader, f"grades:{shown}", system("grades", bare))
 
 
 @asynccontextmanager
 async def support_checker(
-    settings: Settings, name: str, model: str | None = None
+    settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
 ) -> AsyncIterator[SupportChecker]:
-    """The support check of this name, `local` or `openai`, closed at the end.
+    """The support check of this name, `local` or `openai`, closed at the end; perhaps traced.
 
     Raises:
         UsageError: another name, or no key for `openai`.
     """
     if name == "local":
-        yield LocalSupport()
+        local = LocalSupport()
+        yield tracing.checker(local) if tracing else local
     elif name == "openai":
         async with _server(settings, name) as (client, _):
             from api.judges.booleans import OpenAISupport
 
             models = settings.models
             model = STAND_IN if sampled(settings, name) else model or models.filter_model
-            yield OpenAISupport(client, model, models.scoring_timeout)
+            openai = OpenAISupport(client, model, models.scoring_timeout)
+            yield tracing.checker(openai) if tracing else openai
     else:
         raise UsageError(f"`{name}` checks no support; there are `local` and `openai`")
 

@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import regex
 
@@ -26,6 +28,10 @@ HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would share: the run stops and says so."""
 Progress = Callable[[int, int], None]
 """Items answered so far, and all."""
+
+T = TypeVar("T")
+Around = Callable[[int, Callable[[], Awaitable[T]]], Awaitable[T]]
+"""Called with the number of a case and what asks about it; must ask once and return the answer."""
 
 
 class Candidate(Protocol):
@@ -180,10 +186,12 @@ async def evaluate(
     *,
     cache: AnswerCache | None = None,
     progress: Progress | None = None,
+    around: Around[list[Sheet]] | None = None,
 ) -> EvalResult:
     """Ask everything and count; kept answers are not asked again.
 
-    A page that fails is counted as degraded, with its reason, and enters no measure.
+    A page that fails is counted as degraded, with its reason, and enters no measure. With `around`
+    the pages of one query are asked one after the other, inside of it.
 
     Raises:
         ModelError: a failure that every further call would share, or nothing was answered at all.
@@ -197,14 +205,16 @@ async def evaluate(
         for items in [query.shown()]
         for start in range(0, len(items), manner.page)
     ]
-    run = _Evaluation(candidate, manner, cache, progress, pages)
-    waiting = iter(run.pages)
+    run = _Evaluation(candidate, manner, cache, progress, around, sum(len(p.items) for p in pages))
+    waiting = iter([[page] for page in pages])
+    if around is not None:
+        waiting = iter([list(group) for _, group in groupby(pages, key=lambda page: page.number)])
     await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
     if run.hopeless is not None:
         raise run.hopeless
-    sheets = [Sheet(page.number, page.start, page.answered, page.wasted) for page in run.pages]
-    reasons = sorted({page.reason for page in run.pages if page.reason})
-    if not any(page.answered for page in run.pages):
+    sheets = sorted(run.sheets, key=lambda sheet: (sheet.query, sheet.start))
+    reasons = sorted({sheet.reason for sheet in sheets if sheet.reason})
+    if not any(sheet.answered for sheet in sheets):
         raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
     result = score(candidate.name, queries, sheets, min_yield=manner.min_yield)
     about = manner.about and any(query.about for query in queries)
@@ -219,10 +229,6 @@ class _LabelledPage:
     question: Question
     source: str
     items: tuple[Item, ...]
-    answered: Answered | None = None
-    reason: str = ""
-    wasted: Usage = Usage()
-    """What an answer cost that could not be used."""
 
 
 @dataclass(slots=True)
@@ -231,28 +237,41 @@ class _Evaluation:
     manner: Manner
     cache: AnswerCache | None
     progress: Progress | None
-    pages: list[_LabelledPage]
+    around: Around[list[Sheet]] | None
+    total: int
+    """Items of all pages."""
+    sheets: list[Sheet] = field(default_factory=list)
     hopeless: ModelError | None = None
     done: int = 0
-    total: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.total = sum(len(page.items) for page in self.pages)
-
-    async def work(self, waiting: Iterator[_LabelledPage]) -> None:
-        """Take page after page until none is left or it makes no sense to go on."""
-        for page in waiting:
+    async def work(self, waiting: Iterator[list[_LabelledPage]]) -> None:
+        """Take pages after pages until none is left or it makes no sense to go on."""
+        for pages in waiting:
             if self.hopeless is not None:
                 return
+            ask = partial(self._sheets, pages)
+            around = self.around
+            sheets = await (ask() if around is None else around(pages[0].number, ask))
+            self.sheets.extend(sheets)
+
+    async def _sheets(self, pages: Sequence[_LabelledPage]) -> list[Sheet]:
+        """The pages as they were answered, or why they were not."""
+        sheets = []
+        for page in pages:
+            if self.hopeless is not None:
+                break
+            sheet = Sheet(page.number, page.start, None)
             try:
-                page.answered = await self._answered(page)
+                sheet = replace(sheet, answered=await self._answered(page))
             except ModelError as error:
-                page.reason, page.wasted = error.reason, bill_of(error)
+                sheet = replace(sheet, wasted=bill_of(error), reason=error.reason)
                 if error.reason in HOPELESS:
                     self.hopeless = error
+            sheets.append(sheet)
             self.done += len(page.items)
             if self.progress is not None:
                 self.progress(self.done, self.total)
+        return sheets
 
     async def _answered(self, page: _LabelledPage) -> Answered:
         count = len(page.items)

@@ -152,6 +152,11 @@ def summed(tallies: Sequence[Tally]) -> Measures:
     return measures(total(tallies))
 
 
+def rounded(value: float | None) -> float | None:
+    """A figure as results hold it."""
+    return None if value is None else round(value, 4)
+
+
 def grade_of(probability: float) -> int:
     """A probability as a grade from 1 to 5; good for sorting, not for showing as a rating."""
     return 1 + bisect_right(GRADE_CUTS, probability)

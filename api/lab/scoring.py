@@ -8,19 +8,18 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
 from typing import Any
 
-from api.errors import UsageError
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.metrics import (
     LabelledVerdict,
     Measures,
     Tally,
     calibration,
-    differences,
     grade_of,
     intervals,
     measures,
     ndcg,
     quadratic_kappa,
+    rounded,
     spearman,
     summed,
     tally,
@@ -28,14 +27,9 @@ from api.lab.metrics import (
 )
 from api.services.schemas import Usage
 
-_WIDTH = len(tally(()))
 _OF_PAGES = ("pages", "yield_mae", "refetch_right")
 """Measures that make no sense over a part of a page."""
 _GRADE_RESAMPLES = 200
-_COMPARED = (
-    "precision", "recall", "f1", "balanced_accuracy", "mcc", "kept_irrelevant", "yield_mae",
-    "refetch_right", "ece",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +61,8 @@ class Sheet:
     answered: Answered | None
     wasted: Usage = Usage()
     """What an answer cost that could not be used."""
+    reason: str = ""
+    """Why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +134,7 @@ def score(
         languages=_without_pages(sliced(lambda case: case.item.language)),
         mention=_without_pages(sliced(lambda case: str(case.item.mention).lower())),
         kinds={
-            kind: {"n": len(kept), "kept": sum(kept), "share": _rounded(fmean(kept))}
+            kind: {"n": len(kept), "kept": sum(kept), "share": rounded(fmean(kept))}
             for kind, kept in sorted(kinds.items())
         },
         grades=_graded(cases),
@@ -146,67 +142,12 @@ def score(
         queries={
             name: {
                 "family": families[name],
-                **{key: _rounded(measures(counted)[key]) for key in shown},
+                **{key: rounded(measures(counted)[key]) for key in shown},
                 "tally": list(counted),
             }
             for name, counted in tallies.items()
         },
     )
-
-
-def compare(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Differences (mine minus other) with intervals, over the queries that both results hold.
-
-    Raises:
-        UsageError: a result is malformed, or no query is in both.
-    """
-    try:
-        paired = {
-            name: (row["family"], _tally_of(row) + _tally_of(other["queries"][name]))
-            for name, row in mine["queries"].items()
-            if name in other["queries"]
-        }
-        judges, alone = (mine["judge"], other["judge"]), len(mine["queries"]) - len(paired)
-    except (KeyError, TypeError, ValueError):
-        raise UsageError(
-            "the result to compare with is malformed; write it with `--format json`"
-        ) from None
-    if not paired:
-        raise UsageError("the two results share no query; evaluate both on the same files")
-    families = sorted({family for family, _ in paired.values()})
-    return {
-        "judge": judges[0],
-        "other": judges[1],
-        "queries": len(paired),
-        "unpaired": alone,
-        "overall": _differing([both for _, both in paired.values()]),
-        "families": {
-            name: _differing([both for family, both in paired.values() if family == name])
-            for name in families
-        },
-    }
-
-
-def _tally_of(row: Mapping[str, Any]) -> Tally:
-    values = tuple(float(value) for value in row["tally"])
-    if len(values) != _WIDTH:
-        raise ValueError("columns are missing")
-    return values
-
-
-def _differing(both: Sequence[Tally]) -> dict[str, dict[str, float | None]]:
-    def differing(drawn: Sequence[Tally]) -> Measures:
-        return differences(total(drawn))
-
-    spread, point = intervals(both, differing), differing(both)
-    return {
-        name: {
-            "difference": _rounded(point[name]),
-            "low": _rounded(spread[name][0]) if name in spread else None,
-            "high": _rounded(spread[name][1]) if name in spread else None,
-        }
-        for name in _COMPARED
-    }
 
 
 def _tallies(cases: Iterable[_Case], min_yield: float) -> dict[str, Tally]:
@@ -229,11 +170,11 @@ def _measured(tallies: Mapping[str, Tally]) -> dict[str, Any]:
     spread = intervals(rows, summed)
     counts = {"n", "relevant", "kept", "pages"}
     shown: dict[str, Any] = {
-        name: int(value or 0) if name in counts else _rounded(value)
+        name: int(value or 0) if name in counts else rounded(value)
         for name, value in measures(total(rows)).items()
     }
     shown["intervals"] = {
-        name: [_rounded(low), _rounded(high)]
+        name: [rounded(low), rounded(high)]
         for name, (low, high) in spread.items()
         if name not in counts
     }
@@ -287,8 +228,8 @@ def _graded(cases: Iterable[_Case]) -> dict[str, Any] | None:
     spread = intervals(graded, _grade_measures, resamples=_GRADE_RESAMPLES)
     return {
         "n": sum(len(group.labels) for group in groups.values()),
-        **{name: _rounded(value) for name, value in _grade_measures(graded).items()},
-        "intervals": {name: [_rounded(end) for end in ends] for name, ends in spread.items()},
+        **{name: rounded(value) for name, value in _grade_measures(graded).items()},
+        "intervals": {name: [rounded(end) for end in ends] for name, ends in spread.items()},
     }
 
 
@@ -301,7 +242,3 @@ def _grade_measures(graded: Sequence[tuple[_Graded, float | None]]) -> Measures:
         "quadratic_kappa": quadratic_kappa(predicted, labels),
         "ndcg10": fmean(gains) if gains else None,
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
+from time import perf_counter
 from typing import Any
 
 from api.errors import ModelError, UsageError
-from api.lab.metrics import cohen_kappa
+from api.lab.evaluating import Around
+from api.lab.metrics import LabelledVerdict, Measures, confusion, tally
 from api.services.bills import bill_of
 from api.services.ports import PER_CALL, Claim, SupportChecker
 from api.services.schemas import Question, Usage
@@ -38,14 +42,32 @@ class SupportResult:
     """Of what is supported, how much it lets by."""
     let_by: float | None
     """Of what is unsupported, how much it lets by."""
+    mcc: float | None
     kappa: float | None
     unanswered: int
     """Claims without an answer; they count in no figure."""
     usd: float | None
+    ms_per_10: float | None
+    """Milliseconds for ten claims, over all that were answered."""
+    queries: Mapping[str, Mapping[str, Any]]
+    """By question what `compare` pairs, as in the result of a judge."""
 
     def as_json(self) -> dict[str, Any]:
         """The result as `eval --format json` prints it."""
-        return asdict(self)
+        return {"judge": self.checker, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The claims of one question as a checker answered them."""
+
+    answers: tuple[bool | None, ...]
+    """Whether each is let by; None for one without an answer."""
+    usage: Usage
+    seconds: float
+    """That the answers took."""
+    reasons: tuple[str, ...] = ()
+    """Why some are missing."""
 
 
 def read_claims(lines: Sequence[str], name: str) -> list[LabelledClaim]:
@@ -59,36 +81,79 @@ def read_claims(lines: Sequence[str], name: str) -> list[LabelledClaim]:
     return [_read(line, f"{name}:{at}") for at, line in enumerate(lines, 1) if line.strip()]
 
 
+def by_question(claims: Sequence[LabelledClaim]) -> list[list[LabelledClaim]]:
+    """Claims that follow each other and are of one question, together."""
+    return [list(group) for _, group in groupby(claims, key=lambda labelled: labelled.question)]
+
+
 async def evaluate_support(
-    checker: SupportChecker, claims: Sequence[LabelledClaim]
+    checker: SupportChecker,
+    claims: Sequence[LabelledClaim],
+    *,
+    around: Around[Checked] | None = None,
 ) -> SupportResult:
     """Ask about all claims, those of one question together, and compare with the labels."""
-    answers: list[tuple[bool, bool]] = []
-    usage = Usage()
-    for question, group in groupby(claims, key=lambda labelled: labelled.question):
-        members = list(group)
-        for start in range(0, len(members), PER_CALL):
-            batch = members[start : start + PER_CALL]
-            try:
-                support = await checker.check(question, [labelled.claim for labelled in batch])
-            except ModelError as error:
-                usage += bill_of(error)
-                continue
-            usage += support.usage
-            labels = (labelled.supported for labelled in batch)
-            answers += zip(labels, support.supported, strict=True)
-    passed = [label for label, answer in answers if answer]
-    good = [answer for label, answer in answers if label]
-    bad = [answer for label, answer in answers if not label]
-    kappa = cohen_kappa([label for label, _ in answers], [answer for _, answer in answers])
+    groups = by_question(claims)
+    parts: list[Checked] = []
+    for number, members in enumerate(groups):
+        ask = partial(_check, checker, members)
+        parts.append(await (ask() if around is None else around(number, ask)))
+    pairs: dict[str, list[tuple[bool, bool]]] = {}
+    for members, part in zip(groups, parts, strict=True):
+        pairs.setdefault(members[0].question.text, []).extend(answered(members, part))
+    shares = measured([pair for answers in pairs.values() for pair in answers])
+    count = sum(map(len, pairs.values()))
     return SupportResult(
-        checker.name, len(claims), sum(labelled.supported for labelled in claims),
-        _share(passed), _share(good), _share(bad), kappa, len(claims) - len(answers), usage.usd,
-    )  # fmt: skip
+        checker.name,
+        len(claims),
+        sum(labelled.supported for labelled in claims),
+        precision=shares["precision"],
+        recall=shares["recall"],
+        let_by=shares["kept_irrelevant"],
+        mcc=shares["mcc"],
+        kappa=shares["kappa"],
+        unanswered=len(claims) - count,
+        usd=sum((part.usage for part in parts), Usage()).usd,
+        ms_per_10=sum(part.seconds for part in parts) / count * 10_000 if count else None,
+        queries={
+            text: {
+                "family": "",
+                "tally": list(tally([LabelledVerdict(*pair) for pair in answers])),
+            }
+            for text, answers in pairs.items()
+        },
+    )
 
 
-def _share(values: Sequence[bool]) -> float | None:
-    return sum(values) / len(values) if values else None
+def answered(members: Sequence[LabelledClaim], part: Checked) -> list[tuple[bool, bool]]:
+    """Label and answer of each claim that has one."""
+    both = zip(members, part.answers, strict=True)
+    return [(labelled.supported, answer) for labelled, answer in both if answer is not None]
+
+
+def measured(pairs: Sequence[tuple[bool, bool]]) -> Measures:
+    """The measures of verdicts, for labels and answers."""
+    counts = Counter(pairs)
+    return confusion(*(counts[pair] for pair in ((True, True), (False, True),
+                                                 (True, False), (False, False))))  # fmt: skip
+
+
+async def _check(checker: SupportChecker, members: Sequence[LabelledClaim]) -> Checked:
+    answers: list[bool | None] = []
+    usage, seconds, reasons = Usage(), 0.0, []
+    for start in range(0, len(members), PER_CALL):
+        batch, began = members[start : start + PER_CALL], perf_counter()
+        try:
+            support = await checker.check(members[0].question, [part.claim for part in batch])
+        except ModelError as error:
+            usage += bill_of(error)
+            reasons.append(error.reason)
+            answers += [None] * len(batch)
+            continue
+        usage += support.usage
+        seconds += perf_counter() - began
+        answers += support.supported
+    return Checked(tuple(answers), usage, seconds, tuple(reasons))
 
 
 def _read(line: str, place: str) -> LabelledClaim:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from api.tracing.agents import AgentSpans
 
-Kind = Literal["agent", "span", "retriever", "generation"]
+Kind = Literal["agent", "span", "retriever", "generation", "evaluator"]
 REQUEST_SECONDS = 5
 """For one request to Langfuse; made in the background, so it may be longer than the exit waits."""
 _LABEL, _DIGEST = 200, 16
@@ -126,6 +126,19 @@ class Client:
                 trace_id=span.trace_id, observation_id=None if whole_trace else span.id,
                 score_id=f"{target}-{name}",
             )  # fmt: skip
+
+    def score_run(self, run: str, name: str, value: float) -> None:
+        """Queue a score of an experiment as a whole."""
+        with quiet():
+            self._langfuse.create_score(
+                name=name, value=value, data_type="NUMERIC", dataset_run_id=run,
+                score_id=f"{run}-{name}",
+            )  # fmt: skip
+
+    def flush(self) -> None:
+        """Send what is queued, and wait for it; a full queue would drop what comes next."""
+        with quiet():
+            self._langfuse.flush()
 
     def watched(self, model: Model) -> Model:
         """The model of an agent whose spans come here."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -41,6 +43,8 @@ from api.tracing.sending import SpanSession, basic
 _DISTRO, _OURS = "telemetry.distro.name", "listenpost"
 _HAS_ROOT = "langfuse_trace_id"
 """Baggage by which Langfuse's clients tell each other so."""
+_below: ContextVar[Mapping[str, str]] = ContextVar("below", default=MappingProxyType({}))
+"""Labels of the spans that begin in this context."""
 _OWNER_SET = frozenset({"user.id", "session.id"})
 """Attributes that the owner's settings or program may set: sent as they are. What a caller over
 the network says is masked before it gets there."""
@@ -92,6 +96,10 @@ class Parent:
         """Whether it is the program's, whether that records it or not."""
         return self._context.is_valid and not self._is_ours
 
+    def label(self, labels: Mapping[str, str]) -> None:
+        """Write on it, which is for one of ours."""
+        self._span.set_attributes(labels)
+
     def passes(self, test: Callable[[ReadableSpan], bool]) -> bool:
         """What a test of spans says of it; False when it cannot be read."""
         return isinstance(self._span, ReadableSpan) and test(self._span)
@@ -116,6 +124,16 @@ class Parent:
             otel_context.detach(token)
 
 
+@contextmanager
+def labelled(labels: Mapping[str, str]) -> Iterator[None]:
+    """Every span of ours that begins in the block bears these."""
+    token = _below.set(labels)
+    try:
+        yield
+    finally:
+        _below.reset(token)
+
+
 class LabelledSpans(SynchronousMultiSpanProcessor):
     """The same labels on every span, agents' included; a full queue is not worth a word."""
 
@@ -130,7 +148,7 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
         """Label it."""
         span.set_attributes(self._owner)
         super().on_start(span, parent_context)
-        span.set_attributes(self._ours)
+        span.set_attributes({**self._ours, **_below.get()})
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue it."""

@@ -16,8 +16,9 @@ from api.judges.local import LocalJudge, probabilities
 from api.judges.local_vectors import vectors
 from api.lab.baselines import BASELINES
 from api.lab.building import labelled_corpus
+from api.lab.comparing import compare
 from api.lab.labelled import LabelledQuery, pure
-from api.lab.scoring import EvalResult, compare
+from api.lab.scoring import EvalResult
 from api.services.gate.excerpt import COMMENT, names_it
 from api.services.gate.names import name_of
 from api.services.schemas import Question

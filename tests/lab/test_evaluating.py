@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from api.errors import ModelError, UsageError
+from api.lab.comparing import compare
 from api.lab.evaluating import AnswerCache, GraderCandidate, JudgeCandidate, Manner, evaluate
 from api.lab.labelled import LabelledItem, LabelledQuery
-from api.lab.scoring import EvalResult, compare
+from api.lab.scoring import EvalResult
 from api.services.bills import Wasted
 from api.services.ports import Grades
 from api.services.schemas import Grade, Item, Judgement, Question, Usage, Verdict

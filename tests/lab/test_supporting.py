@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
+from api.lab.comparing import compare
 from api.lab.supporting import evaluate_support, read_claims
 from api.services.bills import Wasted
 from api.services.ports import PER_CALL, Claim, Support
@@ -55,10 +56,33 @@ async def test_shares_are_those_of_what_was_answered() -> None:
     result = await evaluate_support(Yes(), claims)
 
     assert claims[0].claim == Claim("Yes a", "p", "t p")
-    assert result.as_json() == {
-        "checker": "yes-1", "claims": 5, "supported": 3, "precision": 0.5, "recall": 0.5,
-        "let_by": 0.5, "kappa": 0.0, "unanswered": 1, "usd": 0.75,
+    shown = result.as_json()
+    queries, latency = shown.pop("queries"), shown.pop("ms_per_10")
+
+    assert shown == {
+        "judge": "yes-1", "checker": "yes-1", "claims": 5, "supported": 3, "precision": 0.5,
+        "recall": 0.5, "let_by": 0.5, "mcc": 0.0, "kappa": 0.0, "unanswered": 1, "usd": 0.75,
     }  # fmt: skip
+    assert latency > 0
+    assert {name: row["tally"][:4] for name, row in queries.items()} == {
+        "mug": [1, 1, 1, 1],
+        "broken": [0, 0, 0, 0],
+    }
+
+
+async def test_two_support_checks_are_compared() -> None:
+    """By question, as judges are; without any answer there is no figure."""
+    claims = read_claims(
+        [line(f"{word} {n}", f"q{n}", supported=word == "Yes")
+         for n in range(3) for word in ("Yes", "No")], "f",
+    )  # fmt: skip
+    result = (await evaluate_support(Yes(), claims)).as_json()
+    silent = await evaluate_support(
+        Yes(), read_claims([line("Yes", "broken", supported=True)], "f")
+    )
+
+    assert compare(result, result)["overall"]["mcc"] == {"difference": 0, "low": 0, "high": 0}
+    assert (silent.precision, silent.ms_per_10, silent.unanswered) == (None, None, 1)
 
 
 async def test_many_claims_go_in_batches() -> None:

@@ -254,21 +254,34 @@ def eval_(
     ] = False,
     page: Annotated[int, typer.Option(help="Items in one call.", min=1, max=50)] = 25,
     form: As = Format.text,
-    compare: Annotated[Path | None, typer.Option(help="Result (JSON) to subtract.")] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="Result (JSON) to subtract: of FILE, or a newer result.")
+    ] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            help="With --compare: end with 1 when the MCC surely fell by more, such as -0.03.",
+            min=-2,
+            max=0,
+        ),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="New SVG file for the calibration.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder for answers of models.")] = None,
     support: Annotated[
         Path | None, typer.Option(help="Labelled claims: measure a support check on them.")
     ] = None,
+    langfuse: Annotated[
+        str | None, typer.Option(help="Dataset in Langfuse: upload the labels, run an experiment.")
+    ] = None,
+    run: Annotated[str | None, typer.Option(help="Name of that experiment.")] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
-    from api.faces.cli.evaluate import EvalRequest, eval_command, support_command
+    from api.faces.cli.evaluate import EvalRequest, eval_command
 
-    if support is not None:
-        raise typer.Exit(support_command(support, judge.value, model, form))
     evaluation = EvalRequest(
-        files or [], judge.value, model, corpus, about, pure, page, form, compare, plot, cache
-    )
+        files or [], judge.value, model, corpus, about, pure, page, form, compare, plot, cache,
+        support, langfuse, run, fail_below,
+    )  # fmt: skip
     raise typer.Exit(eval_command(evaluation))
 
 

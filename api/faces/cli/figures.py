@@ -1,0 +1,147 @@
+"""What an evaluation prints for people: measures by slice, and differences of two results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from api.services.text import clean, one_line
+
+_COLUMNS = (
+    ("precision", "P"), ("recall", "R"), ("f1", "F1"), ("balanced_accuracy", "BA"), ("mcc", "MCC"),
+    ("yield_mae", "yield err"), ("refetch_right", "refetch ok"), ("kept_irrelevant", "kept irrel."),
+    ("ece", "ECE"),
+)  # fmt: skip
+_SLICES = (
+    ("families", "family"), ("sources", "source"), ("languages", "language"),
+    ("mention", "mention"),
+)  # fmt: skip
+_FEW = 20
+"""Items below which a language stands in the JSON only: languages are guessed."""
+
+
+def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
+    """Measures over all and by slice, the 95 % interval beside the MCC, then kinds and cost."""
+    head = ["", "n", *(title for _, title in _COLUMNS)]
+    head.insert(head.index("MCC") + 1, "95 %")
+    rows = [_row("overall", result["overall"])]
+    for key, title in _SLICES:
+        parts: Mapping[str, Any] = result[key]
+        least = _FEW if key == "languages" else 1
+        if len(parts) > 1 or key == "families":
+            rows += [
+                _row(f"{title} {name or 'unnamed'}", part)
+                for name, part in parts.items()
+                if part["n"] >= least
+            ]
+    lines = _laid_out([head, *rows], markdown)
+    about = "what it is about is shown" if result["about"] else "the query alone is shown"
+    notes = [
+        f"kind {_plain(kind)}: kept {part['kept']} of {part['n']} ({part['share'] * 100:.1f} %)"
+        for kind, part in result["kinds"].items()
+    ]
+    if (grades := result["grades"]) is not None:
+        spans = {key: _span(*ends) for key, ends in grades["intervals"].items()}
+        measures = (("spearman", "Spearman"), ("quadratic_kappa", "quadratic kappa"),
+                    ("ndcg10", "nDCG@10"))  # fmt: skip
+        figures = ", ".join(
+            f"{title} {_number(grades[key])} {spans.get(key, '')}".strip()
+            for key, title in measures
+        )
+        notes.append(f"{grades['n']} graded items: {figures}")
+    overall = result["overall"]
+    usd = "unknown" if overall["usd"] is None else f"{overall['usd']:.4f} USD"
+    brier = f", Brier {overall['brier']:.3f}" if overall["brier"] is not None else ""
+    notes.append(
+        f"{overall['ms_per_10']:g} ms for 10 items (median page), "
+        f"{overall['tokens']} tokens, {usd}, {overall['degraded']} items without an answer{brier}"
+    )
+    lead = "- " if markdown else ""
+    return "\n".join(
+        [
+            f"{result['judge']}: {overall['n']} items, {len(result['queries'])} queries, "
+            f"pages of {result['page']}, {about}",
+            "",
+            *lines,
+            "",
+            *(f"{lead}{note}" for note in notes),
+        ]
+    )
+
+
+def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -> str:
+    """Paired differences with their intervals; a star where the interval leaves out zero."""
+    mine, other, queries = comparison["judge"], comparison["other"], comparison["queries"]
+    rows = [["", "measure", "difference", "95 %", ""]]
+    for name, part in (("overall", comparison["overall"]), *comparison["families"].items()):
+        few = {key: part[key] for key in ("mcc", "yield_mae")}
+        measures = part if name == "overall" else few
+        rows += [
+            [
+                name,
+                key,
+                f"{part['difference']:+.3f}",
+                _span(low, high),
+                "*" if low is not None and (low > 0 or high < 0) else "",
+            ]
+            for key, part in measures.items()
+            if part["difference"] is not None
+            for low, high in [(part["low"], part["high"])]
+        ]
+    left_out = (
+        ("unpaired", "only in the first"), ("missing", "only in the second"),
+        ("changed", "not with the same items in both"),
+    )  # fmt: skip
+    notes = [f", {comparison[key]} {where}" for key, where in left_out if comparison[key]]
+    title = f"{mine} minus {other}, {queries} queries in both{''.join(notes)}"
+    return "\n".join([title, "", *_laid_out(rows, markdown)])
+
+
+def support_line(result: Mapping[str, Any]) -> str:
+    """How good a support check is, in two lines."""
+    measures = (
+        ("precision", "precision"), ("recall", "recall"), ("let_by", "unsupported let by"),
+        ("mcc", "MCC"), ("kappa", "kappa"),
+    )  # fmt: skip
+    shares = ((title, result[key]) for key, title in measures)
+    return (
+        f"{result['judge']}: {result['claims']} claims, {result['supported']} supported, "
+        f"{result['unanswered']} without an answer\n"
+        + ", ".join(f"{title} {'-' if n is None else f'{n:.2f}'}" for title, n in shares)
+    )
+
+
+def _row(name: str, part: Mapping[str, Any]) -> list[str]:
+    cells = [_plain(name), str(part["n"])]
+    for key, _ in _COLUMNS:
+        cells.append(_number(part.get(key)))
+        if key == "mcc":
+            cells.append(_span(*part["intervals"].get("mcc", (None, None))))
+    return cells
+
+
+def _laid_out(rows: Sequence[Sequence[str]], markdown: bool) -> list[str]:
+    if markdown:
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|" + " --- |" * len(rows[0]))
+        return lines
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _plain(text: str) -> str:
+    return one_line(clean(text)).replace("|", "/")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3f}"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"

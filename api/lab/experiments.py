@@ -1,0 +1,238 @@
+"""An evaluation as an experiment in Langfuse: its dataset, its spans and its scores.
+
+Scores of one case are `eval_...`, those of the whole run `eval_run_...`: one name has one meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from api.dashboards.client import Server
+from api.dashboards.reading import read_project
+from api.lab.datasets import Dataset, Example, upload
+from api.lab.evaluating import AnswerCache, Around, Candidate, Manner, Progress, evaluate
+from api.lab.labelled import LabelledQuery
+from api.lab.metrics import LabelledVerdict, Measures, measures, tally
+from api.lab.scoring import EvalResult, Sheet
+from api.lab.supporting import (
+    Checked,
+    LabelledClaim,
+    SupportResult,
+    answered,
+    by_question,
+    evaluate_support,
+    measured,
+)
+from api.services.ports import PER_CALL, SupportChecker
+from api.services.schemas import Usage
+from api.settings import TracingSettings
+from api.tracing import Tracing, start
+from api.tracing.experiments import (
+    ENVIRONMENT,
+    Experiment,
+    ExperimentItem,
+    Trial,
+    experiment_id,
+)
+from api.tracing.masking import mask
+
+C = TypeVar("C")
+T = TypeVar("T")
+_PATIENCE = 60.0
+"""Seconds that the end waits for what is queued: here it is the result, not a by-product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A Langfuse project in which evaluations over one dataset are recorded."""
+
+    server: Server
+    tracing: Tracing
+    project: str
+    dataset: Dataset
+    run: str | None
+    notice: Callable[[str], None]
+
+    async def evaluate(
+        self,
+        candidate: Candidate,
+        queries: Sequence[LabelledQuery],
+        manner: Manner,
+        *,
+        cache: AnswerCache | None = None,
+        progress: Progress | None = None,
+    ) -> EvalResult:
+        """The same as the function, and an experiment; the queries are those of the dataset."""
+        shown = {"page": manner.page, "about": manner.about}
+        experiment = self._begin(candidate.name, shown)
+        trial = partial(_judged, min_yield=manner.min_yield)
+        around: Around[list[Sheet]] = _tracing(experiment, self.dataset, queries, trial)
+        result = await evaluate(
+            candidate, queries, manner, cache=cache, progress=progress, around=around
+        )
+        overall = result.overall
+        shares = ("precision", "recall", "f1", "mcc", "kept_irrelevant", "refetch_right", "ece")
+        self._end(
+            experiment,
+            {
+                **{name: overall[name] for name in shares},
+                "yield_error": overall["yield_mae"],
+                "usd": overall["usd"],
+                "ms_per_10": overall["ms_per_10"],
+                "unanswered": overall["degraded"],
+            },
+        )
+        return result
+
+    async def evaluate_support(
+        self, checker: SupportChecker, claims: Sequence[LabelledClaim]
+    ) -> SupportResult:
+        """The same as the function, and an experiment; the claims are those of the dataset."""
+        experiment = self._begin(checker.name, {})
+        around: Around[Checked] = _tracing(experiment, self.dataset, by_question(claims), _checked)
+        result = await evaluate_support(checker, claims, around=around)
+        names = ("precision", "recall", "mcc", "let_by", "usd", "ms_per_10", "unanswered")
+        self._end(experiment, {name: getattr(result, name) for name in names})
+        return result
+
+    def _begin(self, judge: str, manner: Mapping[str, Any]) -> Experiment:
+        """One run, named after the judge and the time unless it has a name."""
+        name = self.run or f"{judge} {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+        return Experiment(
+            self.tracing.client,
+            experiment_id(self.project, self.dataset.id, name),
+            name,
+            self.dataset.id,
+            {"judge": judge, "listenpost": version("listenpost"), **manner},
+        )
+
+    def _end(self, experiment: Experiment, figures: Mapping[str, float | None]) -> None:
+        experiment.score({f"eval_run_{name}": value for name, value in figures.items()})
+        root = f"{self.server.root}/project/{self.project}/experiments/results"
+        self.notice(f"experiment `{experiment.name}`: {root}?baseline={experiment.id}")
+
+
+@contextmanager
+def open_bench(
+    settings: TracingSettings,
+    dataset: str,
+    examples: Sequence[Example],
+    run: str | None,
+    *,
+    notice: Callable[[str], None],
+) -> Iterator[Bench]:
+    """The project of the keys, its dataset as the examples say; at the end all is handed over.
+
+    Blocks while it uploads. `notice` hears what was written, of waits that the server asks for,
+    and where the experiment is seen.
+
+    Raises:
+        ConfigurationError: keys, address or version do not fit.
+        LangfuseError: Langfuse failed.
+    """
+    with closing(Server(settings, notice=notice)) as server:
+        project = read_project(server)
+        held = upload(server, dataset, examples)
+        notice(
+            f"dataset `{dataset}` at `{server.host}`: {held.written} items written, "
+            f"{held.unchanged} as they were, {held.archived} archived"
+        )
+        update = {"trace_environment": ENVIRONMENT, "trace_flush_timeout": _PATIENCE}
+        tracing = start(settings.model_copy(update=update))
+        assert tracing is not None, "without keys there is no server"
+        try:
+            yield Bench(server, tracing, project.id, held, run, notice)
+        finally:
+            tracing.shutdown()
+
+
+def _tracing(
+    experiment: Experiment,
+    dataset: Dataset,
+    cases: Sequence[C],
+    trial: Callable[[C, T], Trial],
+) -> Around[T]:
+    """Around each case: its trace, and the measures of this case alone."""
+
+    async def around(number: int, ask: Callable[[], Awaitable[T]]) -> T:
+        answers: list[T] = []
+
+        async def task() -> Trial:
+            answers.append(await ask())
+            return trial(cases[number], answers[0])
+
+        await experiment.carry_out(_item(dataset.examples[number], dataset.name), task)
+        return answers[0]
+
+    return around
+
+
+def _item(example: Example, dataset: str) -> ExperimentItem:
+    """As spans show it: like all of ours without the bodies, which are in the dataset."""
+    shown = dict(example.input)
+    if "items" in shown:
+        shown["items"] = [item.get("title", "") for item in shown["items"]]
+    if "pairs" in shown:
+        shown["pairs"] = [[pair["sentence"], pair["passage"]] for pair in shown["pairs"]]
+    return ExperimentItem(example.key(dataset), shown, example.expected, mask(example.metadata))
+
+
+def _judged(query: LabelledQuery, sheets: Sequence[Sheet], *, min_yield: float) -> Trial:
+    kept: list[bool | None] = [None] * len(query.items)
+    verdicts = []
+    usage, seconds = Usage(), 0.0
+    for sheet in sheets:
+        usage += sheet.wasted
+        if sheet.answered is None:
+            continue
+        usage, seconds = usage + sheet.answered.usage, seconds + sheet.answered.seconds
+        for at, opinion in enumerate(sheet.answered.opinions, sheet.start):
+            kept[at] = opinion.relevant
+            truth = query.items[at].relevant
+            verdicts.append(LabelledVerdict(truth, opinion.relevant, opinion.probability))
+    shares = measures(tally(verdicts, min_yield))
+    scores = {"eval_yield_error": shares["yield_mae"]} if None not in kept else {}
+    reasons = [sheet.reason for sheet in sheets if sheet.reason]
+    return _trial({"kept": kept}, kept, shares, scores, reasons, usage, seconds, len(sheets))
+
+
+def _checked(members: Sequence[LabelledClaim], part: Checked) -> Trial:
+    shares = measured(answered(members, part))
+    scores = {"eval_let_by": shares["kept_irrelevant"]}
+    return _trial(
+        {"supported": part.answers}, part.answers, shares, scores,
+        part.reasons, part.usage, part.seconds, -(-len(members) // PER_CALL),
+    )  # fmt: skip
+
+
+def _trial(
+    output: Mapping[str, Any],
+    answers: Sequence[bool | None],
+    shares: Measures,
+    scores: Mapping[str, float | None],
+    reasons: Sequence[str],
+    usage: Usage,
+    seconds: float,
+    calls: int,
+) -> Trial:
+    """What both kinds are scored by."""
+    count = sum(answer is not None for answer in answers)
+    return Trial(
+        output,
+        {
+            **{f"eval_{name}": shares[name] for name in ("precision", "recall", "mcc")},
+            **scores,
+            "eval_usd": usage.usd,
+            "eval_ms_per_10": seconds / count * 10_000 if count else None,
+            "eval_answered": count == len(answers),
+        },
+        ", ".join(sorted(set(reasons))),
+        failed=not count,
+        calls=calls,
+    )
