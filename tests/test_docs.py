@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import subprocess
 from importlib import import_module
 from importlib.util import find_spec
@@ -259,7 +260,9 @@ RUN_BY: dict[str, dict[str, str]] = {
         "sh": "tests/faces/test_page_commands.py", "python": "tests/faces/test_chat_examples.py",
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
-    "docs/evaluation.md": {"json": "tests/faces/test_page_commands.py"},
+    "docs/evaluation.md": {
+        "json": "tests/faces/test_page_commands.py", "yaml": "tests/test_docs.py",
+    },
     "docs/http.md": {
         "bash": "tests/faces/web/test_examples.py",
         "python": "tests/faces/web/test_examples.py",
@@ -290,3 +293,24 @@ def test_every_block_of_code_is_run(root: Path) -> None:
     for name, tests in RUN_BY.items():
         for test in tests.values():
             assert Path(name).name in (root / test).read_text("utf-8"), (name, test)
+
+
+def test_the_workflow_of_the_page_is_one_and_its_commands_exist(root: Path) -> None:
+    """It parses, its variables are settings, and the command line takes every command in it."""
+    page = (root / "docs" / "evaluation.md").read_text("utf-8")
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
+    workflow = import_module("yaml").safe_load(text)
+    (job,) = workflow["jobs"].values()
+    commands = getattr(get_command(app), "commands")  # noqa: B009
+    taken = []
+    for step in job["steps"]:
+        program, *words = shlex.split(step.get("run", "uses").partition(">")[0])
+        if program == "listenpost":
+            taken.append(commands[words[0]].make_context(words[0], words[1:]).params)
+
+    assert workflow[True] == {"pull_request": {"paths": ["api/judges/**", "labels.jsonl"]}}
+    assert list((root / "api" / "judges").iterdir())
+    assert set(job["env"]) <= set(settings.variables())
+    measured, compared = taken
+    assert (measured["judge"], measured["langfuse"]) == ("openai", "gate")
+    assert (compared["compare"], compared["fail_below"]) == (Path("before.json"), -0.03)

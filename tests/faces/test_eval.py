@@ -246,7 +246,7 @@ def test_free_answers_are_not_kept(labels: Path, tmp_path: Path) -> None:
         (["bad.jsonl"], "`bad.jsonl` line 1: `query`"),
         (["latin.jsonl"], "`latin.jsonl` is not UTF-8 text"),
         (["labels.jsonl", "--model", "x"], "`--model` goes with"),
-        (["labels.jsonl", "--compare", "bad.jsonl"], "share no query|malformed"),
+        (["labels.jsonl", "--compare", "bad.jsonl"], "`bad.jsonl` is no result"),
         (["labels.jsonl", "--compare", "list.json"], "`list.json` is no result"),
         (["labels.jsonl", "--compare", "labels.jsonl"], "`labels.jsonl` is no result"),
     ],

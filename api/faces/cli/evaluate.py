@@ -78,6 +78,11 @@ def eval_command(evaluation: EvalRequest) -> int:
         if len(evaluation.files) == 1 and (mine := _result(evaluation.files[0])) is not None:
             return _compared(mine, other, evaluation)
     settings = wiring.load_settings()
+    if evaluation.langfuse is not None and sampled(settings, evaluation.judge):
+        raise UsageError(
+            "the sandbox's model would answer, and what it says belongs in no project; set "
+            "`OPENAI_API_KEY`, and no `LISTENPOST_MODE=sandbox`"
+        )
     queries = [] if evaluation.support else _queries(evaluation)
     claims = _claims(evaluation.support) if evaluation.support else []
 
