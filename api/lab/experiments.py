@@ -21,7 +21,7 @@ from api.lab.labelled import LabelledQuery
 from api.lab.metrics import LabelledVerdict, Measures, measures, tally
 from api.lab.scoring import EvalResult, Sheet
 from api.lab.supporting import (
-    Checked,
+    CaseAnswers,
     LabelledClaim,
     SupportResult,
     answered,
@@ -29,7 +29,7 @@ from api.lab.supporting import (
     evaluate_support,
     measured,
 )
-from api.services.ports import PER_CALL, SupportChecker
+from api.services.ports import SupportChecker
 from api.services.schemas import Usage
 from api.settings import TracingSettings
 from api.tracing import Tracing, start
@@ -95,7 +95,9 @@ class Bench:
     ) -> SupportResult:
         """The same as the function, and an experiment; the claims are those of the dataset."""
         experiment = self._begin(checker.name, {})
-        around: Around[Checked] = _tracing(experiment, self.dataset, by_question(claims), _checked)
+        around: Around[CaseAnswers] = _tracing(
+            experiment, self.dataset, by_question(claims), _checked
+        )
         result = await evaluate_support(checker, claims, around=around)
         names = ("precision", "recall", "mcc", "let_by", "usd", "ms_per_10", "unanswered")
         self._end(experiment, {name: getattr(result, name) for name in names})
@@ -184,55 +186,45 @@ def _item(example: Example, dataset: str) -> ExperimentItem:
 
 
 def _judged(query: LabelledQuery, sheets: Sequence[Sheet], *, min_yield: float) -> Trial:
-    kept: list[bool | None] = [None] * len(query.items)
+    answers: list[bool | None] = [None] * len(query.items)
     verdicts = []
-    usage, seconds = Usage(), 0.0
-    for sheet in sheets:
-        usage += sheet.wasted
-        if sheet.answered is None:
-            continue
-        usage, seconds = usage + sheet.answered.usage, seconds + sheet.answered.seconds
-        for at, opinion in enumerate(sheet.answered.opinions, sheet.start):
-            kept[at] = opinion.relevant
+    given = [(sheet.start, sheet.answered) for sheet in sheets if sheet.answered is not None]
+    for first, page in given:
+        for at, opinion in enumerate(page.opinions, first):
+            answers[at] = opinion.relevant
             truth = query.items[at].relevant
             verdicts.append(LabelledVerdict(truth, opinion.relevant, opinion.probability))
+    wasted = sum((sheet.wasted for sheet in sheets), Usage())
+    case = CaseAnswers(
+        tuple(answers),
+        sum((page.usage for _, page in given), wasted),
+        sum(page.seconds for _, page in given),
+        tuple(sheet.reason for sheet in sheets if sheet.reason),
+        len(sheets),
+    )
     shares = measures(tally(verdicts, min_yield))
-    scores = {"eval_yield_error": shares["yield_mae"]} if None not in kept else {}
-    reasons = [sheet.reason for sheet in sheets if sheet.reason]
-    return _trial({"kept": kept}, kept, shares, scores, reasons, usage, seconds, len(sheets))
+    whole = None not in answers
+    return _trial("kept", case, shares, eval_yield_error=shares["yield_mae"] if whole else None)
 
 
-def _checked(members: Sequence[LabelledClaim], part: Checked) -> Trial:
-    shares = measured(answered(members, part))
-    scores = {"eval_let_by": shares["kept_irrelevant"]}
-    return _trial(
-        {"supported": part.answers}, part.answers, shares, scores,
-        part.reasons, part.usage, part.seconds, -(-len(members) // PER_CALL),
-    )  # fmt: skip
+def _checked(members: Sequence[LabelledClaim], case: CaseAnswers) -> Trial:
+    shares = measured(answered(members, case))
+    return _trial("supported", case, shares, eval_let_by=shares["kept_irrelevant"])
 
 
-def _trial(
-    output: Mapping[str, Any],
-    answers: Sequence[bool | None],
-    shares: Measures,
-    scores: Mapping[str, float | None],
-    reasons: Sequence[str],
-    usage: Usage,
-    seconds: float,
-    calls: int,
-) -> Trial:
-    """What both kinds are scored by."""
-    count = sum(answer is not None for answer in answers)
+def _trial(title: str, case: CaseAnswers, shares: Measures, **scores: float | None) -> Trial:
+    """What both kinds are scored by, and their own scores."""
+    count = sum(answer is not None for answer in case.answers)
     return Trial(
-        output,
+        {title: case.answers},
         {
             **{f"eval_{name}": shares[name] for name in ("precision", "recall", "mcc")},
             **scores,
-            "eval_usd": usage.usd,
-            "eval_ms_per_10": seconds / count * 10_000 if count else None,
-            "eval_answered": count == len(answers),
+            "eval_usd": case.usage.usd,
+            "eval_ms_per_10": case.seconds / count * 10_000 if count else None,
+            "eval_answered": count == len(case.answers),
         },
-        ", ".join(sorted(set(reasons))),
+        ", ".join(sorted(set(case.reasons))),
         failed=not count,
-        calls=calls,
+        calls=case.calls,
     )

@@ -58,16 +58,17 @@ class SupportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """The claims of one question as a checker answered them."""
+class CaseAnswers:
+    """What was said of the texts of one case, such as the claims of one question."""
 
     answers: tuple[bool | None, ...]
-    """Whether each is let by; None for one without an answer."""
+    """Yes or no for each; None for one without an answer."""
     usage: Usage
     seconds: float
     """That the answers took."""
     reasons: tuple[str, ...] = ()
     """Why some are missing."""
+    calls: int = 1
 
 
 def read_claims(lines: Sequence[str], name: str) -> list[LabelledClaim]:
@@ -90,11 +91,11 @@ async def evaluate_support(
     checker: SupportChecker,
     claims: Sequence[LabelledClaim],
     *,
-    around: Around[Checked] | None = None,
+    around: Around[CaseAnswers] | None = None,
 ) -> SupportResult:
     """Ask about all claims, those of one question together, and compare with the labels."""
     groups = by_question(claims)
-    parts: list[Checked] = []
+    parts: list[CaseAnswers] = []
     for number, members in enumerate(groups):
         ask = partial(_check, checker, members)
         parts.append(await (ask() if around is None else around(number, ask)))
@@ -125,7 +126,7 @@ async def evaluate_support(
     )
 
 
-def answered(members: Sequence[LabelledClaim], part: Checked) -> list[tuple[bool, bool]]:
+def answered(members: Sequence[LabelledClaim], part: CaseAnswers) -> list[tuple[bool, bool]]:
     """Label and answer of each claim that has one."""
     both = zip(members, part.answers, strict=True)
     return [(labelled.supported, answer) for labelled, answer in both if answer is not None]
@@ -138,10 +139,11 @@ def measured(pairs: Sequence[tuple[bool, bool]]) -> Measures:
                                                  (True, False), (False, False))))  # fmt: skip
 
 
-async def _check(checker: SupportChecker, members: Sequence[LabelledClaim]) -> Checked:
+async def _check(checker: SupportChecker, members: Sequence[LabelledClaim]) -> CaseAnswers:
     answers: list[bool | None] = []
     usage, seconds, reasons = Usage(), 0.0, []
-    for start in range(0, len(members), PER_CALL):
+    starts = range(0, len(members), PER_CALL)
+    for start in starts:
         batch, began = members[start : start + PER_CALL], perf_counter()
         try:
             support = await checker.check(members[0].question, [part.claim for part in batch])
@@ -153,7 +155,7 @@ async def _check(checker: SupportChecker, members: Sequence[LabelledClaim]) -> C
         usage += support.usage
         seconds += perf_counter() - began
         answers += support.supported
-    return Checked(tuple(answers), usage, seconds, tuple(reasons))
+    return CaseAnswers(tuple(answers), usage, seconds, tuple(reasons), len(starts))
 
 
 def _read(line: str, place: str) -> LabelledClaim:

@@ -135,8 +135,8 @@ def results(tmp_path: Path) -> Path:
     """Results of a good judge and one that keeps all, on thirty queries, and on one query."""
     rows = [{**ROWS[0], "query": f"ember mug {n}"} for n in range(30)]
     for name, count in (("many", 30), ("single", 1)):
-        file = tmp_path / f"{name}.jsonl"
-        file.write_text("\n".join(map(json.dumps, rows[:count])), "utf-8")
+        lines = "\n".join(map(json.dumps, rows[:count]))
+        (tmp_path / f"{name}.jsonl").write_text(lines, "utf-8")
     for judge, file in (("local", "many"), ("keep_all", "many"), ("local", "single")):
         name = judge if file == "many" else "single"
         shown = evaluate(tmp_path / f"{file}.jsonl", "--judge", judge, "--format", "json").stdout
