@@ -116,7 +116,7 @@ class Bench:
 
     def _end(self, experiment: Experiment, figures: Mapping[str, float | None]) -> None:
         experiment.score({f"eval_run_{name}": value for name, value in figures.items()})
-        root = f"{self.server.root}/project/{self.project}/experiments/results"
+        root = f"{self.server.address}/project/{self.project}/experiments/results"
         self.notice(f"experiment `{experiment.name}`: {root}?baseline={experiment.id}")
 
 

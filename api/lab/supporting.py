@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -48,7 +49,7 @@ class SupportResult:
     """Claims without an answer; they count in no figure."""
     usd: float | None
     ms_per_10: float | None
-    """Milliseconds for ten claims, over all that were answered."""
+    """Milliseconds for ten claims, the median of the questions."""
     queries: Mapping[str, Mapping[str, Any]]
     """By question what `compare` pairs, as in the result of a judge."""
 
@@ -100,8 +101,12 @@ async def evaluate_support(
         ask = partial(_check, checker, members)
         parts.append(await (ask() if around is None else around(number, ask)))
     pairs: dict[str, list[tuple[bool, bool]]] = {}
+    times = []
     for members, part in zip(groups, parts, strict=True):
-        pairs.setdefault(members[0].question.text, []).extend(answered(members, part))
+        given = answered(members, part)
+        pairs.setdefault(members[0].question.text, []).extend(given)
+        if given:
+            times.append(part.seconds / len(given) * 10_000)
     shares = measured([pair for answers in pairs.values() for pair in answers])
     count = sum(map(len, pairs.values()))
     return SupportResult(
@@ -115,7 +120,7 @@ async def evaluate_support(
         kappa=shares["kappa"],
         unanswered=len(claims) - count,
         usd=sum((part.usage for part in parts), Usage()).usd,
-        ms_per_10=sum(part.seconds for part in parts) / count * 10_000 if count else None,
+        ms_per_10=round(median(times), 2) if times else None,
         queries={
             text: {
                 "family": "",

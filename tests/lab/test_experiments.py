@@ -222,6 +222,7 @@ async def test_the_run_is_scored_by_the_printed_figures(project: Project) -> Non
     assert scores["eval_run_yield_error"] == ("NUMERIC", result.overall["yield_mae"])
     assert "eval_run_ece" not in scores
     assert None not in {value for _, value in scores.values()}
+    assert {entry.status for entry in project.sandbox.requests("langfuse", "scores")} == {202}
 
 
 async def test_an_item_that_failed_is_counted(project: Project) -> None:

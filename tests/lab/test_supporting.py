@@ -63,7 +63,7 @@ async def test_shares_are_those_of_what_was_answered() -> None:
         "judge": "yes-1", "checker": "yes-1", "claims": 5, "supported": 3, "precision": 0.5,
         "recall": 0.5, "let_by": 0.5, "mcc": 0.0, "kappa": 0.0, "unanswered": 1, "usd": 0.75,
     }  # fmt: skip
-    assert latency > 0
+    assert latency >= 0
     assert {name: row["tally"][:4] for name, row in queries.items()} == {
         "mug": [1, 1, 1, 1],
         "broken": [0, 0, 0, 0],
