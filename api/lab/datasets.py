@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -99,7 +100,7 @@ def upload(server: Server, name: str, examples: Sequence[Example]) -> Dataset:
     items that do not come from here stay. Secrets and addresses are masked.
 
     Raises:
-        UsageError: no name that Langfuse takes.
+        UsageError: no name that Langfuse takes, or one whose items are in another dataset.
         LangfuseError: it failed; what was written stays, and a second run goes on from there.
     """
     if not name.strip() or len(name) > _NAME or "|" in name:
@@ -142,6 +143,11 @@ def _post(server: Server, path: str, body: Mapping[str, Any], title: str) -> Map
         try:
             return server.post(path, body, f"`{title}`")
         except LangfuseError as error:
+            if error.http == HTTPStatus.CONFLICT:
+                raise UsageError(
+                    f"`{title}` is an item of another dataset, which had this name once; use the "
+                    "name that it has now, or a new one"
+                ) from None
             if error.wait is None:
                 raise
             server.wait(error.wait)

@@ -163,6 +163,16 @@ def test_an_id_of_another_dataset_is_never_taken(project: Project) -> None:
     assert not set(items(project)) & set(items(project, "other"))
 
 
+def test_a_dataset_that_was_renamed_is_named(project: Project) -> None:
+    """Its items keep their ids, which are one in a project."""
+    taken = of_queries(QUERIES)[0].key(NAME)
+    project.call("POST", "/v2/datasets", {"name": "renamed"})
+    project.call("POST", "/dataset-items", {"datasetName": "renamed", "id": taken, "input": "x"})
+
+    with pytest.raises(UsageError, match="an item of another dataset"):
+        uploaded(project, QUERIES)
+
+
 @pytest.mark.parametrize("name", ["", "  ", "a|b", "x" * 201])
 def test_a_name_that_langfuse_does_not_take_is_refused(project: Project, name: str) -> None:
     """Before anything is asked."""
