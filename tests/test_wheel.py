@@ -18,12 +18,11 @@ DATA = {
     "api/py.typed",
     "api/services/gate/everyday.txt",
     "api/judges/local_weights.json",
-    "api/judges/prompts/relevance.md",
-    "api/judges/prompts/grades.md",
     "api/sandbox/data/products.json",
     "api/sandbox/data/posts/plaud.jsonl",
     "api/services/reporting/aspects.toml",
-    "api/services/reporting/report.md",
+    "api/services/prompts/relevance.md",
+    "api/services/prompts/report.md",
 }
 
 

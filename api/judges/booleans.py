@@ -6,14 +6,15 @@ Which items are about the question, and which passages carry the sentences that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from api.judges.answers import booleans
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.judges.prompting import excerpt, quote_question, strict_object
 from api.services.bills import paying
 from api.services.gate.excerpt import shown
 from api.services.ports import Claim, Support
+from api.services.prompts import PackagedPrompts, PromptName, Prompts
 from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.schemas import Item, Judgement, Question, Usage, Verdict
 from api.services.text import Fence
@@ -29,6 +30,7 @@ class _BooleanModel:
     model: str = "gpt-4o-mini"
     seconds: float = 15.0
     fence: Callable[[], Fence] = Fence
+    prompts: Prompts = field(default_factory=PackagedPrompts)
 
     @property
     def name(self) -> str:
@@ -36,23 +38,24 @@ class _BooleanModel:
         return self.model
 
     async def _ask(
-        self, prompt: str, field: str, count: int, fence: Fence, user: str
+        self, name: PromptName, field: str, count: int, fence: Fence, user: str
     ) -> tuple[tuple[bool, ...], Usage]:
-        """Exactly `count` booleans under `field`, by `prompts/<prompt>.md`."""
+        """Exactly `count` booleans under `field`, by the prompt of that name."""
         array = {
             "type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count,
         }  # fmt: skip
-        answer = await self.client.ask(
-            Request(
-                name=prompt,
-                schema=strict_object({field: array}),
-                system=system(prompt, fence),
-                user=user,
-                max_tokens=_TOKENS + _TOKENS_PER_BOOLEAN * count,
-                model=self.model,
-                seconds=self.seconds,
+        async with self.prompts.using(name) as prompt:
+            answer = await self.client.ask(
+                Request(
+                    name=name,
+                    schema=strict_object({field: array}),
+                    system=prompt.filled(rule=fence.rule),
+                    user=user,
+                    max_tokens=_TOKENS + _TOKENS_PER_BOOLEAN * count,
+                    model=self.model,
+                    seconds=self.seconds,
+                )
             )
-        )
         with paying(answer.usage):
             return booleans(answer.text, count, field), answer.usage
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from api.errors import ModelError
 from api.judges.answers import record
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.judges.prompting import excerpt, quote_question, strict_object
 from api.services.bills import paying
+from api.services.prompts import PackagedPrompts, Prompts
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.explaining import MOST_DROPPED, Explanation, Shortfall, fitted, words
 from api.services.reporting.grounds import Ground, ground_of
@@ -37,6 +38,7 @@ class OpenAIExplainer:
     model: str = "gpt-4o-mini"
     seconds: float = 30.0
     fence: Callable[[], Fence] = Fence
+    prompts: Prompts = field(default_factory=PackagedPrompts)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """One call; links, names and numbers the model made up go, see `Explainer.explain`."""
@@ -48,17 +50,18 @@ class OpenAIExplainer:
         for title, reason in shortfall.dropped[:MOST_DROPPED]:
             why = f" | reason: {excerpt(reason, _LINE)}" if reason else ""
             lines.append(fence.quote(excerpt(title, _LINE) + why, "dropped"))
-        answer = await self.client.ask(
-            Request(
-                name="explanation",
-                schema=_SCHEMA,
-                system=system("insufficient", fence),
-                user="\n".join(lines),
-                max_tokens=_TOKENS,
-                model=self.model,
-                seconds=self.seconds,
+        async with self.prompts.using("insufficient") as prompt:
+            answer = await self.client.ask(
+                Request(
+                    name="explanation",
+                    schema=_SCHEMA,
+                    system=prompt.filled(rule=fence.rule),
+                    user="\n".join(lines),
+                    max_tokens=_TOKENS,
+                    model=self.model,
+                    seconds=self.seconds,
+                )
             )
-        )
         ground = _ground(shortfall)
         with paying(answer.usage):
             explained = record(answer.text)

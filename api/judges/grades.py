@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -14,10 +14,11 @@ from api.errors import ModelError
 from api.judges import GRADED_AT_ONCE
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.judges.prompting import excerpt, quote_question, strict_object
 from api.services.bills import bill_of
 from api.services.evidence.ranking import best_comments
 from api.services.ports import Grades
+from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.reporting.verbatim import verbatim
 from api.services.schemas import UNGRADED, Grade, Item, Question, Usage
 from api.services.text import Fence, clean, cut, one_line
@@ -46,6 +47,7 @@ class OpenAIGrader:
     model: str = "gpt-4o-mini"
     seconds: float = 15.0
     fence: Callable[[], Fence] = Fence
+    prompts: Prompts = field(default_factory=PackagedPrompts)
     chunk: int = GRADED_AT_ONCE
     """Items per call at most."""
     body: int = 1500
@@ -66,7 +68,8 @@ class OpenAIGrader:
 
     async def _chunk(self, question: Question, items: Sequence[Item]) -> _Chunk:
         try:
-            answer = await self.client.ask(self._request(question, items))
+            async with self.prompts.using("grades") as prompt:
+                answer = await self.client.ask(self._request(prompt, question, items))
         except ModelError as error:
             return _defaulted(len(items), error.reason, bill_of(error))
         try:
@@ -78,7 +81,7 @@ class OpenAIGrader:
         grades = tuple(_grade(entry, item) for entry, item in zip(written, items, strict=True))
         return _Chunk(grades, tuple("malformed" for g in grades if g.defaulted), answer.usage)
 
-    def _request(self, question: Question, items: Sequence[Item]) -> Request:
+    def _request(self, prompt: Prompt, question: Question, items: Sequence[Item]) -> Request:
         fence = self.fence()
         lines = [quote_question(question, fence)]
         for number, item in enumerate(items, 1):
@@ -93,7 +96,7 @@ class OpenAIGrader:
         return Request(
             name="grades",
             schema=strict_object({"grades": grades}),
-            system=system("grades", fence),
+            system=prompt.filled(rule=fence.rule),
             user="\n".join(lines),
             max_tokens=_TOKENS + _TOKENS_PER_ITEM * len(items),
             model=self.model,

@@ -1,24 +1,12 @@
-"""Putting a prompt together: our words from `prompts/*.md`, everybody else's behind the fence."""
+"""What goes with a prompt: the question and excerpts behind the fence, the schema of the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
-from importlib.resources import files
 from typing import Any
 
 from api.services.schemas import Question
 from api.services.text import Fence, clean, cut
-
-
-def system(name: str, fence: Fence) -> str:
-    """The prompt `prompts/<name>.md` and the fence's rule."""
-    return f"{_prompt(name).strip()}\n{fence.rule}"
-
-
-def digest(name: str) -> str:
-    """Eight characters that are others when the prompt `prompts/<name>.md` is."""
-    return sha256(_prompt(name).encode()).hexdigest()[:8]
 
 
 def quote_question(question: Question, fence: Fence) -> str:
@@ -42,7 +30,3 @@ def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "properties": dict(properties),
     }
-
-
-def _prompt(name: str) -> str:
-    return files("api.judges").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")

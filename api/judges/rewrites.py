@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from api.errors import ModelError
 from api.judges.answers import entries
 from api.judges.client import ModelClient, Request
-from api.judges.prompting import excerpt, quote_question, strict_object, system
+from api.judges.prompting import excerpt, quote_question, strict_object
 from api.services.bills import bill_of
 from api.services.ports import Rewrites
+from api.services.prompts import PackagedPrompts, Prompts
 from api.services.schemas import Question, Usage
 from api.services.text import Fence, clean, one_line
 
@@ -29,6 +30,7 @@ class OpenAIRewriter:
     model: str = "gpt-4o-mini"
     seconds: float = 30.0
     fence: Callable[[], Fence] = Fence
+    prompts: Prompts = field(default_factory=PackagedPrompts)
 
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
@@ -39,18 +41,21 @@ class OpenAIRewriter:
         fence, wanted = self.fence(), variants - 1
         seen = [fence.quote(excerpt(gap, _GAP), "seen") for gap in gaps[:_GAPS]]
         queries = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": wanted}
-        request = Request(
-            name="rewrites",
-            schema=strict_object({"queries": queries}),
-            system=system("rewrites", fence),
-            user="\n".join((f"queries wanted: {wanted}", quote_question(question, fence), *seen)),
-            max_tokens=_TOKENS + _TOKENS_PER_QUERY * wanted,
-            model=self.model,
-            seconds=self.seconds,
-        )
+        user = "\n".join((f"queries wanted: {wanted}", quote_question(question, fence), *seen))
         usage = Usage()
         try:
-            answer = await self.client.ask(request)
+            async with self.prompts.using("rewrites") as prompt:
+                answer = await self.client.ask(
+                    Request(
+                        name="rewrites",
+                        schema=strict_object({"queries": queries}),
+                        system=prompt.filled(rule=fence.rule),
+                        user=user,
+                        max_tokens=_TOKENS + _TOKENS_PER_QUERY * wanted,
+                        model=self.model,
+                        seconds=self.seconds,
+                    )
+                )
             usage = answer.usage
             rewritten = entries(answer.text, "queries")
         except ModelError as error:

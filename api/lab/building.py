@@ -20,6 +20,7 @@ from api.lab.baselines import BASELINES
 from api.lab.evaluating import Candidate, GraderCandidate, JudgeCandidate
 from api.lab.labelled import LabelledItem, LabelledQuery, labelled_item
 from api.services.ports import Grader, Judge, SupportChecker
+from api.services.prompts import packaged
 from api.settings import ModelSettings, Settings
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ async def candidate(
     async with _server(settings, name) as (client, host):
         from api.judges.booleans import OpenAIJudge
         from api.judges.grades import OpenAIGrader
-        from api.judges.prompting import system
         from api.services.text import Fence
 
         models, bare = settings.models, Fence("")
@@ -72,11 +72,13 @@ async def candidate(
         if name == "openai":
             judge = OpenAIJudge(client, model, models.scoring_timeout)
             judge = tracing.judge(judge) if tracing else judge
-            yield JudgeCandidate(judge, shown, system("relevance", bare))
+            yield JudgeCandidate(judge, shown, packaged("relevance").filled(rule=bare.rule))
         else:
             grader: Grader = OpenAIGrader(client, model, models.scoring_timeout)
             grader = tracing.grader(grader) if tracing else grader
-            yield GraderCandidate(grader, f"grades:{shown}", system("grades", bare))
+            yield GraderCandidate(
+                grader, f"grades:{shown}", packaged("grades").filled(rule=bare.rule)
+            )
 
 
 @asynccontextmanager

@@ -26,6 +26,7 @@ from api.services.ports import (
     SupportChecker,
 )
 from api.services.progress import Listener, Reported, silent
+from api.services.prompts import PackagedPrompts, Prompts
 from api.services.question import Scope
 from api.services.question.naming import sought
 from api.services.question.query import screen
@@ -90,6 +91,8 @@ class Product:
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
     places: Places = field(default_factory=dict)
     """How people call the sources, and what is found there."""
+    prompts: Prompts = field(default_factory=PackagedPrompts)
+    """By which agents are asked."""
     agent_model: Callable[[], Any] | None = None
     """Builds the model of an agent, its library loaded with the first; None without a key."""
     probes: Mapping[str, Probing] = field(default_factory=dict)

@@ -14,7 +14,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from importlib.metadata import version as installed
 from types import TracebackType
@@ -28,6 +28,7 @@ from langfuse.span_filter import is_default_export_span
 from api.errors import ListenpostError, ModelError
 from api.services.bills import Wasted
 from api.services.callers import caller
+from api.services.prompts import Prompt
 from api.services.wire import points_here
 from api.settings import TracingSettings
 from api.tracing.background import Closer, Hush, Notice, in_one_line, quiet
@@ -35,7 +36,7 @@ from api.tracing.costs import spent
 from api.tracing.masking import mask
 from api.tracing.probing import probe
 from api.tracing.sending import ScoreClient
-from api.tracing.spans import LabelledSpans, MaskedExporter, Parent, provider_of
+from api.tracing.spans import LabelledSpans, MaskedExporter, Parent, linked, provider_of
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -139,6 +140,10 @@ class Client:
         """Send what is queued, and wait for it; a full queue would drop what comes next."""
         with quiet():
             self._langfuse.flush()
+
+    def linked(self, prompt: Prompt) -> AbstractContextManager[None]:
+        """Generations of the block name the prompt by which they are made."""
+        return linked(prompt)
 
     def watched(self, model: Model) -> Model:
         """The model of an agent whose spans come here."""

@@ -34,6 +34,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from api.services.prompts import Prompt
 from api.services.trace_ids import current_trace_id
 from api.settings import TracingSettings
 from api.tracing.background import quiet
@@ -41,10 +42,13 @@ from api.tracing.masking import mask
 from api.tracing.sending import SpanSession, basic
 
 _DISTRO, _OURS = "telemetry.distro.name", "listenpost"
+_TYPE = "langfuse.observation.type"
 _HAS_ROOT = "langfuse_trace_id"
 """Baggage by which Langfuse's clients tell each other so."""
 _below: ContextVar[Mapping[str, str]] = ContextVar("below", default=MappingProxyType({}))
 """Labels of the spans that begin in this context."""
+_link: ContextVar[Mapping[str, str | int]] = ContextVar("link", default=MappingProxyType({}))
+"""The version of a prompt by which agents of ours ask in this context."""
 _OWNER_SET = frozenset({"user.id", "session.id"})
 """Attributes that the owner's settings or program may set: sent as they are. What a caller over
 the network says is masked before it gets there."""
@@ -104,6 +108,12 @@ class Parent:
         """What a test of spans says of it; False when it cannot be read."""
         return isinstance(self._span, ReadableSpan) and test(self._span)
 
+    def name_prompt(self, link: Mapping[str, str | int]) -> None:
+        """Write by which prompt it was made, where it is one of our generations."""
+        attributes = self._span.attributes if isinstance(self._span, Span) else None
+        if self.is_open and (attributes or {}).get(_TYPE) == "generation":
+            self._span.set_attributes(link)
+
     @contextmanager
     def untouched(self, *, has_root: bool) -> Iterator[None]:
         """In the block it is the parent still, but nothing can be written to it.
@@ -134,6 +144,27 @@ def labelled(labels: Mapping[str, str]) -> Iterator[None]:
         _below.reset(token)
 
 
+@contextmanager
+def linked(prompt: Prompt) -> Iterator[None]:
+    """What models are asked in the block is asked by this prompt.
+
+    So says the generation under way, and each that an agent begins. A prompt of the package is no
+    version in Langfuse, and none is named.
+    """
+    link: dict[str, str | int] = {}
+    if prompt.version is not None:
+        link = {
+            "langfuse.observation.prompt.name": prompt.title,
+            "langfuse.observation.prompt.version": prompt.version,
+        }
+    Parent().name_prompt(link)
+    token = _link.set(link)
+    try:
+        yield
+    finally:
+        _link.reset(token)
+
+
 class LabelledSpans(SynchronousMultiSpanProcessor):
     """The same labels on every span, agents' included; a full queue is not worth a word."""
 
@@ -149,6 +180,8 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
         span.set_attributes(self._owner)
         super().on_start(span, parent_context)
         span.set_attributes({**self._ours, **_below.get()})
+        if (span.attributes or {}).get("gen_ai.operation.name") == "chat":  # of pydantic-ai
+            span.set_attributes(_link.get())
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue it."""

@@ -21,7 +21,8 @@ from api.services.evidence.pipeline import Steps
 from api.services.keeping.storage import SourceMemory
 from api.services.listening import Product
 from api.services.ports import Probing, SilentObserver, Source
-from api.settings import ModelSettings, Settings, SourceSettings
+from api.services.prompts import PackagedPrompts, Prompts
+from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import PLACES, SOURCES
 from api.sources.items import NAME, ItemsSource, OwnItems
 from api.wiring.models import (
@@ -37,6 +38,7 @@ from api.wiring.models import (
 if TYPE_CHECKING:
     from api.sandbox.server import Sandbox
     from api.tracing import Tracing
+    from api.tracing.prompts import LangfusePrompts
 
 Mode = Literal["live", "sandbox"]
 
@@ -105,7 +107,7 @@ def for_own_items(settings: Settings) -> Settings:
     if settings.general.mode != "sandbox":
         return settings
     models = settings.models.model_copy(update={"openai_api_key": None})
-    tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None})
+    tracing = settings.tracing.model_copy(update={"langfuse_secret_key": None, "prompts": "files"})
     return replace(settings, models=models, tracing=tracing)
 
 
@@ -189,27 +191,34 @@ def _product(
     for source in sources.values():
         if not isinstance(source, SourceError):
             closing.push_async_callback(source.aclose)
-    grader, rewriter, explainer, writer = steps_of_model(settings, client, tracing)
+    langfuse = trouble if tracing is None else tracing.probe
+    prompts: Prompts = PackagedPrompts()
+    if settings.tracing.prompts == "langfuse":
+        stored = langfuse_prompts(settings.tracing, tracing)
+        closing.push_async_callback(stored.aclose)
+        prompts, langfuse = stored, partial(_probed, langfuse, stored)
+    grader, rewriter, explainer, writer = steps_of_model(settings, client, tracing, prompts)
     return Product(
         sources=sources,
-        gate=gate(settings, client, tracing, sandboxed=sandbox is not None),
+        gate=gate(settings, client, tracing, prompts, sandboxed=sandbox is not None),
         grader=grader,
         steps=Steps(rewriter, Assessor(settings.ranking, settings.retrieval)),
         writer=writer,
         explainer=explainer,
-        checker=checker(settings, client, tracing),
+        checker=checker(settings, client, tracing, prompts),
         observer=SilentObserver() if tracing is None else tracing.observer,
         depths=settings.depths,
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
         places=PLACES,
+        prompts=prompts,
         agent_model=(
             None if client is None else partial(agent_model, settings.models, client, tracing)
         ),
         probes={
             "model": _NO_KEY if client is None else partial(model_probe, client, settings.models),
-            "langfuse": trouble if tracing is None else tracing.probe,
+            "langfuse": langfuse,
         },
         requests=lambda: [
             f"{entry.upstream} {entry.method} {entry.path} -> {entry.status}"
@@ -226,6 +235,12 @@ def _unprobed(outcome: str, detail: str) -> Probing:
         return outcome, detail
 
     return probe
+
+
+async def _probed(langfuse: Probing, prompts: LangfusePrompts) -> tuple[str, str]:
+    """What a probe of Langfuse says, and which prompts are in use."""
+    outcome, detail = await langfuse()
+    return outcome, f"{detail}; {await prompts.status()}"
 
 
 _NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports tell themes")
@@ -254,7 +269,7 @@ def _pointed(settings: Settings, url: str) -> Settings:
     tracing = settings.tracing.model_copy(
         update={
             "langfuse_public_key": "pk-lf-sandbox", "langfuse_secret_key": key,
-            "langfuse_base_url": url,
+            "langfuse_base_url": url, "prompts": "files",
         }
     )  # fmt: skip
     return replace(settings, sources=sources, models=models, tracing=tracing)
@@ -275,6 +290,25 @@ def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, Probing]
     except ConfigurationError as error:
         return None, _unprobed("unreachable", str(error))
     return tracing, _NO_TRACING
+
+
+def langfuse_prompts(settings: TracingSettings, tracing: Tracing | None) -> LangfusePrompts:
+    """The prompts of the Langfuse project; who built them closes them.
+
+    Raises:
+        ConfigurationError: a key is not set.
+    """
+    for name, key in (
+        ("LANGFUSE_PUBLIC_KEY", settings.langfuse_public_key),
+        ("LANGFUSE_SECRET_KEY", settings.langfuse_secret_key),
+    ):
+        if not key:
+            raise ConfigurationError(f"`LISTENPOST_PROMPTS=langfuse` needs `{name}`")
+    from api.tracing.prompts import LangfusePrompts
+
+    if tracing is None:
+        return LangfusePrompts(settings)
+    return LangfusePrompts(settings, tracing.client.linked)
 
 
 def _sources(

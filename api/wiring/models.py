@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from api.judges import Switchboard
 from api.judges.answers import Tokens
 from api.judges.local import LocalJudge
-from api.judges.prompting import digest
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
 from api.services.ports import Grader, Judge, Rewriter, SupportChecker
+from api.services.prompts import Prompts, packaged
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.explaining import Explainer
 from api.services.reporting.no_model import NoModel
@@ -50,7 +50,12 @@ async def model_probe(client: ModelClient, models: ModelSettings) -> tuple[str, 
 
 
 def gate(
-    settings: Settings, client: ModelClient | None, tracing: Tracing | None, *, sandboxed: bool
+    settings: Settings,
+    client: ModelClient | None,
+    tracing: Tracing | None,
+    prompts: Prompts,
+    *,
+    sandboxed: bool,
 ) -> Gate:
     """The model's gate with the local judge looking over its shoulder, or the local judge's own.
 
@@ -63,7 +68,7 @@ def gate(
     elif client is not None:
         from api.judges.booleans import OpenAIJudge
 
-        judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout)
+        judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout, prompts=prompts)
     primary = judge if tracing is None else tracing.judge(judge)
     if judge is local:
         return Gate(primary)
@@ -77,7 +82,10 @@ def gate_version(settings: Settings, *, sandboxed: bool) -> str:
         return LocalJudge().name
     if settings.models.openai_api_key is None:
         return NoModel.name
-    return f"{settings.models.filter_model}+{digest('relevance')}"
+    tracing = settings.tracing
+    ours = packaged("relevance").digest
+    prompt = tracing.prompt_label if tracing.prompts == "langfuse" else ours
+    return f"{settings.models.filter_model}+{prompt}"
 
 
 def _judges_here(settings: Settings, sandboxed: bool) -> bool:
@@ -87,7 +95,7 @@ def _judges_here(settings: Settings, sandboxed: bool) -> bool:
 
 
 def checker(
-    settings: Settings, client: ModelClient | None, tracing: Tracing | None
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
 ) -> SupportChecker | None:
     """What checks a report's sentences; None without a key, or switched off."""
     models = settings.models
@@ -96,12 +104,12 @@ def checker(
     from api.judges.booleans import OpenAISupport
 
     model = models.support_model or models.filter_model
-    support = OpenAISupport(client, model, models.scoring_timeout)
+    support = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
     return support if tracing is None else tracing.checker(support)
 
 
 def steps_of_model(
-    settings: Settings, client: ModelClient | None, tracing: Tracing | None
+    settings: Settings, client: ModelClient | None, tracing: Tracing | None, prompts: Prompts
 ) -> tuple[Grader | None, Rewriter, Explainer, Writer]:
     """What grades, rewrites, explains and writes; without a key each says so."""
     if client is None:
@@ -112,16 +120,17 @@ def steps_of_model(
     from api.judges.rewrites import OpenAIRewriter
 
     models = settings.models
-    grader = OpenAIGrader(client, models.filter_model, models.scoring_timeout)
-    rewriter = OpenAIRewriter(client, models.filter_model, models.rewrite_timeout)
-    explainer = OpenAIExplainer(client, models.filter_model, models.rewrite_timeout)
+    model, seconds = models.filter_model, models.rewrite_timeout
+    grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
+    rewriter = OpenAIRewriter(client, model, seconds, prompts=prompts)
+    explainer = OpenAIExplainer(client, model, seconds, prompts=prompts)
 
     def report_agent() -> Writer:
         from api.services.reporting.agent import AgentWriter
 
         assessor = Assessor(settings.ranking, settings.retrieval)
         model = agent_model(models, client, tracing)
-        return AgentWriter(model, models.report_timeout, assessor)
+        return AgentWriter(model, models.report_timeout, assessor, prompts)
 
     writer = LateWriter(report_agent)
     if tracing is None:

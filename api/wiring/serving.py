@@ -270,6 +270,8 @@ class House:
             needed += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
         if sample or settings.tracing.langfuse_secret_key is not None:
             needed.append("api.tracing")
+        if settings.tracing.prompts == "langfuse":
+            needed.append("api.tracing.prompts")
         await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
         memory = SourceMemory(self.store, self.store)
         return build(settings, switchboard=self._switchboard, memory=memory)

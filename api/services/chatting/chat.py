@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import resources
 from uuid import uuid4
 
 from pydantic_ai import Agent, RunContext, UsageLimits
@@ -40,6 +39,7 @@ from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted,
 from api.services.containment import translated
 from api.services.listening import Product
 from api.services.ports import Facts
+from api.services.prompts import Prompt
 from api.services.question.comparing import points_back
 from api.services.question.query import LONGEST, STOP_WORDS_ALONE, screen
 from api.services.reporting.agent import reason_of, spent
@@ -179,35 +179,35 @@ class Chat:
                     case _:
                         pass
 
-        agent: Agent[ChatDesk, str] = Agent(
-            model,
-            deps_type=ChatDesk,
-            name="chat",
-            instructions=self._instructions(desk),
-            toolsets=[_tools(self.product, depth)],
-            model_settings=ModelSettings(temperature=0),
-        )
-        await agent.run(
-            desk.question,
-            deps=desk,
-            message_history=_history(desk.session.exchanges),
-            usage=usage,
-            usage_limits=UsageLimits(
-                request_limit=self.bounds.tool_calls + _SPARE,
-                total_tokens_limit=self.bounds.tokens,
-            ),
-            event_stream_handler=read,
-        )
+        async with self.product.prompts.using("chat") as prompt:
+            agent: Agent[ChatDesk, str] = Agent(
+                model,
+                deps_type=ChatDesk,
+                name="chat",
+                instructions=self._instructions(prompt, desk),
+                toolsets=[_tools(self.product, depth)],
+                model_settings=ModelSettings(temperature=0),
+            )
+            await agent.run(
+                desk.question,
+                deps=desk,
+                message_history=_history(desk.session.exchanges),
+                usage=usage,
+                usage_limits=UsageLimits(
+                    request_limit=self.bounds.tool_calls + _SPARE,
+                    total_tokens_limit=self.bounds.tokens,
+                ),
+                event_stream_handler=read,
+            )
 
-    def _instructions(self, desk: ChatDesk) -> str:
-        prompt = resources.files("api.services.chatting").joinpath("chat.md").read_text("utf-8")
+    def _instructions(self, prompt: Prompt, desk: ChatDesk) -> str:
         groups = desk.session.best(desk.question, SHOWN, desk.subjects)
         shown = [
             f"Found for {desk.fence.quote(subject or 'an earlier question')}:\n"
             + describe(exhibits, desk.fence, desk.question)
             for subject, exhibits in groups.items()
         ]
-        return prompt.format(
+        return prompt.filled(
             rule=desk.fence.rule,
             calls=self.bounds.tool_calls,
             exhibits="\n".join(shown) or "none yet",

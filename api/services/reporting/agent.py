@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_ai import Agent, ModelRetry, RunContext, UsageLimits
@@ -20,6 +19,7 @@ from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
+from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, describe, gate_line
@@ -117,6 +117,7 @@ class AgentWriter:
     seconds: float
     assessor: Assessor
     """By which newly found items are graded, dropped and ordered."""
+    prompts: Prompts = field(default_factory=PackagedPrompts)
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """One report over the evidence's exhibits.
@@ -131,7 +132,8 @@ class AgentWriter:
         usage = RunUsage()
         notes: tuple[str, ...] = ()
         try:
-            draft = await self._draft(desk, usage)
+            async with self.prompts.using("report") as prompt:
+                draft = await self._draft(prompt, desk, usage)
         except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
             reason = reason_of(error)
             if not desk.returned:
@@ -154,13 +156,13 @@ class AgentWriter:
         note = f"{left_out} finding(s) left out: few items carry a short report only"
         return fitted, (note,) if left_out else ()
 
-    async def _draft(self, desk: ReportDesk, usage: RunUsage) -> Draft:
+    async def _draft(self, prompt: Prompt, desk: ReportDesk, usage: RunUsage) -> Draft:
         agent: Agent[ReportDesk, Draft] = Agent(
             self.model,
             output_type=Draft,
             deps_type=ReportDesk,
             name="report",
-            instructions=_instructions(desk, self.assessor.ranking.words_per_item),
+            instructions=_instructions(prompt, desk, self.assessor.ranking.words_per_item),
             toolsets=[_tools(desk.evidence.crawl.sources)],
             retries=1,
             model_settings=ModelSettings(temperature=0),
@@ -170,10 +172,10 @@ class AgentWriter:
         about = [fence.quote(question.about, "about")] if question.about else []
         gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
         shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
-        prompt = [fence.quote(question.text, "question"), *about, *gates, "", shown]
+        task = [fence.quote(question.text, "question"), *about, *gates, "", shown]
         async with asyncio.timeout(self.seconds):
             result = await agent.run(
-                "\n".join(prompt),
+                "\n".join(task),
                 deps=desk,
                 usage=usage,
                 usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
@@ -194,12 +196,11 @@ def _words(evidence: Evidence, words_per_item: int) -> int:
     return max(FEWEST_WORDS, words_per_item * len(evidence.shown)) // (2 if short else 1)
 
 
-def _instructions(desk: ReportDesk, words_per_item: int) -> str:
+def _instructions(prompt: Prompt, desk: ReportDesk, words_per_item: int) -> str:
     short = desk.evidence.decided.decision is Decision.SHORT
     words = _words(desk.evidence, words_per_item)
     tone = "Few items were relevant: say that this is a starting point." if short else ""
-    prompt = resources.files("api.services.reporting").joinpath("report.md").read_text("utf-8")
-    return prompt.format(rule=desk.fence.rule, words=words, tone=tone, passage=LONGEST_PASSAGE)
+    return prompt.filled(rule=desk.fence.rule, words=words, tone=tone, passage=LONGEST_PASSAGE)
 
 
 async def _sound(ctx: RunContext[ReportDesk], draft: Draft) -> Draft:
