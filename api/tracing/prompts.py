@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import cached_property
 from http import HTTPStatus
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 from pydantic import BaseModel, PositiveInt, StrictStr, ValidationError
@@ -159,6 +159,10 @@ class LangfusePrompts:
     @cached_property
     def _client(self) -> httpx.AsyncClient:
         settings = self._settings
+        try:  # a wrong port fails deep in the library
+            _ = urlsplit(settings.langfuse_base_url).port
+        except ValueError:
+            raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
         with building(ConfigurationError):
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),
