@@ -214,7 +214,7 @@ def test_the_thresholds_in_prose_are_those_of_the_code(root: Path) -> None:
 
 def test_the_rubric_is_the_one_the_grader_reads(root: Path) -> None:
     """The prompt's five lines stand in the docs, word for word."""
-    prompt = (root / "api" / "judges" / "prompts" / "grades.md").read_text("utf-8")
+    prompt = (root / "api" / "services" / "prompts" / "grades.md").read_text("utf-8")
     page = (root / "docs" / "relevance-scoring.md").read_text("utf-8")
     rubric = re.findall(r"^- (\d): (.+)$", prompt, re.MULTILINE)
 

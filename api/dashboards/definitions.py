@@ -14,6 +14,8 @@ from enum import StrEnum
 from importlib.resources import files
 from typing import Any
 
+from api.services.prompts import NAMES, Prompt, packaged
+
 DASHBOARDS = ("gate", "reports")
 LABEL = "listenpost"
 """Of the version of a prompt that is as the package has it."""
@@ -49,14 +51,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """One prompt of the package."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Definitions:
     """Everything that should be there."""
 
@@ -78,10 +72,7 @@ def load() -> Definitions:
             ),
             *(_dashboard(board) for board in dashboards),
         ),
-        prompts=tuple(
-            Prompt(row["name"], files(row["package"]).joinpath(row["file"]).read_text("utf-8"))
-            for row in _read("prompts")["prompts"]
-        ),
+        prompts=tuple(map(packaged, NAMES)),
     )
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from api.dashboards.definitions import COMMITTED, LABEL, Definitions, Kind, Part, Prompt, mark_of
+from api.dashboards.definitions import COMMITTED, LABEL, Definitions, Kind, Part, mark_of
 from api.dashboards.reading import PATHS, PROMPTS, Pushed, Row, Stock, prompt_path
+from api.services.prompts import Prompt
 
 Verb = Literal["create", "push", "change", "archive", "delete"]
 _PRODUCTION = "production"
@@ -90,7 +91,7 @@ def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
             steps += [step] if step else []
             unchanged += step is None
     for prompt in definitions.prompts:
-        step = _pushed(prompt, stock.prompts[prompt.name])
+        step = _pushed(prompt, stock.prompts[prompt.title])
         steps += [step] if step else []
         unchanged += step is None
     wanted = {(part.kind, part.mark): part for part in definitions.parts}
@@ -221,20 +222,19 @@ def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
 
     What is in production follows the package until a person puts another version there.
     """
-    text = prompt.text.strip()
-    if there.text is not None and there.text.strip() == text:
+    if there.text is not None and there.text.strip() == prompt.text:
         return None
     follows = _PRODUCTION in there.labels if there.text is not None else not there.in_production
     body = {
-        "name": prompt.name,
+        "name": prompt.title,
         "type": "text",
-        "prompt": text,
+        "prompt": prompt.text,
         "labels": [LABEL, _PRODUCTION] if follows else [LABEL],
         "tags": [LABEL],
         "commitMessage": COMMITTED,
     }
-    difference = Difference("prompt", there.text, text)
-    return Step("push", "prompt", prompt.name, prompt.name, PROMPTS, body, (difference,))
+    difference = Difference("prompt", there.text, prompt.text)
+    return Step("push", "prompt", prompt.title, prompt.title, PROMPTS, body, (difference,))
 
 
 def _plain(value: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from api.dashboards.client import Server
-from api.dashboards.definitions import COMMITTED, LABEL, Kind, Prompt
+from api.dashboards.definitions import COMMITTED, LABEL, Kind
 from api.errors import ConfigurationError
+from api.services.prompts import Prompt
 
 Row = Mapping[str, Any]
 OLDEST = (4, 59)
@@ -64,7 +65,7 @@ def read_stock(server: Server, prompts: Iterable[Prompt]) -> Stock:
     return Stock(
         project,
         {kind: read_rows(server, kind) for kind in Kind},
-        {prompt.name: read_prompt(server, prompt.name) for prompt in prompts},
+        {prompt.title: read_prompt(server, prompt.title) for prompt in prompts},
     )
 
 

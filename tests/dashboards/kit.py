@@ -82,7 +82,7 @@ class Project:
         """What `remove` did."""
         server = self.server()
         try:
-            versions = {prompt.name: read_versions(server, prompt.name) for prompt in few().prompts}
+            versions = {p.title: read_versions(server, p.title) for p in few().prompts}
             plan = plan_remove(read_stock(server, ()), versions)
         finally:
             server.close()

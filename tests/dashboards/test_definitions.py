@@ -152,12 +152,12 @@ def test_a_mark_is_a_word_of_its_own() -> None:
 
 
 def test_prompts_are_those_of_the_package(root: Path) -> None:
-    """Each file of a prompt is pushed, whole."""
-    files = [*(root / "api").rglob("prompts/*.md"), *(root / "api/services").rglob("*.md")]
+    """Each file of a prompt is pushed, whole, in the project's folder."""
+    files = {path.stem: path.read_text("utf-8").strip() for path in (root / "api").rglob("*.md")}
 
-    assert sorted(prompt.text for prompt in load().prompts) == sorted(
-        path.read_text("utf-8") for path in files
-    )
+    assert {prompt.title: prompt.text for prompt in load().prompts} == {
+        f"listenpost/{name}": text for name, text in files.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from api.dashboards.definitions import Definitions, Prompt
+from api.dashboards.definitions import Definitions
+from api.services.prompts import packaged
 from tests.dashboards.kit import Project, few
 
 NAME = "listenpost/relevance"
@@ -14,7 +15,7 @@ NAME = "listenpost/relevance"
 def reworded(text: str) -> Definitions:
     """The package with another text of one prompt."""
     definitions = few()
-    prompts = (Prompt(p.name, text) if p.name == NAME else p for p in definitions.prompts)
+    prompts = (replace(p, text=text) if p.title == NAME else p for p in definitions.prompts)
     return replace(definitions, prompts=tuple(prompts))
 
 
@@ -29,7 +30,7 @@ def test_a_prompt_is_pushed_with_its_labels(project: Project) -> None:
 
     prompt = versions(project)
     assert sorted(prompt["labels"]) == ["latest", "listenpost", "production"]
-    assert prompt["prompt"] == next(p.text for p in few().prompts if p.name == NAME).strip()
+    assert prompt["prompt"] == packaged("relevance").text
     assert (prompt["version"], prompt["type"], prompt["tags"]) == (1, "text", ["listenpost"])
 
 

@@ -62,7 +62,7 @@ def remove(dry_run: DryRun = False) -> None:
     def work(server: Server) -> int:
         prompts = definitions.load().prompts
         stock = read_stock(server, ())
-        plan = plan_remove(stock, {p.name: read_versions(server, p.name) for p in prompts})
+        plan = plan_remove(stock, {p.title: read_versions(server, p.title) for p in prompts})
         return _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=False)
 
     _with_server(work)
