@@ -145,3 +145,30 @@ def test_no_key_is_printed(here: Here, upstream: Sandbox, monkeypatch: pytest.Mo
 
     assert not any("sekret" in one.out + one.err for one in said)
     assert said[-1].json["upstreams"][3]["outcome"] == "refused"
+
+
+def test_prompts_that_are_not_used_are_named(
+    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `LISTENPOST_PROMPTS=langfuse`: which, why, and what is used."""
+    monkeypatch.setenv("LISTENPOST_PROMPTS", "langfuse")
+    ended = here("doctor", "--format", "json")
+
+    langfuse = rows(ended.json)["langfuse"]
+    assert langfuse["outcome"] == "ok"
+    assert "prompts labelled `production`: none; `listenpost/relevance`, " in langfuse["detail"]
+    assert langfuse["detail"].endswith(
+        "no version has the label `production`; the package's file is used"
+    )
+
+
+def test_prompts_of_langfuse_want_its_keys(
+    here: Here, upstream: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The missing one is named, by every command that would ask a model."""
+    monkeypatch.setenv("LISTENPOST_PROMPTS", "langfuse")
+    monkeypatch.delenv("LANGFUSE_SECRET_KEY")
+    ended = here("analyze", "plaud note")
+
+    assert ended.code == 2
+    assert "`LISTENPOST_PROMPTS=langfuse` needs `LANGFUSE_SECRET_KEY`" in ended.err
