@@ -20,8 +20,9 @@ from api.lab.baselines import BASELINES
 from api.lab.evaluating import Candidate, GraderCandidate, JudgeCandidate
 from api.lab.labelled import LabelledItem, LabelledQuery, labelled_item
 from api.services.ports import Grader, Judge, SupportChecker
-from api.services.prompts import packaged
+from api.services.prompts import PackagedPrompts, Prompts
 from api.settings import ModelSettings, Settings
+from api.wiring import langfuse_prompts
 
 if TYPE_CHECKING:
     from api.judges.client import ModelClient
@@ -59,7 +60,7 @@ async def candidate(
         judge: Judge = LocalJudge() if name == "local" else BASELINES[name]
         yield JudgeCandidate(tracing.judge(judge) if tracing else judge, judge.name)
         return
-    async with _server(settings, name) as (client, host):
+    async with _server(settings, name, tracing) as (client, host, prompts):
         from api.judges.booleans import OpenAIJudge
         from api.judges.grades import OpenAIGrader
         from api.services.text import Fence
@@ -70,15 +71,16 @@ async def candidate(
         model = model or models.filter_model
         shown = model + (f"@{host}" if host else "")
         if name == "openai":
-            judge = OpenAIJudge(client, model, models.scoring_timeout)
-            judge = tracing.judge(judge) if tracing else judge
-            yield JudgeCandidate(judge, shown, packaged("relevance").filled(rule=bare.rule))
+            judge = OpenAIJudge(client, model, models.scoring_timeout, prompts=prompts)
+            async with prompts.using("relevance") as prompt:
+                template = prompt.filled(rule=bare.rule)
+            yield JudgeCandidate(tracing.judge(judge) if tracing else judge, shown, template)
         else:
-            grader: Grader = OpenAIGrader(client, model, models.scoring_timeout)
+            grader: Grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
             grader = tracing.grader(grader) if tracing else grader
-            yield GraderCandidate(
-                grader, f"grades:{shown}", packaged("grades").filled(rule=bare.rule)
-            )
+            async with prompts.using("grades") as prompt:
+                template = prompt.filled(rule=bare.rule)
+            yield GraderCandidate(grader, f"grades:{shown}", template)
 
 
 @asynccontextmanager
@@ -94,21 +96,28 @@ async def support_checker(
         local = LocalSupport()
         yield tracing.checker(local) if tracing else local
     elif name == "openai":
-        async with _server(settings, name) as (client, _):
+        async with _server(settings, name, tracing) as (client, _, prompts):
             from api.judges.booleans import OpenAISupport
 
             models = settings.models
             model = STAND_IN if sampled(settings, name) else model or models.filter_model
-            openai = OpenAISupport(client, model, models.scoring_timeout)
+            openai = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
             yield tracing.checker(openai) if tracing else openai
     else:
         raise UsageError(f"`{name}` checks no support; there are `local` and `openai`")
 
 
 @asynccontextmanager
-async def _server(settings: Settings, name: str) -> AsyncIterator[tuple[ModelClient, str]]:
-    """A client of the model server, and the server where it is not the usual one."""
+async def _server(
+    settings: Settings, name: str, tracing: Tracing | None
+) -> AsyncIterator[tuple[ModelClient, str, Prompts]]:
+    """A client of the model server, the server where it is not the usual one, and the prompts.
+
+    The prompts are the product's, so that those with another label can be measured before they are
+    in use; the sandbox's model is asked by the files.
+    """
     models = settings.models
+    prompts: Prompts = PackagedPrompts()
     async with AsyncExitStack() as stack:
         if sampled(settings, name):
             from api.sandbox.server import Sandbox
@@ -122,11 +131,14 @@ async def _server(settings: Settings, name: str) -> AsyncIterator[tuple[ModelCli
             host = ""
         else:  # another server may be another model
             host = urlsplit(models.openai_base_url).netloc.rpartition("@")[2]
+        if settings.tracing.prompts == "langfuse" and not sampled(settings, name):
+            prompts = stored = langfuse_prompts(settings.tracing, tracing)
+            stack.push_async_callback(stored.aclose)
         from api.judges.client import ModelClient
 
         client = ModelClient(models)
         stack.push_async_callback(client.aclose)
-        yield client, host
+        yield client, host, prompts
 
 
 def labelled_corpus() -> list[LabelledQuery]:

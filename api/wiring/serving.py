@@ -270,7 +270,7 @@ class House:
             needed += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
         if sample or settings.tracing.langfuse_secret_key is not None:
             needed.append("api.tracing")
-        if settings.tracing.prompts == "langfuse":
+        if settings.tracing.prompts == "langfuse" and not self.sample:
             needed.append("api.tracing.prompts")
         await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
         memory = SourceMemory(self.store, self.store)

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
 from api.errors import ListenpostError, ModelError, UsageError
 from api.faces.cli.main import app
+from api.sandbox.server import Sandbox
+from api.services.prompts import PromptName, packaged
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -156,6 +159,34 @@ def test_another_server_is_named(labels: Path, monkeypatch: pytest.MonkeyPatch) 
 
     assert isinstance(result.exception, ModelError)
     assert result.exception.reason == "unreachable"
+
+
+@pytest.mark.parametrize(
+    ("judge", "endpoint", "name"),
+    [("openai", "judge", "relevance"), ("grader", "grades", "grades")],
+)
+def test_a_prompt_is_measured_before_it_is_in_production(
+    labels: Path, tmp_path: Path, judge: str, endpoint: str, name: PromptName,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """That of the label is asked by, and answers to other words are not taken for its own."""
+    wanted = ("--judge", judge, "--cache", tmp_path / "kept")
+    with Sandbox.start() as sandbox:
+        for variable, value in sandbox.environment.items():
+            monkeypatch.setenv(variable, value)
+        prompt = packaged(name)
+        body = {"prompt": f"Be strict. {prompt.text}", "name": prompt.title}
+        url, keys = f"{sandbox.url}/api/public/v2/prompts", ("pk", "sk")
+        httpx.post(url, json={**body, "labels": ["candidate"]}, auth=keys).raise_for_status()
+        monkeypatch.setenv("LISTENPOST_PROMPT_LABEL", "candidate")
+        for prompts in ("files", "langfuse", "langfuse"):
+            monkeypatch.setenv("LISTENPOST_PROMPTS", prompts)
+            assert evaluate(labels, *wanted).exit_code == 0
+        systems = [
+            entry.body["messages"][0]["content"] for entry in sandbox.requests("openai", endpoint)
+        ]
+
+    assert [system.startswith("Be strict. ") for system in systems] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("judge", ["openai", "grader"])

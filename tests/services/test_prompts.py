@@ -15,7 +15,7 @@ async def test_every_prompt_is_sound_and_carries_the_rule_of_its_fence(name: Pro
     """Nothing is said of text by strangers without it."""
     async with PackagedPrompts().using(name) as prompt:
         assert prompt == packaged(name)
-    assert prompt.version is None
+    assert (prompt.title, prompt.version) == (f"listenpost/{name}", None)
     assert prompt.flaw() is None
     assert "{{rule}}" in prompt.text
 
