@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from api.errors import ConfigurationError, UsageError
 from api.sandbox.server import Sandbox
+from api.services.prompts import packaged
 from tests.faces.test_eval import ROWS, evaluate, figures
+from tests.tracing.collector import TRACES, Collector
 
 
 @pytest.fixture
@@ -71,6 +75,24 @@ def test_a_support_check_is_one_too(sandbox: Sandbox, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert posts(sandbox, "dataset_items")[0]["expectedOutput"] == {"supported": [True]}
     assert run_scores(sandbox)["eval_run_unanswered"] == 0
+
+
+def test_an_experiment_names_the_prompt_by_which_it_asked(
+    sandbox: Sandbox, labels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version, so that two experiments tell which prompt each of them measured."""
+    prompt = packaged("relevance")
+    body = {"name": prompt.title, "prompt": prompt.text, "labels": ["production"]}
+    url, keys = f"{sandbox.url}/api/public/v2/prompts", ("pk", "sk")
+    httpx.post(url, json=body, auth=keys).raise_for_status()
+    monkeypatch.setenv("LISTENPOST_PROMPTS", "langfuse")
+    evaluate(labels, "--judge", "openai", "--langfuse", "gate")
+
+    sent = Collector()
+    for spans in posts(sandbox, "traces"):
+        sent.receive(TRACES, gzip.decompress(spans))
+    version = "langfuse.observation.prompt.version"
+    assert [span.attributes[version] for span in sent.named("relevance_filter")] == [1, 1]
 
 
 def test_a_judge_that_fails_is_counted(sandbox: Sandbox, labels: Path) -> None:
