@@ -308,8 +308,9 @@ def test_the_workflow_of_the_page_is_one_and_its_commands_exist(root: Path) -> N
         if program == "listenpost":
             taken.append(commands[words[0]].make_context(words[0], words[1:]).params)
 
-    assert workflow[True] == {"pull_request": {"paths": ["api/judges/**", "labels.jsonl"]}}
-    assert list((root / "api" / "judges").iterdir())
+    paths = workflow[True]["pull_request"]["paths"]
+    assert paths == ["api/judges/**", "api/services/prompts/**", "labels.jsonl"]
+    assert all(list((root / path.removesuffix("/**")).iterdir()) for path in paths[:-1])
     assert set(job["env"]) <= set(settings.variables())
     measured, compared = taken
     assert (measured["judge"], measured["langfuse"]) == ("openai", "gate")

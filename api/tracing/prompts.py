@@ -127,11 +127,13 @@ class LangfusePrompts:
             raise _Unread(f"HTTP {status}")
         try:
             answer = _Version.model_validate_json(body)
-        except ValidationError:
-            raise _Unusable("the answer is no text prompt") from None
+        except ValidationError as error:
+            if error.errors()[0]["type"] == "json_invalid":  # of something before the server
+                raise _Unread("the answer is no JSON") from None
+            raise _Unusable("it is no text prompt") from None
         prompt = Prompt(name, clean(answer.prompt), answer.version)
         if flaw := prompt.flaw():
-            raise _Unusable(f"version {answer.version} {flaw}")
+            raise _Unusable(f"version {answer.version}: {flaw}")
         return prompt
 
     async def _answer(self, title: str) -> tuple[int, bytes]:

@@ -132,7 +132,7 @@ async def test_the_period_is_a_setting(desk: Desk) -> None:
         ("401", "`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are refused"),
         ("403", "`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are refused"),
         ("404html", "no version has the label `production`"),
-        ("notjson", "the answer is no text prompt"),
+        ("notjson", "the answer is no JSON"),
     ],
 )
 async def test_a_fault_is_one_warning_and_one_wait(
@@ -160,13 +160,13 @@ async def test_a_fault_is_one_warning_and_one_wait(
 @pytest.mark.parametrize(
     ("sent", "flaw"),
     [
-        ({"prompt": GATE.replace("{{rule}}", "")}, "version 1 it lacks `{{rule}}`"),
-        ({"prompt": f"{GATE} {{{{market}}}}"}, "version 1 nothing fills its `{{market}}`"),
-        ({"prompt": "About it? {{rule}}"}, 'version 1 it does not ask for `"relevant"`'),
-        ({"prompt": GATE + "a" * LONGEST}, f"version 1 it has more than {LONGEST} characters"),
+        ({"prompt": GATE.replace("{{rule}}", "")}, "version 1: it lacks `{{rule}}`"),
+        ({"prompt": f"{GATE} {{{{market}}}}"}, "version 1: nothing fills its `{{market}}`"),
+        ({"prompt": "About it? {{rule}}"}, 'version 1: it does not ask for `"relevant"`'),
+        ({"prompt": GATE + "a" * LONGEST}, f"version 1: it has more than {LONGEST} characters"),
         (
             {"prompt": [{"role": "system", "content": GATE}], "type": "chat"},
-            "the answer is no text prompt",
+            "it is no text prompt",
         ),
     ],
 )
@@ -271,4 +271,4 @@ async def test_the_status_says_what_is_in_use(desk: Desk) -> None:
     assert status.startswith(
         "prompts labelled `production`: relevance 1; `listenpost/grades`, `listenpost/rewrites`"
     )
-    assert "`listenpost/report`: version 1 it lacks `{{passage}}`" in status
+    assert "`listenpost/report`: version 1: it lacks `{{passage}}`" in status

@@ -126,7 +126,7 @@ async def test_a_prompt_that_lost_its_rule_is_not_used_and_not_named(
     assert bodies
     assert all("Not a namesake" in body and "Keep all" not in body for body in bodies)
     (warning,) = [m for m in caplog.messages if m.startswith("prompts of Langfuse")]
-    assert "`listenpost/relevance`: version 4 it lacks `{{rule}}`" in warning
+    assert "`listenpost/relevance`: version 4: it lacks `{{rule}}`" in warning
 
 
 async def test_what_a_model_reads_is_langfuses_text(upstream: Sandbox) -> None:
