@@ -58,7 +58,7 @@ async def candidate(
         if model is not None:
             raise UsageError(f"`--model` goes with `openai` or `grader`; `{name}` asks no model")
         judge: Judge = LocalJudge() if name == "local" else BASELINES[name]
-        yield JudgeCandidate(tracing.judge(judge) if tracing else judge, judge.name)
+        yield JudgeCandidate(tracing.judge(judge, scored=False) if tracing else judge, judge.name)
         return
     async with _server(settings, name, tracing) as (client, host, prompts):
         from api.judges.booleans import OpenAIJudge
@@ -74,7 +74,8 @@ async def candidate(
             judge = OpenAIJudge(client, model, models.scoring_timeout, prompts=prompts)
             async with prompts.using("relevance") as prompt:
                 template = prompt.filled(rule=bare.rule)
-            yield JudgeCandidate(tracing.judge(judge) if tracing else judge, shown, template)
+            judge = tracing.judge(judge, scored=False) if tracing else judge
+            yield JudgeCandidate(judge, shown, template)
         else:
             grader: Grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
             grader = tracing.grader(grader) if tracing else grader

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from api.dashboards.client import Server
 from api.dashboards.reading import read_project
+from api.errors import ConfigurationError
 from api.lab.datasets import Dataset, Example, upload
 from api.lab.evaluating import AnswerCache, Around, Candidate, Manner, Progress, evaluate
 from api.lab.labelled import LabelledQuery
@@ -135,9 +136,11 @@ def open_bench(
     and where the experiment is seen.
 
     Raises:
-        ConfigurationError: keys, address or version do not fit.
+        ConfigurationError: keys, address or version do not fit, or tracing is switched off.
         LangfuseError: Langfuse failed.
     """
+    if not settings.langfuse_tracing_enabled:
+        raise ConfigurationError("an experiment is traces: unset `LANGFUSE_TRACING_ENABLED`")
     with closing(Server(settings, notice=notice)) as server:
         project = read_project(server)
         held = upload(server, dataset, examples)
@@ -145,7 +148,10 @@ def open_bench(
             f"dataset `{dataset}` at `{server.host}`: {held.written} items written, "
             f"{held.unchanged} as they were, {held.archived} archived"
         )
-        update = {"trace_environment": ENVIRONMENT, "trace_flush_timeout": _PATIENCE}
+        update = {
+            "trace_environment": ENVIRONMENT, "trace_flush_timeout": _PATIENCE,
+            "langfuse_sample_rate": 1.0,
+        }  # fmt: skip
         tracing = start(settings.model_copy(update=update))
         assert tracing is not None, "without keys there is no server"
         try:

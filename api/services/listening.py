@@ -212,8 +212,12 @@ async def analyze(
         else:
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
         cost, rate, count = report.cost, report.support.rate, len(report.items)
-        facts = Facts(str(report.decision), count, cost.upstream_calls, cost.usd, report, rate)
-        span.record(facts)
+        span.record(
+            Facts(
+                str(report.decision), count, cost.upstream_calls, cost.usd, report, rate,
+                report.cited,
+            )
+        )  # fmt: skip
     listener(Reported(decision=report.decision, id=report_id))
     return report
 

@@ -285,6 +285,8 @@ class Facts:
     """The answer itself."""
     support_rate: float | None = None
     """Passages that carry their sentence, over those that were checked."""
+    items_cited: int | None = None
+    """Distinct items that the answer cites; None for one that cites nothing by its nature."""
 
 
 class _Silent:

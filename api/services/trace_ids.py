@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from contextvars import ContextVar
-from uuid import uuid4
 
 _current: ContextVar[str] = ContextVar("listenpost_trace_id", default="")
 
 
 def new_trace_id() -> str:
-    """An id for this context and the tasks it begins: 32 hexadecimal digits, as W3C has them."""
-    _current.set(uuid4().hex)
+    """An id for this context and the tasks it begins: 32 hexadecimal digits, as W3C has them.
+
+    Every digit is random, which those of a UUID are not: by the last 16 traces are sampled.
+    """
+    _current.set(secrets.token_hex(16))
     return _current.get()
 
 

@@ -32,9 +32,9 @@ from api.settings.groups import (
     SourceSettings,
     StandardDepth,
     StreamSettings,
-    TracingSettings,
     Window,
 )
+from api.settings.tracing import TracingSettings
 
 __all__ = [
     "GROUPS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth", "DepthName",
@@ -109,8 +109,11 @@ def load() -> Settings:
         first = error.errors(include_input=False, include_url=False)[0]
         group = next(group for group in GROUPS if group.__name__ == error.title)
         field = str(first["loc"][0]) if first["loc"] else ""
+        message = first["msg"].removeprefix("Value error, ")
         if field in group.model_fields:
             field = variable(group, field)
-        elif not field:  # of several fields together: their prefix
+        elif message.startswith("`"):  # of several fields together, which it names
+            raise ValueError(message) from None
+        elif not field:  # or their prefix
             field = str(group.model_config.get("env_prefix", "")) + "*"
-        raise ValueError(f"`{field}`: {first['msg']}") from None
+        raise ValueError(f"`{field}`: {message}") from None

@@ -194,37 +194,6 @@ class RankingSettings(BaseSettings):
     """Words of report per surviving item; halved for a short report."""
 
 
-class TracingSettings(BaseSettings):
-    """Langfuse; without keys nothing is imported or sent."""
-
-    model_config = named("LISTENPOST_")
-
-    langfuse_public_key: str | None = Field(None, validation_alias=_native("LANGFUSE_PUBLIC_KEY"))
-    """Public key of the Langfuse project."""
-    langfuse_secret_key: SecretStr | None = Field(
-        None, validation_alias=_native("LANGFUSE_SECRET_KEY")
-    )
-    """Secret key of the Langfuse project."""
-    langfuse_base_url: str = Field(
-        "https://cloud.langfuse.com", validation_alias=_native("LANGFUSE_BASE_URL")
-    )
-    """Root of the Langfuse server."""
-    trace_environment: str = "default"
-    """Langfuse environment of the traces (lower case, no `langfuse` prefix)."""
-    trace_flush_timeout: Seconds = 2.0
-    """Seconds the exit waits for traces."""
-    prompts: Literal["files", "langfuse"] = "files"
-    """Where prompts come from: the package's files, or the Langfuse project."""
-    prompt_label: Annotated[str, Field(pattern=r"^[a-z0-9_.-]{1,36}$")] = "production"
-    """Label of the versions that are used."""
-    prompt_timeout: Seconds = 2.0
-    """Seconds that Langfuse may take to answer, for all prompts together."""
-    prompt_ttl: Annotated[int, Field(ge=0, le=86_400)] = Field(
-        60, validation_alias=_native("LANGFUSE_PROMPT_CACHE_DEFAULT_TTL_SECONDS")
-    )
-    """Seconds for which prompts are not read again, an answer that did not come included."""
-
-
 class LimitSettings(BaseSettings):
     """What one API key may ask for; 0 switches a limit off."""
 

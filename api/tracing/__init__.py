@@ -19,7 +19,7 @@ def start(
     session_id: str | None = None,
     version: str = "",
 ) -> Tracing | None:
-    """Tracing to the Langfuse of the settings, or None when a key is missing.
+    """Tracing to the Langfuse of the settings; None when a key is missing or it is switched off.
 
     `user_id` and `session_id` are for what no caller names; `version` says who judges, and how.
     Asks the network nothing. It belongs to no event loop, and several may live side by side; one
@@ -29,9 +29,10 @@ def start(
     Raises:
         ConfigurationError: the libraries cannot read a variable of theirs; it is named.
     """
-    if not (settings.langfuse_public_key and settings.langfuse_secret_key):
+    if not settings.is_on:
         return None
     with building(ConfigurationError):
         from api.tracing.client import Client
 
-        return Tracing.over(Client(settings, user_id, session_id, version))
+        client = Client(settings, user_id, session_id, version)
+        return Tracing.over(client, old_scores=settings.trace_old_scores)

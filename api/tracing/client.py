@@ -13,8 +13,9 @@ import atexit
 import hashlib
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version as installed
 from types import TracebackType
@@ -73,13 +74,13 @@ class Client:
     ) -> None:
         """Start the background threads; the network is asked when there is something to send."""
         owner = {"user.id": _label(user_id), "session.id": _label(session_id)}
-        ours = {"langfuse.release": installed("listenpost"), "langfuse.version": _label(version)}
+        ours = {"langfuse.release": _release(settings), "langfuse.version": _label(version)}
         self._settings = settings
         notice = Notice(urlsplit(settings.langfuse_base_url).netloc.rpartition("@")[2])
         hush, before = Hush(notice), set(threading.enumerate())
         exporter = MaskedExporter(settings, REQUEST_SECONDS, notice)
         with in_one_line():
-            self._provider = provider_of(settings.trace_environment, LabelledSpans(owner, ours))
+            self._provider = provider_of(settings, LabelledSpans(owner, ours))
             self._langfuse, resources = _client(settings, self._provider, exporter)
         self._agents: AgentSpans | None = None
         end = partial(_end, self._langfuse, resources, self._provider, hush)
@@ -112,20 +113,27 @@ class Client:
         name: str,
         value: bool | float | str,
         span: Observation,
+        metadata: Mapping[str, str] | None = None,
         *,
         whole_trace: bool = False,
         comment: str | None = None,
     ) -> None:
-        """Queue a score of one span or of its whole trace; the type follows the value."""
+        """Queue a score of one span or of its whole trace; the type follows the value.
+
+        It bears the time at which the span began: Langfuse knows a score by id, name and day, and
+        one that is written again takes the place of the first.
+        """
         kind: Any = {bool: "BOOLEAN", str: "CATEGORICAL"}.get(type(value), "NUMERIC")
-        if self.trace_id is None:  # nothing is recorded: switched off, or by the program around us
+        if self.trace_id is None:  # nothing is recorded: sampled out, or by the program around us
             return
         target = span.trace_id if whole_trace else span.id
+        began = cast(Any, span)._otel_span.start_time / 1e9
         with quiet():
             self._langfuse.create_score(
                 name=name, value=value, data_type=kind, comment=comment,
                 trace_id=span.trace_id, observation_id=None if whole_trace else span.id,
                 score_id=f"{target}-{name}",
+                metadata=metadata, timestamp=datetime.fromtimestamp(began, UTC),
             )  # fmt: skip
 
     def score_run(self, run: str, name: str, value: float) -> None:
@@ -250,6 +258,10 @@ def _label(value: str | None) -> str | None:
     return f"{label[: _LABEL - _DIGEST - 1]}-{digest}"
 
 
+def _release(settings: TracingSettings) -> str | None:
+    return _label(settings.langfuse_release or installed("listenpost"))
+
+
 def _client(
     settings: TracingSettings, provider: TracerProvider, exporter: SpanExporter
 ) -> tuple[Langfuse, LangfuseResourceManager]:
@@ -269,7 +281,8 @@ def _client(
                 ),
                 flush_at=BATCH,
                 environment=settings.trace_environment,
-                release=installed("listenpost"),
+                release=_release(settings),
+                sample_rate=settings.langfuse_sample_rate,
                 tracer_provider=provider,
                 span_exporter=exporter,
             )

@@ -26,11 +26,12 @@ SECONDS = 5.0
 _PIECE = 8_192
 
 
-def score_of(report: Report, feedback: Feedback, environment: str) -> dict[str, Any]:
+def score_of(report: Report, feedback: Feedback, settings: TracingSettings) -> dict[str, Any]:
     """The score: true is a thumb up, so that its mean is the share of them.
 
     It stands on the trace, whatever part of the report it is about: `scope` says which. What its
-    author thinks later of the same takes its place, since id, name and day are the same.
+    author thinks later of the same takes its place, since id, name and day are the same. Where no
+    words may leave there is no comment, and no key of an item.
     """
     what = f"{feedback.subject}\n{feedback.finding}\n{feedback.item_key}\n{feedback.author}"
     digest = sha256(what.encode("utf-8", "replace")).hexdigest()[:16]
@@ -40,7 +41,7 @@ def score_of(report: Report, feedback: Feedback, environment: str) -> dict[str, 
         "author": feedback.author,
         "decision": str(report.decision),
         "source": source_of(report, key) if key else None,
-        "item_key": key,
+        "item_key": key if settings.trace_content else None,
         "finding": feedback.finding,
     }
     score = {
@@ -49,9 +50,9 @@ def score_of(report: Report, feedback: Feedback, environment: str) -> dict[str, 
         "name": NAME,
         "value": 1 if feedback.rating == "up" else 0,
         "dataType": "BOOLEAN",
-        "comment": mask(feedback.comment) or None,
+        "comment": (mask(feedback.comment) or None) if settings.trace_content else None,
         "metadata": {name: mask(value) for name, value in metadata.items() if value is not None},
-        "environment": environment,
+        "environment": settings.trace_environment,
         "timestamp": feedback.created_at.isoformat() if feedback.created_at else None,
     }
     return {name: value for name, value in score.items() if value is not None}
@@ -63,7 +64,7 @@ def send_feedback(
     """Send the score; blocks for one request. Empty when it was taken, else why it was not."""
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/scores"
     headers = {"Authorization": basic(settings)}
-    body = [score_of(report, feedback, settings.trace_environment)]
+    body = [score_of(report, feedback, settings)]
     with HomeSession(settings) as session:
         session.max_redirects = REDIRECTS
         try:

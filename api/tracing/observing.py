@@ -1,4 +1,7 @@
-"""The observer: one trace per question, a span per source, and the scores on both."""
+"""The observer: one trace per question, a span per source, and the scores on both.
+
+What each score means stands in docs/langfuse.md; which there are, in `scoring`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from api.services.ports import Facts, Recorder
 from api.services.schemas import Gathered, Published, Question, open_reason
+from api.tracing.scoring import older_scores, run_scores, source_scores
 
 if TYPE_CHECKING:
     from api.tracing.client import Client, Kind, Observation
 
-Score = bool | float | str
 _BULKY = {"items", "dropped"}
 """Parts of an answer that stay out of the trace: the spans of the sources tell about them."""
 
@@ -28,6 +31,8 @@ class LangfuseObserver:
     """Implements `Observer`."""
 
     client: Client
+    old_scores: bool = False
+    """Whether the scores of a trace are also written under their older names."""
 
     @property
     def trace_id(self) -> str | None:
@@ -49,7 +54,10 @@ class LangfuseObserver:
             if not inner:
                 _searches.set(searches)
             try:
-                yield _Analysis(self.client, span, None if inner else searches, not guest)
+                yield _Analysis(
+                    self.client, span, name, None if inner else searches, not guest,
+                    self.old_scores,
+                )  # fmt: skip
             finally:
                 _searches.set(previous)
 
@@ -66,10 +74,12 @@ class LangfuseObserver:
 class _Analysis:
     client: Client
     span: Observation
+    name: str
     searches: list[Gathered] | None
     """None within another analysis: the scores of a trace are written once."""
     whole_trace: bool
     """Whether the trace is ours, and scored as a whole."""
+    old_scores: bool
 
     def record(self, facts: Facts) -> None:
         """See `Recorder.record`."""
@@ -87,18 +97,16 @@ class _Analysis:
         )
         if self.searches is None:
             return
-        scores: dict[str, Score] = {
-            "decision": facts.decision,
-            "items_kept": float(facts.items_kept),
-            "upstream_calls": float(facts.upstream_calls),
-            **_trace_scores(self.searches),
-        }
-        if facts.support_rate is not None:
-            scores["support_rate"] = facts.support_rate
-        reasons = dict.fromkeys(filter(None, map(_open_reason, self.searches)))
+        scores = run_scores(self.name, facts, self.searches)
+        if self.old_scores:
+            scores |= older_scores(facts, self.searches)
+        reasons = dict.fromkeys(filter(None, (open_reason(g.attempts) for g in self.searches)))
         for name, value in scores.items():
-            comment = ", ".join(reasons) if name == "fail_open" and value else None
-            self.client.score(name, value, self.span, whole_trace=self.whole_trace, comment=comment)
+            why = ", ".join(reasons) if name.endswith("fail_open") and value else None
+            self.client.score(
+                name, value, self.span, {"scope": "run", "kind": self.name},
+                whole_trace=self.whole_trace, comment=why,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,46 +119,15 @@ class _Gathering:
         if (searches := _searches.get()) is not None:
             searches.append(facts)
         self.span.update(output=_output(facts))
+        reason = open_reason(facts.attempts)
         if not facts.outcome.answered:
             self.span.update(level="ERROR", status_message=str(facts.outcome))
-            return
-        if (reason := _open_reason(facts)) is not None:
+        elif reason is not None:
             self.span.update(level="WARNING", status_message=f"fail_open: {reason}")
-        scores: dict[str, Score] = {
-            "refetched": facts.refetched,
-            "refetch_gain": float(facts.refetch_gain),
-            "fail_open": facts.fail_open,
-        }
-        if facts.status == "ok":  # without a sound verdict no yield, so that means stay true
-            scores["relevance_yield"] = facts.yield_ratio
-        if reason is not None:
-            scores["fail_open_reason"] = reason
-        for name, value in scores.items():
-            comment = reason if name == "fail_open" else None
-            self.client.score(name, value, self.span, comment=comment)
-
-
-def _trace_scores(searches: list[Gathered]) -> dict[str, Score]:
-    """Scores of a trace, over all sources that could be asked; each item counts once."""
-    answers = [gathered for gathered in searches if gathered.outcome.answered]
-    if not answers:
-        return {}
-    scores: dict[str, Score] = {
-        "refetched": any(gathered.refetched for gathered in answers),
-        "refetch_gain": float(sum(gathered.refetch_gain for gathered in answers)),
-        "fail_open": any(gathered.fail_open for gathered in answers),
-    }
-    judged = [gathered for gathered in answers if gathered.status == "ok"]
-    kept = {assessed.item.key for gathered in judged for assessed in gathered.kept}
-    seen = kept | {assessed.item.key for gathered in judged for assessed in gathered.dropped}
-    if seen:
-        scores["relevance_yield"] = len(kept) / len(seen)
-    return scores
-
-
-def _open_reason(gathered: Gathered) -> str | None:
-    """Why items passed, or stayed away, without a verdict."""
-    return open_reason(gathered.attempts)
+        for name, value in source_scores(facts).items():
+            why = reason if name == "fail_open" else None
+            mark = {"scope": "source", "source": facts.source}
+            self.client.score(name, value, self.span, mark, comment=why)
 
 
 def _output(gathered: Gathered) -> dict[str, Any]:

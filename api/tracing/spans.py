@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,7 @@ from opentelemetry.sdk.trace import (
 )
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import (
     NonRecordingSpan,
     Status,
@@ -40,6 +41,7 @@ from api.settings import TracingSettings
 from api.tracing.background import quiet
 from api.tracing.masking import mask
 from api.tracing.sending import SpanSession, basic
+from api.tracing.wordless import wordless
 
 _DISTRO, _OURS = "telemetry.distro.name", "listenpost"
 _TYPE = "langfuse.observation.type"
@@ -61,13 +63,23 @@ class _Ids(RandomIdGenerator):
         return int(current_trace_id() or "0", 16) or super().generate_trace_id()
 
 
-def provider_of(environment: str, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
-    """A provider that records every question, but what the program around us decided not to."""
+def provider_of(settings: TracingSettings, spans: SynchronousMultiSpanProcessor) -> TracerProvider:
+    """A provider that records the sampled questions, but what the program around us does not.
+
+    Whether one is sampled follows from its trace id, as in Langfuse's own clients: a trace is sent
+    whole or not at all, and by both or by neither.
+    """
     resource = Resource.create(
-        {_DISTRO: _OURS, "service.name": _OURS, "langfuse.environment": environment}
+        {
+            _DISTRO: _OURS,
+            "service.name": _OURS,
+            "service.version": version(_OURS),
+            "langfuse.environment": settings.trace_environment,
+        }
     )
+    share = TraceIdRatioBased(settings.langfuse_sample_rate)
     return TracerProvider(
-        sampler=ParentBased(ALWAYS_ON),
+        sampler=ParentBased(share, remote_parent_sampled=share, local_parent_sampled=share),
         id_generator=_Ids(),
         resource=resource,
         shutdown_on_exit=False,
@@ -190,16 +202,17 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
 
 
 class MaskedExporter(SpanExporter):
-    """Sends spans with everything masked: attributes, names, events, status."""
+    """Sends spans with everything masked, attributes, names, events, status; or without words."""
 
     def __init__(self, settings: TracingSettings, seconds: int, notice: Callable[[], None]) -> None:
         """A request may take so many seconds; `notice` is called for each that fails."""
-        self._notice = notice
+        self._notice, self._content = notice, settings.trace_content
         self._inner = OTLPSpanExporter(
             endpoint=f"{settings.langfuse_base_url.rstrip('/')}/api/public/otel/v1/traces",
             headers={
                 "Authorization": basic(settings),
                 "x-langfuse-sdk-name": "python",
+                "x-langfuse-sdk-version": version("langfuse"),
                 "x-langfuse-public-key": settings.langfuse_public_key or "",
                 "x-langfuse-ingestion-version": "4",
             },
@@ -216,15 +229,18 @@ class MaskedExporter(SpanExporter):
                 context=span.context,
                 parent=span.parent,
                 resource=span.resource,
-                attributes=_attributes(span.attributes),
+                attributes=self._attributes(span.attributes),
                 events=[
-                    Event(event.name, _attributes(event.attributes), event.timestamp)
+                    Event(event.name, self._attributes(event.attributes), event.timestamp)
                     for event in span.events
                 ],
                 links=span.links,
                 kind=span.kind,
                 instrumentation_scope=span.instrumentation_scope,
-                status=Status(span.status.status_code, mask(span.status.description)),
+                status=Status(
+                    span.status.status_code,
+                    mask(span.status.description) if self._content else None,
+                ),
                 start_time=span.start_time,
                 end_time=span.end_time,
             )
@@ -239,9 +255,9 @@ class MaskedExporter(SpanExporter):
         """Send nothing more."""
         self._inner.shutdown()  # type: ignore[no-untyped-call]
 
-
-def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        name: value if name in _OWNER_SET else mask(value)
-        for name, value in (attributes or {}).items()
-    }
+    def _attributes(self, attributes: Mapping[str, Any] | None) -> dict[str, Any]:
+        sent = attributes or {}
+        return {
+            name: value if name in _OWNER_SET else mask(value)
+            for name, value in (sent if self._content else wordless(sent)).items()
+        }

@@ -39,17 +39,17 @@ class Tracing:
     observer: LangfuseObserver
 
     @classmethod
-    def over(cls, client: Client) -> Self:
+    def over(cls, client: Client, *, old_scores: bool = False) -> Self:
         """Tracing through this client."""
-        return cls(client, LangfuseObserver(client))
+        return cls(client, LangfuseObserver(client, old_scores))
 
     def source(self, inner: Source) -> Source:
         """Spans `fetch.<source>` and `comments.<source>`."""
         return TracedSource(inner, self.client)
 
-    def judge(self, inner: Judge) -> Judge:
-        """Generations `relevance_filter`."""
-        return TracedJudge(inner, self.client)
+    def judge(self, inner: Judge, *, scored: bool = True) -> Judge:
+        """Generations `relevance_filter`, with their yield unless it says nothing of the world."""
+        return TracedJudge(inner, self.client, scored)
 
     def grader(self, inner: Grader) -> Grader:
         """Generations `grade`."""
@@ -122,6 +122,7 @@ class TracedJudge(WrappedJudge):
     """A generation for each call of a judge."""
 
     client: Client
+    scored: bool
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
@@ -132,6 +133,10 @@ class TracedJudge(WrappedJudge):
             judged = await self.inner.judge(question, items, source)
             flags = [verdict.relevant for verdict in judged.verdicts]
             span.update(output=flags, model=judged.model, **spent(judged.usage))
+            sound = len(flags) == len(items) and all(isinstance(flag, bool) for flag in flags)
+            if self.scored and flags and sound:  # what is not sound the gate takes for no answer
+                share, mark = sum(flags) / len(flags), {"scope": "gate", "source": source}
+                self.client.score("gate_yield", share, span, mark)
             return judged
 
 

@@ -245,6 +245,7 @@ async def _probed(langfuse: Probing, prompts: LangfusePrompts) -> tuple[str, str
 
 _NO_KEY = _unprobed("not_configured", "no key: the local judge answers, reports tell themes")
 _NO_TRACING = _unprobed("not_configured", "no keys: nothing is traced")
+_SWITCHED_OFF = _unprobed("not_configured", "`LANGFUSE_TRACING_ENABLED` is off: nothing is traced")
 
 
 def stand_in(models: ModelSettings) -> ModelSettings:
@@ -279,6 +280,8 @@ def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, Probing]
     """Tracing, or why there is none: nothing else depends on it."""
     if not (settings.tracing.langfuse_public_key and settings.tracing.langfuse_secret_key):
         return None, _NO_TRACING
+    if not settings.tracing.langfuse_tracing_enabled:
+        return None, _SWITCHED_OFF
     from api.tracing import start
 
     general = settings.general

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 from api.services.keeping.feedback import Send
 from api.services.keeping.storage import Feedback
@@ -11,7 +10,6 @@ from api.services.reporting.report import Report
 from api.settings import Settings
 from api.wiring import mode_of
 
-_SWITCH = "LANGFUSE_TRACING_ENABLED"
 _AT_ONCE = 2
 """Scores on their way: each holds a thread, and a server that hangs must not hold all there are."""
 PATIENCE = 10.0
@@ -24,9 +22,7 @@ def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | No
     One for a server: few scores are sent at once, and one that waits too long is not sent.
     """
     tracing = settings.tracing
-    off = os.environ.get(_SWITCH, "").strip().lower() in {"false", "0"}
-    keyed = tracing.langfuse_public_key and tracing.langfuse_secret_key
-    if off or not keyed or mode_of(settings) == "sandbox":
+    if not tracing.is_on or mode_of(settings) == "sandbox":
         return None
     turns = asyncio.Semaphore(_AT_ONCE)
 

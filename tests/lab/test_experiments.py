@@ -99,7 +99,7 @@ async def judged(
     judge = judge or Judging()
     examples = of_queries(queries)
     with open_bench(settings_for(project.sandbox.url), NAME, examples, run, notice=print) as bench:
-        candidate = JudgeCandidate(bench.tracing.judge(judge), judge.name)
+        candidate = JudgeCandidate(bench.tracing.judge(judge, scored=False), judge.name)
         return await bench.evaluate(candidate, queries, Manner(page=page))
 
 
@@ -319,6 +319,29 @@ async def test_a_support_check_is_an_experiment(project: Project) -> None:
     assert (broken.told("status_message"), broken.told("level")) == ("timeout", "ERROR")
     assert run_scores(collector)["eval_run_unanswered"] == ("NUMERIC", result.unanswered)
     assert run_scores(collector)["eval_run_let_by"] == ("NUMERIC", 0)
+
+
+async def test_switched_off_there_is_no_bench(project: Project) -> None:
+    """An experiment is nothing but traces; the message says what to do."""
+    settings = settings_for(project.sandbox.url)
+    off = settings.model_copy(update={"langfuse_tracing_enabled": False})
+    with (
+        pytest.raises(ConfigurationError, match="unset `LANGFUSE_TRACING_ENABLED`"),
+        open_bench(off, NAME, [], RUN, notice=print),
+    ):
+        raise AssertionError
+
+
+async def test_an_experiment_is_never_sampled(project: Project) -> None:
+    """Each of its items is there, whatever share of the product's traces is sent."""
+    settings = settings_for(project.sandbox.url)
+    few = settings.model_copy(update={"langfuse_sample_rate": 0.0})
+    examples = of_queries(QUERIES)
+    with open_bench(few, NAME, examples, RUN, notice=print) as bench:
+        candidate = JudgeCandidate(bench.tracing.judge(Judging(), scored=False), Judging().name)
+        await bench.evaluate(candidate, QUERIES, Manner(page=2))
+
+    assert len(arrived(project).named("experiment-item-run")) == len(examples)
 
 
 async def test_without_keys_there_is_no_bench() -> None:

@@ -22,3 +22,11 @@ async def test_tasks_have_the_id_of_what_began_them() -> None:
 
     assert first[0] == first[1] != second[0] == second[1]
     assert current_trace_id() == ""
+
+
+async def test_every_digit_is_random() -> None:
+    """By the second half traces are sampled, so that it may begin with any digit."""
+    ids = {new_trace_id() for _ in range(500)}
+
+    assert {len(trace_id) for trace_id in ids} == {32}
+    assert {trace_id[16] for trace_id in ids} == set("0123456789abcdef")

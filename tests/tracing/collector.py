@@ -59,6 +59,10 @@ class Collector:
     spans: list[Seen] = field(default_factory=list)
     scores: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    """What each request carried, unpacked."""
+    headers: list[dict[str, str]] = field(default_factory=list)
+    """Of each request, by names in small letters."""
     arrivals: list[float] = field(default_factory=list)
     """When each request came, in monotonic seconds."""
     arrived: threading.Event = field(default_factory=threading.Event)
@@ -95,9 +99,19 @@ class Collector:
         assert len({score["name"] for score in found}) == len(found), "a score was written twice"
         return {score["name"]: (score["dataType"], score["value"]) for score in found}
 
+    def marked(self, span: Seen | None = None) -> dict[str, Any]:
+        """Metadata of scores by name: of one observation, or of the trace as a whole."""
+        wanted = span.id if span else None
+        return {
+            score["name"]: score.get("metadata")
+            for score in self.scores
+            if score.get("observationId") == wanted
+        }
+
     def receive(self, path: str, body: bytes) -> bytes:
         """Take one request; returns the answer's body."""
         self.requests.append(path)
+        self.bodies.append(body)
         self.arrivals.append(time.monotonic())
         self.arrived.set()
         if path == TRACES:
@@ -141,6 +155,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, answer: bytes) -> None:
         collector = self.server.collector
+        collector.headers.append({name.lower(): value for name, value in self.headers.items()})
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
         collector.authorizations.add(f"{scheme} {base64.b64decode(token).decode()}")
         collector.over.wait(collector.delay)

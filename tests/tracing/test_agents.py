@@ -64,7 +64,7 @@ async def test_agent_in_the_tree(langfuse: Collector, tracing: Tracing) -> None:
     assert {one.attributes["user.id"] for one in langfuse.spans} == {"ada"}
     assert {one.attributes["langfuse.trace.name"] for one in langfuse.spans} == {"chat"}
     scored = langfuse.scored()
-    assert scored["relevance_yield"] == ("NUMERIC", 0.4), "the tool's items count for the chat"
+    assert scored["run_yield"] == ("NUMERIC", 0.4), "the tool's items count for the chat"
     assert scored["items_kept"] == ("NUMERIC", 4.0)
 
 
@@ -123,11 +123,7 @@ async def test_streamed_in_other_tasks(
     first, second = sorted(langfuse.named("chat"), key=lambda one: one.told("level") or "")[::-1]
     assert first.told("status_message") == "cancelled"
     assert first.trace != second.trace
-    assert langfuse.scored() == {
-        "decision": ("CATEGORICAL", "clarify"),
-        "items_kept": ("NUMERIC", 0.0),
-        "upstream_calls": ("NUMERIC", 0.0),
-    }
+    assert langfuse.scored() == {"turn_outcome": ("CATEGORICAL", "clarify")}
     assert caplog.records == []
 
 

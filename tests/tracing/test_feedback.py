@@ -46,7 +46,7 @@ def test_each_author_and_thing_has_a_score(other: dict[str, Any]) -> None:
     """Of one who thinks again it is the same, whatever is said then."""
     fields = {"analysis_id": "r1", "author": "ada", "subject": "report", "rating": "up"}
     ids = [
-        score_of(REPORT, Feedback(**fields | more), "default")["id"]
+        score_of(REPORT, Feedback(**fields | more), settings_for(""))["id"]
         for more in ({}, other, {"rating": "down", "comment": "no"})
     ]
 
@@ -60,11 +60,22 @@ def test_secrets_and_odd_text_are_masked() -> None:
     given = Feedback(
         "r1", "ada", "item", "down", None, key, f"key sk-{'x' * 20} of ada@example.org"
     )
-    score = score_of(REPORT, given, "default")
+    score = score_of(REPORT, given, settings_for(""))
 
     assert score["comment"] == "key [masked] of [masked]"
     assert score["metadata"]["source"] == "items"
     assert "\ud83d" not in score["metadata"]["item_key"]
+
+
+def test_without_words() -> None:
+    """What was said stays here, and which item it is about; the thumb and the source leave."""
+    given = Feedback("r1", "ada", "item", "down", None, "reddit:t3_1", "a bad quokka")
+    score = score_of(REPORT, given, settings_for("", trace_content=False))
+
+    assert "comment" not in score
+    assert score["metadata"] == {
+        "scope": "item", "author": "ada", "decision": "full_report", "source": "reddit"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
+
+from api.tracing import Tracing
 
 
 def test_langfuse_keeps_its_clients_by_key() -> None:
@@ -19,3 +23,10 @@ def test_langfuse_keeps_its_clients_by_key() -> None:
     resources.httpx_client.close()
     resources.prompt_cache._task_manager.shutdown()
     assert resources.httpx_client.is_closed
+
+
+def test_a_span_knows_when_it_began(tracing: Tracing) -> None:
+    """In nanoseconds of the clock, from the span of OpenTelemetry beneath."""
+    with tracing.client.observation("fetch", "span") as span:
+        beneath: Any = span
+        assert type(beneath._otel_span.start_time) is int

@@ -1,4 +1,4 @@
-"""The tree of one run, its scores and what each observation carries."""
+"""The tree of one run, and what each observation carries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from api.errors import ModelError, QuotaExhausted
 from api.services.bills import Wasted
 from api.services.schemas import Assessed, Gathered, Item, Outcome, Question, Usage, Verdict
 from api.services.trace_ids import new_trace_id
@@ -120,52 +119,6 @@ async def test_disputed(langfuse: Collector, tracing: Tracing) -> None:
     assert langfuse.one("gather.shop").told("output")["disputed"] == ["shop:2"]
 
 
-async def test_scores(langfuse: Collector, tracing: Tracing) -> None:
-    """Scores carry their types: a source's on its span, the question's on the trace, once each."""
-    sources = [tracing.source(ShopSource(name)) for name in ("reddit", "youtube")]
-
-    await run(tracing.observer, sources, tracing.judge(EvenJudge()))
-    tracing.shutdown()
-
-    both = {
-        "relevance_yield": ("NUMERIC", 0.4),
-        "refetched": ("BOOLEAN", 1.0),
-        "fail_open": ("BOOLEAN", 0.0),
-    }
-    for name in ("reddit", "youtube"):
-        found = langfuse.scored(langfuse.one(f"gather.{name}"))
-        assert found == {**both, "refetch_gain": ("NUMERIC", 2.0)}
-    assert langfuse.scored() == {
-        **both,
-        "refetch_gain": ("NUMERIC", 4.0),
-        "decision": ("CATEGORICAL", "full_report"),
-        "items_kept": ("NUMERIC", 8.0),
-        "upstream_calls": ("NUMERIC", 12.0),
-    }
-    assert {score["traceId"] for score in langfuse.scores} == {langfuse.one("analyze").trace}
-
-
-async def test_degraded(langfuse: Collector, tracing: Tracing) -> None:
-    """A failed judge leaves its reason, and no yield that a mean could count."""
-    judge = tracing.judge(EvenJudge(fails=ModelError("timeout", "secret detail")))
-
-    await run(tracing.observer, [tracing.source(ShopSource())], judge)
-    tracing.shutdown()
-
-    generation, gathered = langfuse.one("relevance_filter"), langfuse.one("gather.reddit")
-    assert (generation.told("level"), generation.told("status_message")) == ("ERROR", "timeout")
-    assert gathered.told("level") == "WARNING"
-    assert langfuse.scored(gathered) == {
-        "refetched": ("BOOLEAN", 0.0),
-        "refetch_gain": ("NUMERIC", 0.0),
-        "fail_open": ("BOOLEAN", 1.0),
-        "fail_open_reason": ("CATEGORICAL", "timeout"),
-    }
-    assert "relevance_yield" not in langfuse.scored()
-    comments = [score.get("comment") for score in langfuse.scores if score["name"] == "fail_open"]
-    assert comments == ["timeout", "timeout"]
-
-
 async def test_a_useless_answer_has_its_cost(langfuse: Collector, tracing: Tracing) -> None:
     """What a model was paid for stands on its span, although nobody could use it."""
     judge = tracing.judge(EvenJudge(fails=Wasted("malformed", "", Usage(20, 2, 0.5))))
@@ -178,21 +131,6 @@ async def test_a_useless_answer_has_its_cost(langfuse: Collector, tracing: Traci
     assert generation.told("usage_details") == {"input": 20, "output": 2, "total": 22}
     assert generation.told("cost_details") == {"total": 0.5}
     assert gathered.usage == Usage(20, 2, 0.5)
-
-
-async def test_source_failure(langfuse: Collector, tracing: Tracing) -> None:
-    """A source that could not be asked ends as an error and enters no rate."""
-    source = tracing.source(ShopSource("youtube", fails=QuotaExhausted("youtube")))
-
-    await run(tracing.observer, [source], tracing.judge(EvenJudge()))
-    tracing.shutdown()
-
-    for name in ("fetch.youtube", "gather.youtube"):
-        span = langfuse.one(name)
-        found = (span.told("level"), span.told("status_message"))
-        assert found == ("ERROR", "quota_exhausted")
-    assert set(langfuse.scored()) == {"decision", "items_kept", "upstream_calls"}
-    assert langfuse.scored(langfuse.one("gather.youtube")) == {}
 
 
 async def test_user_and_session(langfuse: Collector, tracing: Tracing) -> None:
@@ -237,7 +175,7 @@ async def test_trace_id(tracing: Tracing, langfuse: Collector) -> None:
 
 
 async def test_cancelled(langfuse: Collector, tracing: Tracing) -> None:
-    """A cancelled run closes its spans and says so, without scores."""
+    """A cancelled run closes its spans and says so; of its scores there is the outcome."""
     hanging = asyncio.Event()
     source = tracing.source(ShopSource(hangs=hanging))
     task = asyncio.create_task(run(tracing.observer, [source], EvenJudge()))
@@ -251,7 +189,8 @@ async def test_cancelled(langfuse: Collector, tracing: Tracing) -> None:
     assert {span.name for span in langfuse.spans} == {"analyze", "gather.reddit", "fetch.reddit"}
     for span in langfuse.spans:
         assert (span.told("level"), span.told("status_message")) == ("WARNING", "cancelled")
-    assert langfuse.scores == []
+    assert [score["name"] for score in langfuse.scores] == ["outcome"]
+    assert langfuse.scored(langfuse.one("gather.reddit"))["outcome"] == ("CATEGORICAL", "cancelled")
 
 
 async def test_where_it_goes(langfuse: Collector, tracing: Tracing) -> None:

@@ -41,7 +41,6 @@ OF_REQUESTS = [
 ]
 """Read by a library with its first request, or when its client is made in a thread."""
 OF_TRACING = [
-    ("LANGFUSE_SAMPLE_RATE", "abc"),
     ("OTEL_ATTRIBUTE_COUNT_LIMIT", "abc"),
     ("OTEL_SPAN_EVENT_COUNT_LIMIT", "-1"),
 ]

@@ -168,7 +168,7 @@ async def test_a_missing_key_is_named(
 
 async def test_prompts_need_no_traces(upstream: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a variable of the tracing libraries cannot be read."""
-    monkeypatch.setenv("LANGFUSE_SAMPLE_RATE", "abc")
+    monkeypatch.setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", "abc")
     await asyncio.to_thread(push, upstream)
     async with built() as product:
         outcome, detail = await product.probes["langfuse"]()

@@ -122,8 +122,13 @@ class Chat:
                 session.close(shown, answer.cited, desk.subjects)
                 raise
             calls = sum(gathered.upstream_calls for gathered in desk.gathered)
-            span.record(Facts(turn.outcome, len(desk.exhibits), calls, turn.usage.usd, turn.text))
-        cited = [citation.label for citation in turn.citations]
+            cited = [citation.label for citation in turn.citations]
+            span.record(
+                Facts(
+                    turn.outcome, len(desk.exhibits), calls, turn.usage.usd, turn.text,
+                    items_cited=len(set(cited)),
+                )
+            )  # fmt: skip
         session.close(Exchange(desk.question, turn.text), cited, desk.subjects)
         return replace(turn, trace_id=trace_id)
 

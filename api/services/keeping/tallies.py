@@ -94,7 +94,7 @@ class Tally(Published):
             support=report.support,
             sources={name: SourceTally.of(source) for name, source in report.sources.items()},
             items=len(report.items),
-            cited=len({key for finding in report.findings for key in finding.cites}),
+            cited=report.cited,
         )
 
     @classmethod

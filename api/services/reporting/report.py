@@ -217,6 +217,11 @@ class Report(Published):
     trace_id: str | None
     created_at: Timestamp
 
+    @property
+    def cited(self) -> int:
+        """Distinct items that its findings rest on."""
+        return len({key for finding in self.findings for key in finding.cites})
+
 
 class SourceSummary(Published):
     """How asking one source ended, in a `Summary`."""

@@ -205,11 +205,15 @@ async def test_a_failing_langfuse_loses_nothing(watched: Served, fault: str, rea
     assert len((await watched.client.get(URL)).json()["feedback"]) == 1
 
 
-async def test_switched_off_nothing_is_sent(
-    watched: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the variable of Langfuse's own library."""
+@pytest.fixture
+def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Langfuse's own library is switched off by."""
     monkeypatch.setenv("LANGFUSE_TRACING_ENABLED", "false")
+
+
+@pytest.mark.usefixtures("switched_off")
+async def test_switched_off_nothing_is_sent(watched: Served) -> None:
+    """With the keys in place, a server that was started so."""
     given = (await watched.client.post(URL, json={"rating": "up"})).json()
 
     assert given["langfuse"]["status"] == "off"
