@@ -89,10 +89,8 @@ def widget_body(board: str, row: Mapping[str, Any]) -> dict[str, Any]:
         filters.insert(
             0, _filter("name", "stringOptions", operator="any of", value=[*row["scores"]])
         )
-    if row.get("per_source"):
-        filters.append(
-            _filter("metadata", "stringObject", key="scope", operator="=", value="source")
-        )
+    for key, value in row.get("metadata", {}).items():
+        filters.append(_filter("metadata", "stringObject", key=key, operator="=", value=value))
     chart: dict[str, Any] = {"type": row["chart"]}
     if "row_limit" in row:
         chart["row_limit"] = row["row_limit"]

@@ -74,16 +74,22 @@ def test_the_sdk_knows_every_field(part: Part) -> None:
 
 @pytest.mark.parametrize("part", WIDGETS, ids=named)
 def test_a_widget_shows_scores_in_the_view_of_their_type(part: Part) -> None:
-    """A BOOLEAN is shown among booleans, so that its mean is a rate; those of a source alone."""
+    """A BOOLEAN is shown among booleans, so that its mean is a rate.
+
+    What stands on sources is of sources alone, and a mean over runs of analyses, not of chats.
+    """
     if not part.body["view"].startswith("scores"):
         return
     (names,) = [c["value"] for c in part.body["filters"] if c["column"] == "name"]
     views = {facts.VIEW_OF_TYPE[SCORES[name]["dataType"]] for name in names}
     assert views == {part.body["view"]}
     shared = {"relevance_yield", "refetched", "refetch_gain", "fail_open"} & {*names}
-    scoped = [c for c in part.body["filters"] if c["column"] == "metadata"]
-    assert bool(scoped) == bool(shared)
-    assert all((c["key"], c["value"]) == ("scope", "source") for c in scoped)
+    alike = {"run_yield", "run_refetched", "run_fail_open", "items_kept", "cost_per_kept_item_usd"}
+    wanted = {("scope", "source")} if shared else set()
+    wanted |= {("kind", "analyze")} if alike & {*names} else set()
+    borne = {(c["key"], c["value"]) for c in part.body["filters"] if c["column"] == "metadata"}
+    assert borne - {("kind", "analyze")} == wanted - {("kind", "analyze")}
+    assert wanted <= borne
 
 
 def test_every_score_is_shown_and_every_shown_score_is_defined() -> None:
