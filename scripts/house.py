@@ -26,6 +26,8 @@ SHARED = frozenset(
     {
         "fastapi",
         "httpx",
+        "mcp",
+        "mcp_types",
         "pydantic",
         "pydantic_ai",
         "pydantic_settings",

@@ -28,6 +28,7 @@ from api.services.ports import (
 from api.services.progress import Listener, Reported, silent
 from api.services.prompts import PackagedPrompts, Prompts
 from api.services.question import Scope
+from api.services.question.accepting import check, question_of
 from api.services.question.naming import sought
 from api.services.question.query import screen
 from api.services.reporting.composing import Origin, clarified, fetched, report_of
@@ -69,6 +70,17 @@ class Ask:
     """The person's own items as they came: they are the only source."""
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no door could answer; which names there are the product knows.
+
+        Raises:
+            UsageError: an argument is of another type.
+        """
+        check("query", self.query, str, "text")
+        check("about", self.about, str, "text")
+        if self.limit is not None:
+            check("limit", self.limit, int, f"a whole number from 1 to {MAX_LIMIT}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +252,7 @@ async def fetch(
         UsageError: an unknown source, a limit out of range, or a query that names nothing.
     """
     scope = product.scope(replace(ask, sources=(source,)))
-    screened = screen(ask.query)
-    if not screened.ok:
-        raise UsageError(screened.guidance)
+    question_of(ask.query, ask.about)
     run = run or product.start(ask.window, listener)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(

@@ -179,7 +179,10 @@ async def assert_answers(client: Client, sandbox: Sandbox) -> None:
 
 async def assert_errors(client: Client, sandbox: Sandbox) -> None:
     """Our code and words, never an exception's; a source that fails is an answer."""
-    assert "invalid_request: Hello!" in await refused(client, "fetch_amazon", query="hello")
+    own = {"source": "x", "items": [{"title": "My mug"}]}
+    for tool, more in (("fetch_amazon", {}), ("analyze_product", {}), ("relevance_filter", own)):
+        assert "invalid_request: Hello!" in await refused(client, tool, query="hello", **more)
+        assert "Nothing was asked. Name a pr" in await refused(client, tool, query="", **more)
     unknown = await refused(client, "analyze_product", query="plaud", sources=["nope"])
     assert "invalid_request: there is no source `nope`" in unknown
     limited = await refused(client, "fetch_reddit", query="plaud", limit=0)
@@ -326,7 +329,8 @@ async def test_a_model_reads_text_and_a_program_the_record(
             "fetch_reddit", {"query": "plaud.ai", "about": "a voice recorder"}
         )
         whole = await call(client, "fetch_reddit", query="plaud.ai", include_dropped=True)
-        report = await client.call_tool("analyze_product", {"query": "plaud.ai", "depth": "quick"})
+        asked = {"query": "plaud.ai", "depth": "quick"}
+        report = await client.call_tool("analyze_product", asked | {"include_dropped": True})
 
     (text,) = answer.content
     lines = getattr(text, "text", "").splitlines()
@@ -343,6 +347,8 @@ async def test_a_model_reads_text_and_a_program_the_record(
     (markdown,) = report.content
     record = report.structured_content or {}
     assert getattr(markdown, "text", "").startswith("# What people say about plaud.ai")
+    assert record["dropped"]
+    assert "## Dropped" not in getattr(markdown, "text", "")
     assert f"listenpost://reports/{record['id']}" in getattr(markdown, "text", "")
 
 
@@ -430,7 +436,12 @@ async def test_prompts_name_the_tool_and_take_what_was_filled_in(connect: Connec
     async with asyncio.timeout(60), connect() as client:
         prompts = (await client.list_prompts()).prompts
         check = await client.get_prompt("product_check", {"product": "plaud.ai", "about": ""})
-        about = await client.get_prompt("product_check", {"product": "Notion", "about": "notes"})
+        filled = {"product": "Notion\nCalendar", "about": "notes\n\nand dates"}
+        about = await client.get_prompt("product_check", filled)
+        with pytest.raises(MCPError, match=r"invalid_request: Nothing was asked\. Name a product"):
+            await client.get_prompt("product_check", {"product": " "})
+        with pytest.raises(MCPError, match="invalid_request: Hello!"):
+            await client.get_prompt("compare", {"first": "plaud.ai", "second": "hello"})
         with pytest.raises(MCPError, match="`second` is missing"):
             await client.get_prompt("compare", {"first": "plaud.ai"})
         with pytest.raises(MCPError, match="there is no prompt `nope`; there are `product_check`"):
@@ -441,7 +452,8 @@ async def test_prompts_name_the_tool_and_take_what_was_filled_in(connect: Connec
     asked = {prompt.name: [a.name for a in prompt.arguments or ()] for prompt in prompts}
     assert asked == {"product_check": ["product", "about"], "compare": ["first", "second"]}
     assert '`query` = "plaud.ai". Then' in str(check.messages[0].content)
-    assert '`about` = "notes"' in str(about.messages[0].content)
+    assert '`query` = "Notion Calendar"' in str(about.messages[0].content)
+    assert '`about` = "notes and dates"' in str(about.messages[0].content)
 
 
 @pytest.mark.parametrize("body", ["{", "[]", '{"a": 1}', '{"jsonrpc": "2.0", "id": []}'])

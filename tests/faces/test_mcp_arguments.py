@@ -56,6 +56,7 @@ def test_a_list_may_come_as_its_json_text() -> None:
             {"query": "x", "depht": "deep"},
             f"there is no argument `depht`, did you mean `depth`? {KNOWN}",
         ),
+        (FetchArguments, {"query": "x", "bogus": 1}, f"there is no argument `bogus`; {KNOWN}"),
         (FetchArguments, {"query": "x", "colour": 1}, f"there is no argument `colour`; {KNOWN}"),
         (
             FetchArguments,

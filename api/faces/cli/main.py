@@ -192,7 +192,7 @@ def mcp(
     ] = False,
 ) -> None:
     """Serve the tools to an MCP client over stdin and stdout; see docs/mcp.md."""
-    from api.faces.mcp.server import mcp_command
+    from api.faces.mcp.over_stdio import mcp_command
 
     raise typer.Exit(mcp_command(text_only=text_only))
 

@@ -128,7 +128,7 @@ def _listed(value: Any) -> Any:
 def _unknown(name: str, known: list[str]) -> str:
     """That there is no such argument, which one may be meant, and which there are."""
     shown = cut(one_line(clean(name)), _SHOWN)
-    near = get_close_matches(name, known, 1)
+    near = get_close_matches(name, known, 1, cutoff=0.7)
     hint = f", did you mean `{near[0]}`?" if near else ";"
     return f"there is no argument `{shown}`{hint} known are " + _either(known, "and")
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from api.faces.mcp.arguments import Arguments, CompareArguments, ProductArguments
+from api.services.question.accepting import question_of
+from api.services.text import one_line
 
 _RULES = (
     "Say nothing that the answer does not hold. After each statement give the link of what it rests"
@@ -25,24 +27,31 @@ class Prompt:
     says: str
     arguments: type[Arguments]
     text: Callable[[Any], str]
-    """Gets the checked arguments."""
+    """Gets the checked arguments.
+
+    Raises:
+        UsageError: one of them names nothing.
+    """
 
 
 def _check(given: ProductArguments) -> str:
-    about = f' and `about` = "{given.about}"' if given.about else ""
+    question = question_of(given.product, given.about)
+    product, what = question.text, one_line(question.about)
+    about = f' and `about` = "{what}"' if what else ""
     return (
-        f"What do people really say about {given.product}? Call `analyze_product` with `query` = "
-        f'"{given.product}"{about}. Then tell me in a few sentences whether they would buy it '
+        f"What do people really say about {product}? Call `analyze_product` with `query` = "
+        f'"{product}"{about}. Then tell me in a few sentences whether they would buy it '
         "again, and list what is praised, what is complained about and what is asked for, the most "
         f"frequent first. {_RULES}"
     )
 
 
 def _compare(given: CompareArguments) -> str:
+    first, second = (question_of(name, "").text for name in (given.first, given.second))
     return (
-        f"Compare what people say about {given.first} and about {given.second}. Call "
-        f'`analyze_product` twice, with `query` = "{given.first}" and with `query` = '
-        f'"{given.second}". Then make a table: a row for each subject that is spoken of, a column '
+        f"Compare what people say about {first} and about {second}. Call "
+        f'`analyze_product` twice, with `query` = "{first}" and with `query` = '
+        f'"{second}". Then make a table: a row for each subject that is spoken of, a column '
         "for each product, and end with who should take which. Where one product has far fewer "
         f"posts, say so before comparing. {_RULES}"
     )

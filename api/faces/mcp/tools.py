@@ -23,9 +23,10 @@ from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
 from api.services.listening import ROOM
 from api.services.progress import Listener
+from api.services.question.accepting import question_of
 from api.services.reporting.report import Fetched, Report
-from api.services.schemas import Gated, Question
-from api.services.text import Fence, clean, cut
+from api.services.schemas import Gated
+from api.services.text import Fence, cut
 from api.sources import NAMED, SOURCES
 from api.wiring.serving import House
 
@@ -73,14 +74,15 @@ def tools(house: House) -> dict[str, Tool]:
         return fetch
 
     async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
-        question = Question(clean(given.query), clean(given.about))
+        question = question_of(given.query, given.about)
         gated = await house.judge(tenant, question, given.own, given.source)
         relevance = Relevance.of(given.own, gated)
         return Answer(_kept(given.own, gated), relevance.model_dump(mode="json"))
 
     async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
+        question_of(given.query, given.about)  # a program reads `clarify`; a model asks anew
         report = await house.runner.run(tenant, given.ask(), listener)
-        text = report_markdown(report, given.include_dropped)
+        text = report_markdown(report, dropped=False)
         kept = f"The whole report is the resource `{REPORTS}{report.id}`."
         if UNKEPT in report.quality_notes:
             kept = "The structured content holds the whole report."

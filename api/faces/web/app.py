@@ -85,7 +85,7 @@ class McpDoor:
 
     async def _serve(self, ready: asyncio.Future[ASGIApp]) -> None:
         await self._house.product()
-        module: Any = await asyncio.to_thread(import_module, "api.faces.mcp.server")
+        module: Any = await asyncio.to_thread(import_module, "api.faces.mcp.over_http")
         app, running = module.over_http(self._house)
         async with running:
             ready.set_result(app)

@@ -1,0 +1,33 @@
+"""What a door hands in, refused in words before anybody is asked."""
+
+from __future__ import annotations
+
+from api.errors import UsageError
+from api.services.question.query import screen
+from api.services.schemas import Question
+from api.services.text import clean
+
+
+def check(name: str, value: object, kind: type, wanted: str) -> None:
+    """Let a value of this type pass; true and false are no whole numbers.
+
+    Raises:
+        UsageError: it is of another; the message names the argument and what it must be.
+    """
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise UsageError(f"`{name}` must be {wanted}, not {type(value).__name__}")
+
+
+def question_of(query: str, about: str | None) -> Question:
+    """The question as judges take it.
+
+    Raises:
+        UsageError: the query names nothing to look for, or one of the two is no text.
+    """
+    check("query", query, str, "text")
+    if about is not None:
+        check("about", about, str, "text")
+    screened = screen(query)
+    if not screened.ok:
+        raise UsageError(screened.guidance)
+    return Question(screened.query, clean(about))
