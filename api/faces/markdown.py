@@ -102,10 +102,9 @@ def _figures(report: Report) -> list[str]:
         parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
     caption, aspects = captions.aspects(report, _ASPECTS)
     if aspects:
-        legend = captions.legend(report, aspects)
         head = "| subject | items |\n| --- | ---: |"
         rows = [f"| {md(aspect.aspect)} | {aspect.count} |" for aspect in aspects]
-        if legend:
+        if any(map(captions.sides, aspects)):
             head = "| subject | items | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
             rows = [
                 f"{row} {aspect.positive} | {aspect.negative} |"
@@ -113,7 +112,7 @@ def _figures(report: Report) -> list[str]:
                 else f"{row} | |"
                 for row, aspect in zip(rows, aspects, strict=True)
             ]
-        parts += [f"{caption}.", "\n".join([head, *rows]), f"{legend}." if legend else ""]
+        parts += [f"{caption}.", "\n".join([head, *rows])]
     return ["## Figures", *parts] if any(parts) else []
 
 

@@ -165,6 +165,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\n2 of 3 kept" in text
     table = "| subject | items | of these "
     assert f"Aspects that the grader noted, by how many of 3 kept posts.\n\n{table}" in text
+    assert "(+" not in text
     assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
     assert "| Reddit | ok | 4 | 4 | 100 % | once | yes | 5 |" in text
     assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text

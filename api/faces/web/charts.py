@@ -48,9 +48,8 @@ def charts(report: Report) -> list[str]:
     parts.append(_figure(caption, "", *_timeline(periods)) if periods else _sentence(caption))
     caption, aspects = captions.aspects(report, ASPECTS)
     if aspects:
-        legend = captions.legend(report, aspects)
-        drawn = _aspects(aspects) if legend else _counts(aspects)
-        parts.append(_figure(caption, f"{legend}." if legend else "", *drawn))
+        drawn = _aspects if any(map(captions.sides, aspects)) else _counts
+        parts.append(_figure(caption, "", *drawn(aspects)))
     caption, rows = captions.funnel(report)
     if rows:
         parts.append(_figure(caption, _WAY, *_funnel(rows)))
