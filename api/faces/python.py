@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from api.services import listening
 from api.services.listening import Ask
 from api.services.provided import provided
+from api.services.question.accepting import check
 from api.services.reporting.report import Fetched, Report
 from api.settings import DepthName, Window
 
@@ -15,10 +16,10 @@ async def analyze(
     query: str,
     *,
     depth: DepthName = "standard",
-    sources: Sequence[str] = (),
+    sources: Sequence[str] | None = (),
     since: Window = "all",
     limit: int | None = None,
-    about: str = "",
+    about: str | None = "",
 ) -> Report:
     """Ask every source about a product, keep what is about it, and report with citations.
 
@@ -39,11 +40,14 @@ async def analyze(
         source that could not be asked is an outcome in `report.sources`, never an exception.
 
     Raises:
-        UsageError: an unknown source, depth or window, or a limit out of range.
+        UsageError: an unknown source, depth or window, a limit out of range, or an argument of
+            another type; nobody was asked.
         ConfigurationError: the environment holds an unknown or malformed setting.
     """
-    names = (sources,) if isinstance(sources, str) else tuple(sources)
-    return await listening.analyze(await provided(), Ask(query, depth, names, since, limit, about))
+    names = () if sources is None else (sources,) if isinstance(sources, str) else sources
+    check("sources", names, Iterable, "a list of names")
+    ask = Ask(query, depth, tuple(names), since, limit, "" if about is None else about)
+    return await listening.analyze(await provided(), ask)
 
 
 async def fetch(
@@ -53,7 +57,7 @@ async def fetch(
     depth: DepthName = "quick",
     since: Window = "all",
     limit: int | None = None,
-    about: str = "",
+    about: str | None = "",
 ) -> Fetched:
     """Ask one source and keep what is about the query; at standard and deep grade and rank it too.
 
@@ -73,5 +77,5 @@ async def fetch(
         UsageError: as `analyze`, and for a query that names nothing to look for.
         ConfigurationError: as `analyze`.
     """
-    ask = Ask(query, depth, (source,), since, limit, about)
+    ask = Ask(query, depth, (source,), since, limit, "" if about is None else about)
     return (await listening.fetch(await provided(), source, ask)).fetched

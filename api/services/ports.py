@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from api.services.schemas import (
     Batch,
@@ -136,6 +136,7 @@ class Probe:
     """Searches left today, where known."""
 
 
+@runtime_checkable
 class Judge(Protocol):
     """Decides which items are about the question."""
 

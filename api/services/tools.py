@@ -6,7 +6,7 @@ and the tools never look at an agent's deps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 
@@ -22,10 +22,11 @@ from api.services.containment import Failure, contained
 from api.services.gate.handed import texts_of
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Heard
-from api.services.ports import Judge
+from api.services.ports import Judge, Places, title_of
 from api.services.provided import provided
+from api.services.question.accepting import check, question_of
 from api.services.reporting.composing import Origin, fetched
-from api.services.schemas import Gated, Gathered, Item, Outcome, Question, Status, Usage, Verdict
+from api.services.schemas import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
 from api.services.text import clean
 from api.settings import DepthName
 
@@ -65,18 +66,18 @@ class Filtered(tuple[list[T], float]):
 
 async def relevance_filter(
     query: str,
-    items: Sequence[T],
+    items: Iterable[T],
     source: str,
     *,
     judge: Judge | None = None,
-    about: str = "",
+    about: str | None = "",
 ) -> Filtered[T]:
     """Keep the items that are about the query: one judge call per 50 items, nothing remembered.
 
     Args:
         query: the product or question, as a person typed it.
-        items: dicts with `title` and `body` (or another of `api.services.gate.handed.KNOWN`), or
-            `Item`s; any field may be missing, null or a number.
+        items: dicts with `title` and `body` (or another of `api.services.gate.handed.KNOWN`),
+            `Item`s or texts; any field may be missing, null or a number.
         source: `reddit`, `youtube`, `amazon` or any other name.
         judge: instead of the configured one.
         about: words that tell the product from its namesakes.
@@ -87,24 +88,37 @@ async def relevance_filter(
 
     Raises:
         ConfigurationError: the environment holds an unknown or malformed setting.
-        UsageError: an object has fields, but no text in one that is known; no judge was asked.
+        UsageError: the query names nothing, an object has fields, but no text in one that is known,
+            or an argument is of another type; no judge was asked.
     """
-    if not items:
-        return Filtered.of(items, Gated((), "skipped"))
-    seen = [shown(item, source, number) for number, item in enumerate(items)]
+    question = question_of(query, about)
+    check("source", source, str, "text")
+    if judge is not None:
+        check("judge", judge, Judge, "an object with `name` and `judge`")
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise UsageError(f"`items` must be a list, each {_SHOWABLE}, not {type(items).__name__}")
+    given = list(items)
+    if not given:
+        return Filtered.of(given, Gated((), "skipped"))
+    seen = [shown(item, source, number) for number, item in enumerate(given)]
     gate = Gate(judge) if judge is not None else (await provided(own_items=True)).gate
-    return Filtered.of(items, await gate.judge(Question(clean(query), clean(about)), seen, source))
+    return Filtered.of(given, await gate.judge(question, seen, source))
+
+
+_SHOWABLE = "an object with a text in a field that is known, an `Item`, or a text"
 
 
 def shown(item: object, source: str, number: int) -> Item:
     """Anything as the item a judge sees; its key holds only within the call.
 
     Raises:
-        UsageError: an object without text in a field that is known, named by its number from 0.
+        UsageError: it is none, or has no text in a field that is known; it is named by its number
+            from 0.
     """
     if isinstance(item, Item):
         return item
-    fields: Mapping[str, Any] = item if isinstance(item, Mapping) else {"title": item}
+    fields: Any = {"title": item} if isinstance(item, str) else item
+    check(f"items[{number}]", fields, Mapping, _SHOWABLE)
     try:
         title, body = texts_of(fields)
     except UsageError as error:
@@ -167,11 +181,12 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
     judging and grading count for the run. Their requests do not: its limit is one of turns.
     """
     sample = False
+    places: Places = {}
 
     async def listened() -> Heard:
-        nonlocal sample
+        nonlocal sample, places
         product = await provided()
-        sample = product.sample
+        sample, places = product.sample, product.places
         given = _given(ctx.messages)
         return await product.listen(source, ask, ctx.run_id, given, ctx.conversation_id)
 
@@ -183,7 +198,8 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
         nothing = fetched(gathered, (), (), Origin("", sample, None))
         metadata = nothing.model_dump(mode="json") | {"exhibits": {}, "error": error}
         verb = "was not" if outcome is Outcome.NOT_ASKED else "could not be"
-        return ToolReturn(f"{source} {verb} asked: {heard.message}", metadata=metadata)
+        text = f"{title_of(places, source)} {verb} asked: {heard.message}"
+        return ToolReturn(text, metadata=metadata)
     usage = heard.fetched.usage
     cost = Decimal(str(usage.usd)) if usage.usd else None  # 0 would make an unknown cost known
     ctx.usage.incr(

@@ -102,6 +102,7 @@ def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> 
     [
         (ABOUT, b'{"title": "a"}\n\n{"title"\n', "line 3 is no JSON object; write one"),
         (("filter", "hello", "--source", "x"), b"", "Say which product"),
+        (("filter", "", "--source", "x"), b"", "Nothing was asked"),
         (("filter", "oura", "--source", " "), b"", "`--source` names nothing"),
         (("filter", "oura"), b"", "Missing option"),
     ],

@@ -75,16 +75,45 @@ def test_the_defaults_are_those_of_every_door() -> None:
         ({"since": "decade"}, "there is no `since` `decade`; there are `day`, `week`"),
         ({"sources": ["redit"]}, "there is no source `redit`; there are `reddit`"),
         ({"limit": 0}, "`limit` must lie between 1 and 500, not 0"),
+        ({"limit": 2.5}, "`limit` must be a whole number from 1 to 500, not float"),
+        ({"limit": "5"}, "`limit` must be a whole number from 1 to 500, not str"),
+        ({"limit": True}, "`limit` must be a whole number from 1 to 500, not bool"),
+        ({"sources": 5}, "`sources` must be a list of names, not int"),
+        ({"sources": [5]}, "there is no source `5`; there are `reddit`"),
+        ({"query": ["plaud.ai", "Notion"]}, "`query` must be text, not list"),
+        ({"query": 5}, "`query` must be text, not int"),
+        ({"query": b"plaud.ai"}, "`query` must be text, not bytes"),
+        ({"query": None}, "`query` must be text, not NoneType"),
+        ({"about": 5}, "`about` must be text, not int"),
     ],
 )
 async def test_what_makes_no_sense_is_named(wrong: dict[str, Any], message: str) -> None:
     """Before anything is asked."""
     place = FakeSource(posts(3))
     with providing(kit(place)), pytest.raises(UsageError) as caught:
-        await api.analyze("ember mug", **wrong)
+        await api.analyze(**{"query": "ember mug", **wrong})
 
     assert str(caught.value).startswith(message)
     assert place.plans == []
+
+
+async def test_one_source_takes_no_bytes() -> None:
+    """Python would write them as text that nobody typed."""
+    place = FakeSource(posts(3))
+    with providing(kit(place)), pytest.raises(UsageError, match="`query` must be text, not bytes"):
+        await api.fetch("reddit", b"plaud.ai")  # type: ignore[arg-type]
+
+    assert place.plans == []
+
+
+async def test_none_stands_for_the_default() -> None:
+    """All sources, no words to tell it by."""
+    with providing(kit(FakeSource(posts(3)), FakeSource(posts(3, "amazon"), "amazon"))):
+        report = await api.analyze("ember mug", depth="quick", sources=None, about=None)
+        answer = await api.fetch("reddit", "ember mug", about=None)
+
+    assert (list(report.sources), report.about) == (["reddit", "amazon"], "")
+    assert answer.outcome == "ok"
 
 
 async def test_a_query_that_names_nothing() -> None:

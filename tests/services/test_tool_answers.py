@@ -134,6 +134,18 @@ async def test_the_first_thing_people_try_has_the_shape_too() -> None:
         assert part.metadata["sample"] is True
 
 
+async def test_arguments_of_a_wrong_type_are_the_library_s_to_refuse() -> None:
+    """Its answer has no metadata: the tool was not called; the run goes on."""
+    with providing(shelves()):
+        result = await run_of(fetching(REDDIT, depth="far"))
+
+    parts = [part for message in result.all_messages() for part in message.parts]
+    refusals = [
+        part for part in parts if "'quick', 'standard'" in str(getattr(part, "content", ""))
+    ]
+    assert [getattr(part, "metadata", None) for part in refusals] == [None]
+
+
 async def test_a_wrong_setting_has_the_shape_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing could be built, and the metadata says why."""
     monkeypatch.setenv("LISTENPOST_JUDGE", "oracle")

@@ -28,6 +28,7 @@ from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimit
 from api.services import tools
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Product
+from api.services.ports import Place, Places
 from api.services.reporting.report import Fetched
 from api.services.schemas import Gated, Grade, Item, Verdict
 from api.services.tools import Filtered, listening_toolset, relevance_filter, shown
@@ -206,8 +207,6 @@ async def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ({"title": "a\x00b", "body": "half \ud83d"}, "ab", "half \ufffd"),
         ({"title": "\x1b[31mred\u202e", "body": " x\r\ny "}, "red", "x\ny"),
         ("just a text", "just a text", ""),
-        (None, "", ""),
-        (7, "7", ""),
     ],
 )
 def test_anything_is_shown_as_an_item(given: object, title: str, body: str) -> None:
@@ -224,20 +223,18 @@ async def test_odd_items_are_judged_and_come_back_themselves() -> None:
     B22: every one gets a verdict; an `Item` is judged as it is.
     """
     own = Item(key="reddit:t3_x", id="t3_x", source="reddit", title="Own")
-    odd: list[Any] = [None, {"body": {}}, own, "text", {"title": "a\x00"}]
+    odd: list[Any] = [{}, {"body": {}}, own, "text", {"title": "a\x00"}]
     judge = FakeJudge(["0", "t3_x", "4"])
 
     relevant, share = await relevance_filter("mug \ud83d", odd, "reddit", judge=judge)
 
-    assert relevant == [None, own, {"title": "a\x00"}]
+    assert relevant == [{}, own, {"title": "a\x00"}]
     assert relevant[1] is own
     assert share == 0.6
     assert judge.questions[0].text == "mug \ufffd"
 
 
-@pytest.mark.parametrize(
-    "unread", [{"Review": "x"}, {"body": {"html": "x"}}, {"title": [["x"]]}, [1]]
-)
+@pytest.mark.parametrize("unread", [{"Review": "x"}, {"body": {"html": "x"}}, {"title": [["x"]]}])
 async def test_what_nobody_can_read_is_not_judged(unread: object) -> None:
     """The object is named by its place, with its fields and the known names; nothing is asked."""
     judge = FakeJudge()
@@ -246,6 +243,55 @@ async def test_what_nobody_can_read_is_not_judged(unread: object) -> None:
         await relevance_filter("mug", [{"selftext": "a mug"}, unread], "reddit", judge=judge)
 
     assert judge.asked == []
+
+
+SHOWABLE = "an object with a text in a field that is known, an `Item`, or a text, not"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"query": ""}, "Nothing was asked. Name a product"),
+        ({"query": "hello", "items": []}, "Hello! Say which product"),
+        ({"query": "site:reddit.com"}, "It holds search operators only"),
+        ({"query": "mug " * 200}, "It is too long: ask in at most 500 characters."),
+        ({"query": None}, "`query` must be text, not NoneType"),
+        ({"query": ["mug"]}, "`query` must be text, not list"),
+        ({"about": 5}, "`about` must be text, not int"),
+        ({"source": None}, "`source` must be text, not NoneType"),
+        ({"items": "a mug"}, f"`items` must be a list, each {SHOWABLE} str"),
+        ({"items": {"title": "a mug"}}, f"`items` must be a list, each {SHOWABLE} dict"),
+        ({"items": None}, f"`items` must be a list, each {SHOWABLE} NoneType"),
+        ({"items": ["a mug", None]}, f"`items[1]` must be {SHOWABLE} NoneType"),
+        ({"items": [5]}, f"`items[0]` must be {SHOWABLE} int"),
+        ({"items": [b"a mug"]}, f"`items[0]` must be {SHOWABLE} bytes"),
+        ({"items": [object()]}, f"`items[0]` must be {SHOWABLE} object"),
+        ({"judge": "x"}, "`judge` must be an object with `name` and `judge`, not str"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_before_anybody_judges(
+    wrong: dict[str, Any], message: str
+) -> None:
+    """A variable that was forgotten would else lose every item without a word."""
+    judge = FakeJudge()
+    sound: dict[str, Any] = {"query": "mug", "items": ["a mug"], "source": "reddit", "judge": judge}
+
+    with pytest.raises(UsageError) as caught:
+        await relevance_filter(**sound | wrong)
+
+    assert str(caught.value).startswith(message)
+    assert judge.asked == []
+
+
+async def test_items_may_come_one_after_the_other() -> None:
+    """A generator is read once, and what came is given back; no words are no words."""
+    judge = FakeJudge(["1"])
+    items = (title for title in ("socks", "a mug"))
+
+    relevant, share = await relevance_filter("mug", items, "reddit", judge=judge, about=None)
+
+    assert (relevant, share) == (["a mug"], 0.5)
+    assert judge.questions[0].about == ""
 
 
 def test_verdicts_and_items_must_match() -> None:
@@ -398,6 +444,9 @@ class Failing:
     error: Exception
     calls: list[tuple[str, Ask, str | None]] = field(default_factory=list)
     sample: bool = True
+    places: Places = field(
+        default_factory=lambda: {"reddit": Place("reddit", "Reddit", "What is said there.")}
+    )
 
     @property
     def gate(self) -> Gate:
@@ -432,7 +481,7 @@ async def test_a_tool_never_ends_the_run(
 
     parts = returned(result.all_messages())
     assert [part.tool_name for part in parts] == NAMES
-    assert str(parts[0].content).startswith("reddit could not be asked: ")
+    assert str(parts[0].content).startswith("Reddit could not be asked: ")
     assert message in str(parts[0].content)
     assert parts[0].metadata["error"]["code"] == code
     answer = Fetched.model_validate(parts[0].metadata)
@@ -452,7 +501,7 @@ async def test_a_query_that_names_nothing_gets_guidance(product: Product) -> Non
 
     (part,) = returned((await agent.run("Go")).all_messages())
 
-    assert str(part.content).startswith("amazon was not asked: ")
+    assert str(part.content).startswith("Amazon was not asked: ")
     assert "Say which product" in str(part.content)
     assert part.metadata["error"]["code"] == "invalid_request"
     assert part.metadata["outcome"] == "not_asked"

@@ -29,9 +29,9 @@ from api.faces.cli.running import closing, remembered, run
 from api.services import listening
 from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask, Product
-from api.services.question.query import screen
+from api.services.question.accepting import question_of
 from api.services.reporting.report import Report
-from api.services.schemas import Decision, Outcome, Question
+from api.services.schemas import Decision, Outcome
 from api.services.text import clean, one_line
 from api.settings import Settings
 from api.sources import SOURCES
@@ -124,9 +124,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
     """
     from api.faces.web.schemas import Relevance  # nobody else here needs the shapes of HTTP
 
-    screened, name = screen(query), one_line(clean(source))
-    if not screened.ok:
-        raise UsageError(screened.guidance)
+    question, name = question_of(query, about), one_line(clean(source))
     if not name:
         raise UsageError("`--source` names nothing; say where the items are from")
     settings = wiring.load_settings()
@@ -135,7 +133,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
 
     async def work() -> int:
         async with closing(wiring.build_gate(settings)) as product:
-            gated = await product.gate.judge(Question(screened.query, clean(about)), items, name)
+            gated = await product.gate.judge(question, items, name)
         relevance = Relevance.of([dict(line.fields) for line in lines], gated)
         counted = f"{len(relevance.relevant)} of {len(lines)}"
         judge = f", judged by {gated.model}" if gated.model else ""

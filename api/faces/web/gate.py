@@ -20,9 +20,8 @@ from api.faces.web.schemas import (
     Sources,
     SourceState,
 )
+from api.services.question.accepting import question_of
 from api.services.reporting.report import Fetched
-from api.services.schemas import Question
-from api.services.text import clean
 
 router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)
@@ -83,7 +82,7 @@ async def judge_relevance(
     request: Request, body: RelevanceRequest, tenant: Asker, house: Opened
 ) -> Response:
     """One model call for 50 items; a judge that fails lets all pass and says why."""
-    question = Question(clean(body.query), clean(body.about))
+    question = question_of(body.query, body.about)
     work = house.judge(tenant, question, body.own, body.source)
     gated = await unless_gone(request.receive, work)
     if gated is None:

@@ -11,6 +11,7 @@ from api.services.chatting.turns import Moment
 from api.services.containment import Failure, contained
 from api.services.evidence.pipeline import collect
 from api.services.listening import Ask, Product
+from api.services.ports import title_of
 from api.services.question.comparing import compared, points_back
 from api.services.question.guard import guarded, spellings, stem, telling_words
 from api.services.reporting.dossier import Exhibit, describe, gate_line
@@ -146,7 +147,7 @@ class ChatDesk:
         if (refusal := self._spend(len(names), tokens)) is not None:
             return refusal
         answer = await contained(self._analyze(sent, depth), "an overview")
-        return self._failed("the sources", answer) if isinstance(answer, Failure) else answer
+        return self._failed("The sources", answer) if isinstance(answer, Failure) else answer
 
     async def _analyze(self, query: str, depth: DepthName) -> str:
         scope = self.product.scope(Ask(query, depth))
@@ -190,7 +191,8 @@ class ChatDesk:
         return line
 
     def _failed(self, what: str, failure: Failure) -> str:
-        self.lines[what] = f"{what} could not be asked: {failure.message}"
+        title = title_of(self.product.places, what)
+        self.lines[what] = f"{title} could not be asked: {failure.message}"
         return self._reply(self.lines[what])
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:

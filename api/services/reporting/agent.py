@@ -19,6 +19,7 @@ from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
+from api.services.ports import title_of
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
@@ -253,8 +254,9 @@ def _tools(sources: Sequence[Gathered]) -> FunctionToolset[ReportDesk]:
 
 async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
     desk.calls += 1
+    title = title_of(desk.run.places, source)
     if source in desk.followed_up:
-        return f"{source} was already asked once more; write with what you have."
+        return f"{title} was already asked once more; write with what you have."
     evidence, run, question = desk.evidence, desk.run, desk.evidence.scope.question
     sent = guarded(f"{question.text}\n{question.about}", query)
     if sent is None:
@@ -265,7 +267,7 @@ async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
     async def looked_up() -> str:
         gathered = await run.search(question, source, sent, evidence.scope.limit)
         if any(gathered.attempts and gathered.attempts is old.attempts for old in before):
-            return f"{source} was asked exactly this before; write with what you have."
+            return f"{title} was asked exactly this before; write with what you have."
         later = [
             entry
             for follow_up in desk.follow_ups
@@ -279,7 +281,7 @@ async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
 
     answer = await contained(looked_up(), f"a follow-up on {source}")
     if isinstance(answer, Failure):
-        return f"{source} could not be asked: {answer.message}"
+        return f"{title} could not be asked: {answer.message}"
     return answer
 
 

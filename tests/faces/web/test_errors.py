@@ -91,6 +91,8 @@ async def test_what_is_not_there(
         ("/v1/fetch/reddit", '{"query": "mug", "limit": 501}', "body.limit"),
         ("/v1/fetch/myspace", '{"query": "mug"}', "`reddit`"),
         ("/v1/fetch/reddit", '{"query": "hello"}', "product"),
+        ("/v1/relevance", '{"query": "hello", "source": "y", "items": []}', "Say which product"),
+        ("/v1/relevance", '{"query": "", "source": "y", "items": []}', "Nothing was asked"),
         ("/v1/relevance", '{"query": "x", "source": "y", "items": [{"n": NaN}]}', "body.items"),
         ("/v1/analyses", json.dumps({"query": "x" * 501}), "`body.query`: String should have at"),
         ("/v1/chat", "[]", "`body`: Input should be"),

@@ -510,7 +510,7 @@ async def test_a_defect_in_the_assessing_is_an_answer() -> None:
 
     turn = await ask(chat(script, product))
 
-    assert script.returns()[0].startswith("reddit could not be asked: an internal error (KeyErr")
+    assert script.returns()[0].startswith("Reddit could not be asked: an internal error (KeyErr")
     assert "secret" not in turn.text
 
 

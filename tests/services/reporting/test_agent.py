@@ -436,7 +436,7 @@ async def test_a_defect_in_the_assessing_is_told_in_words() -> None:
     written = await AgentWriter(script.model, 30, rules).write(run, evidence, Dossier())
 
     (answer,) = script.returns("fetch_reddit")
-    assert answer.startswith("reddit could not be asked: an internal error (KeyError)")
+    assert answer.startswith("Reddit could not be asked: an internal error (KeyError)")
     assert (len(written.draft.findings), written.follow_ups) == (1, ())
 
 
