@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from api.dashboards.client import Server
-from api.dashboards.definitions import Definitions, Kind, Part
+from api.dashboards.definitions import Definition, Definitions, Kind
 from api.dashboards.drawing import undrawable
 from api.dashboards.planning import Plan, Step, fits
 from api.dashboards.reading import read_prompt, read_rows
@@ -75,7 +75,7 @@ def _find(server: Server, step: Step) -> Mapping[str, Any] | None:
         pushed = read_prompt(server, step.name)
         same = step.body is not None and pushed.text == step.body["prompt"]
         return {} if same else None
-    part = Part(step.kind, step.mark, step.body)
+    part = Definition(step.kind, step.mark, step.body)
     return next((row for row in read_rows(server, step.kind) if fits(part, row)), None)
 
 

@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Definition:
     """One thing that should be there."""
 
     kind: Kind
@@ -54,7 +54,7 @@ class Part:
 class Definitions:
     """Everything that should be there."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Definition, ...]
     """Score configs, then widgets, then the dashboards that hold them."""
     prompts: tuple[Prompt, ...]
 
@@ -66,7 +66,9 @@ def load() -> Definitions:
         parts=(
             *(_score(row) for row in _read("scores")["scores"]),
             *(
-                Part(Kind.WIDGET, f"{board['key']}.{row['key']}", widget_body(board["key"], row))
+                Definition(
+                    Kind.WIDGET, f"{board['key']}.{row['key']}", widget_body(board["key"], row)
+                )
                 for board in dashboards
                 for row in board["widgets"]
             ),
@@ -129,7 +131,7 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def _score(row: Mapping[str, Any]) -> Part:
+def _score(row: Mapping[str, Any]) -> Definition:
     mark = f"score.{row['name']}"
     limits: Sequence[float] = row.get("range", ())
     body: dict[str, Any] = {
@@ -141,12 +143,12 @@ def _score(row: Mapping[str, Any]) -> Part:
     if "values" in row:
         labels = enumerate(row["values"])
         body["categories"] = [{"label": label, "value": number} for number, label in labels]
-    return Part(Kind.SCORE, mark, body)
+    return Definition(Kind.SCORE, mark, body)
 
 
-def _dashboard(board: Mapping[str, Any]) -> Part:
+def _dashboard(board: Mapping[str, Any]) -> Definition:
     mark = f"dashboard.{board['key']}"
-    return Part(
+    return Definition(
         Kind.DASHBOARD,
         mark,
         {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from api.dashboards.definitions import COMMITTED, LABEL, Definitions, Kind, Part, mark_of
+from api.dashboards.definitions import COMMITTED, LABEL, Definition, Definitions, Kind, mark_of
 from api.dashboards.reading import PATHS, PROMPTS, Pushed, Row, Stock, prompt_path
 from api.services.prompts import Prompt
 
@@ -132,7 +132,7 @@ def _removed(kind: Kind, row: Row) -> Step:
     return Step("delete", kind, name, mark, path)
 
 
-def fits(part: Part, row: Row) -> bool:
+def fits(part: Definition, row: Row) -> bool:
     """Whether this row can be what is wanted: its mark is, and what can never be changed.
 
     The type of a score config never changes, and a limit that it has cannot be taken back.
@@ -145,7 +145,7 @@ def fits(part: Part, row: Row) -> bool:
     return row.get("dataType") == part.body["dataType"] and not superfluous
 
 
-def _foreign(part: Part, stock: Stock) -> str | None:
+def _foreign(part: Definition, stock: Stock) -> str | None:
     """Why a score config is not made: two of one name could not be told apart in the UI."""
     if part.kind is not Kind.SCORE:
         return None
@@ -156,7 +156,7 @@ def _foreign(part: Part, stock: Stock) -> str | None:
     return None
 
 
-def _changed(part: Part, row: Row, widgets: Mapping[str, str]) -> Step | None:
+def _changed(part: Definition, row: Row, widgets: Mapping[str, str]) -> Step | None:
     """The change that makes a row what it should be; None when it is."""
     differences = [
         difference

@@ -12,7 +12,7 @@ from typing import Any
 
 from api.judges.local_support import carries
 from api.sandbox.asides import in_passing
-from api.sandbox.quoted import Prompt, Quoted
+from api.sandbox.quoted import Quoted, QuotedPrompt
 from api.sandbox.world import Probabilities
 from api.services.ports import Claim
 from api.services.question.naming import ASKING_WORDS, core_of, name_of
@@ -47,14 +47,14 @@ _FEWEST_WORDS = 4
 """Words of a sentence that is quoted."""
 
 
-def kind_of(schema: Mapping[str, Any] | None, prompt: Prompt) -> str | None:
+def kind_of(schema: Mapping[str, Any] | None, prompt: QuotedPrompt) -> str | None:
     """The field that tells what is asked for; None for a chat."""
     if schema is not None:
         return next((field for field in KINDS if field in schema.get("properties", {})), None)
     return next((field for field in KINDS if f'{{"{field}":' in prompt.plain), None)
 
 
-def answer(field: str, prompt: Prompt, judge: Probabilities) -> dict[str, Any]:
+def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, Any]:
     """The JSON object for one kind of request."""
     if field == "relevant":
         return {"relevant": [p >= _THRESHOLD for p in _judged(prompt, prompt.numbered, judge)]}
@@ -71,7 +71,7 @@ def answer(field: str, prompt: Prompt, judge: Probabilities) -> dict[str, Any]:
     return report(prompt)
 
 
-def report(prompt: Prompt) -> dict[str, Any]:
+def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
     short = _SHORT in prompt.plain
     question = Question(prompt.question, prompt.about)
@@ -100,7 +100,7 @@ def report(prompt: Prompt) -> dict[str, Any]:
     }
 
 
-def _judged(prompt: Prompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
+def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
     """Chances by the judge, lower where a text only drops the name."""
     texts, name = [item.text for item in items], name_of(prompt.question)
     chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
@@ -110,7 +110,7 @@ def _judged(prompt: Prompt, items: Sequence[Quoted], judge: Probabilities) -> li
     ]
 
 
-def _supported(prompt: Prompt) -> list[bool]:
+def _supported(prompt: QuotedPrompt) -> list[bool]:
     question = Question(prompt.question, prompt.about)
     contexts = prompt.all("context", numbered=True)
     parts = zip(
@@ -120,7 +120,7 @@ def _supported(prompt: Prompt) -> list[bool]:
     return [carries(Claim(*part), question) for part in parts]
 
 
-def _grade(prompt: Prompt, item: Quoted, chance: float) -> dict[str, Any]:
+def _grade(prompt: QuotedPrompt, item: Quoted, chance: float) -> dict[str, Any]:
     texts = [*item.parts, *prompt.all(f"{item.label} comment")]
     whole = " ".join(texts)
     subject = Subject.of(Question(prompt.question, prompt.about), [whole])
@@ -170,7 +170,7 @@ def _telling(texts: Sequence[str], subject: Subject) -> str:
     return best if best and weight(best) >= 1 else ""
 
 
-def _queries(prompt: Prompt) -> list[str]:
+def _queries(prompt: QuotedPrompt) -> list[str]:
     """Other spellings of the name, and what stands beside it."""
     name = name_of(prompt.question) or prompt.question
     core = core_of(name)
@@ -188,7 +188,7 @@ def _queries(prompt: Prompt) -> list[str]:
     return [query for query in dict.fromkeys(queries) if query and query.casefold() != original]
 
 
-def _explanation(prompt: Prompt) -> dict[str, Any]:
+def _explanation(prompt: QuotedPrompt) -> dict[str, Any]:
     """Why there is too little, as the product says it without a model."""
     dropped = (text.partition(" | reason: ") for text in prompt.all("dropped"))
     shortfall = Shortfall(

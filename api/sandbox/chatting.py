@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.sandbox.quoted import Prompt
+from api.sandbox.quoted import QuotedPrompt
 from api.services.chatting.keyless import FOREIGN, leaning, shown_lines, side_by_side, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
@@ -53,19 +53,19 @@ class ChatQuestion:
         return " ".join(filter(None, (self.subject, *self.words))) or self.text
 
 
-def last_question(prompt: Prompt) -> ChatQuestion:
+def last_question(prompt: QuotedPrompt) -> ChatQuestion:
     """The last question, with the subject of an earlier one when it names none."""
     return _last_of([text.strip() for role, text in prompt.messages if role == "user"], prompt)
 
 
-def _last_of(texts: Sequence[str], prompt: Prompt) -> ChatQuestion:
+def _last_of(texts: Sequence[str], prompt: QuotedPrompt) -> ChatQuestion:
     question = ChatQuestion("", (), prompt.question)
     for text in texts:
         question = _after(question.subject, text)
     return question
 
 
-def _sides(prompt: Prompt) -> tuple[str, ...]:
+def _sides(prompt: QuotedPrompt) -> tuple[str, ...]:
     """The products that the last question compares; what it points at comes first."""
     texts = [text.strip() for role, text in prompt.messages if role == "user"]
     last = texts[-1] if texts else prompt.question
@@ -74,7 +74,7 @@ def _sides(prompt: Prompt) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (earlier, *names))))
 
 
-def _naming(name: str, prompt: Prompt, *, titles: bool = False) -> list[Exhibit]:
+def _naming(name: str, prompt: QuotedPrompt, *, titles: bool = False) -> list[Exhibit]:
     """The exhibits that name a product in any spelling, or those whose titles do."""
     subject = Subject.of(Question(name), ())
     bodies = ((exhibit, "" if titles else exhibit.item.body) for exhibit in prompt.shown)
@@ -98,7 +98,7 @@ def _after(subject: str, text: str) -> ChatQuestion:
 
 
 def looks(
-    functions: Sequence[Mapping[str, Any]], prompt: Prompt, choice: object
+    functions: Sequence[Mapping[str, Any]], prompt: QuotedPrompt, choice: object
 ) -> tuple[tuple[str, str], ...]:
     """Calls of tools that take a query, when what is known does not hold the question's words.
 
@@ -132,13 +132,13 @@ def _is_named(tool: str, text: str) -> bool:
     return any(part in text for part in tool.split("_") if len(part) > 5 and part != "product")
 
 
-def _known(question: ChatQuestion, prompt: Prompt) -> bool:
+def _known(question: ChatQuestion, prompt: QuotedPrompt) -> bool:
     texts = [exhibit.text for exhibit in prompt.exhibits]
     held = all(any(_holds(text, word) for text in texts) for word in question.words)
     return _about(prompt, question) and held
 
 
-def _about(prompt: Prompt, question: ChatQuestion) -> bool:
+def _about(prompt: QuotedPrompt, question: ChatQuestion) -> bool:
     """Whether some exhibit names the subject."""
     names = question.subject.casefold().split()
     texts = (exhibit.text.casefold() for exhibit in prompt.exhibits)
@@ -151,7 +151,7 @@ def _holds(text: str, word: str) -> bool:
     return any(aspect.is_in(text) for aspect in meant) or word.casefold() in text.casefold()
 
 
-def chat(prompt: Prompt) -> str:
+def chat(prompt: QuotedPrompt) -> str:
     """A short answer in words: what the exhibits say, or that there are none."""
     question = last_question(prompt)
     if not prompt.exhibits:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.langfuse_api import Store
+from api.sandbox.langfuse_api import ProjectApi
 from api.sandbox.langfuse_dashboards import Dashboards
 from api.sandbox.world import Call, Gateway, World
 
@@ -36,7 +36,7 @@ class Langfuse:
         version = world.options.langfuse_version
         old = tuple(map(int, version.split(".")[:2])) < _WITH_DASHBOARDS
         self._health = {"status": "OK", "version": version}
-        self._store, self._dashboards = Store(old), Dashboards(old)
+        self._store, self._dashboards = ProjectApi(old), Dashboards(old)
 
     def routes(self) -> list[Route]:
         """Its paths; only whether it is well is said without keys."""

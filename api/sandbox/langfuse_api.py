@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.langfuse_shelf import Rejection, Row, Shelf, answering, demand, fields_of, moment
+from api.sandbox.langfuse_shelf import Rejection, Row, Rows, answering, demand, fields_of, moment
 from api.sandbox.world import Call, Gateway
 
 _CONFIG = {"name", "dataType", "description", "minValue", "maxValue", "categories"}
@@ -21,14 +21,14 @@ _OWN = {"projectId": "sandbox"}
 _TYPES = {"NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT"}
 
 
-class Store:
+class ProjectApi:
     """What one project keeps of them."""
 
     def __init__(self, old: bool) -> None:
         """`old`: a server that takes one score at a time and no list."""
         self._old = old
-        self._configs, self._datasets = Shelf("Score config"), Shelf("Dataset")
-        self._items = Shelf("Dataset item")
+        self._configs, self._datasets = Rows("Score config"), Rows("Dataset")
+        self._items = Rows("Dataset item")
         self._prompts: dict[str, list[Row]] = {}
         self.scores: dict[tuple[str, str, str], Row] = {}
         """By id, name and day, which is what makes two of them one."""

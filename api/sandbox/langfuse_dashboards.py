@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.langfuse_shelf import Rejection, Row, Shelf, answering, demand, fields_of
+from api.sandbox.langfuse_shelf import Rejection, Row, Rows, answering, demand, fields_of
 from api.sandbox.world import Call, Gateway
 
 _SCORES = (
@@ -71,7 +71,7 @@ class Dashboards:
     def __init__(self, old: bool) -> None:
         """`old`: a server that does not know them yet."""
         self._old = old
-        self._boards, self._widgets = Shelf("Dashboard"), Shelf("Dashboard widget")
+        self._boards, self._widgets = Rows("Dashboard"), Rows("Dashboard widget")
 
     def routes(self, keyed: Gateway, root: str) -> list[Route]:
         """Its paths below the root of the API."""

@@ -50,7 +50,7 @@ def answering(work: Callable[[Call], Any], status: int = 200) -> Callable[[Call]
     return answer
 
 
-class Shelf:
+class Rows:
     """Rows of one kind by id; the one that changed last comes first."""
 
     def __init__(self, name: str) -> None:

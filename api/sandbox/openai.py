@@ -14,7 +14,7 @@ from api.sandbox.answers import KINDS, answer, kind_of
 from api.sandbox.chatting import chat, looks
 from api.sandbox.corpus import HEX, spelled
 from api.sandbox.json_schemas import complaint, fitted
-from api.sandbox.quoted import Prompt
+from api.sandbox.quoted import QuotedPrompt
 from api.sandbox.world import Call, Gateway, World, decoded
 
 _MODELS = ("gpt-4o-mini", "gpt-4o")
@@ -122,7 +122,7 @@ class OpenAI:
             return _invalid("We could not parse the JSON body of your request.")
         if (wrong := _unsound(body)) is not None:
             return wrong
-        prompt = Prompt.of(body["messages"])
+        prompt = QuotedPrompt.of(body["messages"])
         generation = cut(spoilt(self._generate(body, prompt), call.fault), body)
         prompted = "".join(text for _, text in prompt.messages)
         shapes = json.dumps([body.get("tools"), body.get("response_format")])
@@ -148,7 +148,7 @@ class OpenAI:
         choices = [] if empty else [choice(generation)]
         return JSONResponse({**head, "object": "chat.completion", "choices": choices})
 
-    def _generate(self, body: Mapping[str, Any], prompt: Prompt) -> Generation:
+    def _generate(self, body: Mapping[str, Any], prompt: QuotedPrompt) -> Generation:
         """The honest answer."""
         judge = self._world.judge
         schema, tool = _target(body)
@@ -168,7 +168,7 @@ def endpoint(body: Any) -> str:
     """The endpoint's name in faults, latencies and the log: what kind of answer is asked for."""
     if not isinstance(body, Mapping) or not isinstance(body.get("messages"), list):
         return "chat"
-    field = kind_of(_target(body)[0], Prompt.of(body["messages"]))
+    field = kind_of(_target(body)[0], QuotedPrompt.of(body["messages"]))
     if field is None:
         return "agent" if body.get("tools") else "chat"
     return KINDS[field]

@@ -58,14 +58,14 @@ class Quoted:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class QuotedPrompt:
     """All messages of one request, as one text each."""
 
     messages: tuple[tuple[str, str], ...]
     """Role and text."""
 
     @classmethod
-    def of(cls, messages: Iterable[Any]) -> Prompt:
+    def of(cls, messages: Iterable[Any]) -> QuotedPrompt:
         """From the request's `messages`; parts that are not text are left out."""
         mappings = [m for m in messages if isinstance(m, Mapping)]
         return cls(tuple((str(m.get("role")), _text(m.get("content"))) for m in mappings))

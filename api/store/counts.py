@@ -21,7 +21,7 @@ _AT_ONCE = 100
 
 
 class CountsPart(AnalysesPart):
-    """See `Counts` for the contract."""
+    """See `Tallies` for the contract."""
 
     @unbroken
     async def each_counted(

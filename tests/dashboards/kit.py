@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from api.dashboards.applying import carry_out, check
 from api.dashboards.client import Server
-from api.dashboards.definitions import Definitions, Kind, Part, load, mark_of
+from api.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
 from api.dashboards.planning import Plan, Step, plan_apply, plan_remove
 from api.dashboards.reading import read_rows, read_stock, read_versions
 from api.sandbox.journal import LoggedRequest
@@ -46,7 +46,7 @@ def few() -> Definitions:
     return Definitions(tuple(parts), prompts)
 
 
-def _places(part: Part) -> list[dict[str, Any]]:
+def _places(part: Definition) -> list[dict[str, Any]]:
     return list(part.body.get("definition", {}).get("widgets", ()))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.dashboards import reading
-from api.dashboards.definitions import Definitions, Kind, Part, load, mark_of
+from api.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
 from api.dashboards.planning import plan_apply
 from api.errors import ConfigurationError, LangfuseError
 from tests.dashboards.kit import Losing, Project, few
@@ -237,7 +237,9 @@ def test_a_score_config_that_cannot_be_changed_is_replaced(project: Project) -> 
 def test_what_is_no_longer_defined_goes(project: Project) -> None:
     """A widget of an earlier version is taken from its dashboard, then deleted."""
     definitions = few()
-    extra = Part(Kind.WIDGET, "gate.old", {**FOREIGN, "description": "Old.\n\nlistenpost:gate.old"})
+    extra = Definition(
+        Kind.WIDGET, "gate.old", {**FOREIGN, "description": "Old.\n\nlistenpost:gate.old"}
+    )
     (board,) = [part for part in definitions.parts if part.mark == "dashboard.gate"]
     place = {
         "type": "widget", "id": "listenpost-gate.old", "widgetId": "gate.old", "x": 0, "y": 90,

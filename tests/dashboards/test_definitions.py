@@ -12,7 +12,7 @@ from langfuse.api.core.pydantic_utilities import parse_obj_as
 from langfuse.api.unstable.dashboard_widgets.types import CreateDashboardWidgetRequest
 from langfuse.api.unstable.dashboards.types import CreateDashboardRequest
 
-from api.dashboards.definitions import DASHBOARDS, Kind, Part, flowed, load, mark_of
+from api.dashboards.definitions import DASHBOARDS, Definition, Kind, flowed, load, mark_of
 from api.dashboards.drawing import undrawable
 from api.errors import ModelError
 from api.services.schemas import Decision, Outcome
@@ -32,13 +32,13 @@ SHOWN = {
 }
 
 
-def named(part: Part) -> str:
+def named(part: Definition) -> str:
     """For the names of tests."""
     return part.mark
 
 
 @pytest.mark.parametrize("part", WIDGETS, ids=named)
-def test_every_widget_is_one_that_langfuse_draws(part: Part) -> None:
+def test_every_widget_is_one_that_langfuse_draws(part: Definition) -> None:
     """View, dimensions, measures, aggregations, filters and chart are in the table of facts."""
     body, view = part.body, part.body["view"]
     assert {dimension["field"] for dimension in body["dimensions"]} <= facts.DIMENSIONS[view]
@@ -64,7 +64,7 @@ def test_every_widget_is_one_that_langfuse_draws(part: Part) -> None:
 
 
 @pytest.mark.parametrize("part", [*WIDGETS, *BOARDS], ids=named)
-def test_the_sdk_knows_every_field(part: Part) -> None:
+def test_the_sdk_knows_every_field(part: Definition) -> None:
     """The models of Langfuse's SDK take the body, and nothing is left over."""
     model: Any = CreateDashboardWidgetRequest if part in WIDGETS else CreateDashboardRequest
     parsed = parse_obj_as(model, dict(part.body))
@@ -73,7 +73,7 @@ def test_the_sdk_knows_every_field(part: Part) -> None:
 
 
 @pytest.mark.parametrize("part", WIDGETS, ids=named)
-def test_a_widget_shows_scores_in_the_view_of_their_type(part: Part) -> None:
+def test_a_widget_shows_scores_in_the_view_of_their_type(part: Definition) -> None:
     """A BOOLEAN is shown among booleans, so that its mean is a rate.
 
     What stands on sources is of sources alone, and a mean over runs of analyses, not of chats.
@@ -120,7 +120,7 @@ def test_names_and_marks_are_what_langfuse_takes() -> None:
 
 
 @pytest.mark.parametrize("part", BOARDS, ids=named)
-def test_widgets_fill_the_grid(part: Part) -> None:
+def test_widgets_fill_the_grid(part: Definition) -> None:
     """Every widget of a dashboard has a place within 12 columns, and no two overlap."""
     placed = part.body["definition"]["widgets"]
     key = part.mark.removeprefix("dashboard.")

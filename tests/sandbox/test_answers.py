@@ -6,7 +6,7 @@ import pytest
 
 from api.sandbox import corpus
 from api.sandbox.answers import answer, report
-from api.sandbox.quoted import Prompt
+from api.sandbox.quoted import QuotedPrompt
 from api.services.reporting.dossier import BODY, Dossier, describe
 from api.services.schemas import Assessed, Comment, Item, Verdict
 from api.services.text import Fence
@@ -15,13 +15,13 @@ from tests.sandbox.conftest import words
 FENCE = Fence("cafe")
 
 
-def prompt(question: str, *lines: str, about: str = "") -> Prompt:
+def prompt(question: str, *lines: str, about: str = "") -> QuotedPrompt:
     """A prompt with a question and ready lines."""
     head = [FENCE.quote(question, "question")] + ([FENCE.quote(about, "about")] if about else [])
-    return Prompt((("system", f"Write. {FENCE.rule}"), ("user", "\n".join([*head, *lines]))))
+    return QuotedPrompt((("system", f"Write. {FENCE.rule}"), ("user", "\n".join([*head, *lines]))))
 
 
-def shown(question: str, *items: Item) -> Prompt:
+def shown(question: str, *items: Item) -> QuotedPrompt:
     """A prompt with exhibits as the dossier describes them."""
     exhibits = Dossier().show(Assessed(item, Verdict(True)) for item in items)
     return prompt(question, describe(exhibits, FENCE, question))
@@ -68,7 +68,7 @@ def test_a_short_report_has_two_findings() -> None:
     """Its instructions say that it is a starting point."""
     body = "The battery lasts. The price is fair. The app crashes. Support replied."
     asked = shown("Glow Lamp", *(lamp(number, "Glow Lamp", body) for number in range(3)))
-    short = Prompt((("system", "Say that this is a starting point."), *asked.messages))
+    short = QuotedPrompt((("system", "Say that this is a starting point."), *asked.messages))
 
     assert (len(report(asked)["findings"]), len(report(short)["findings"])) == (4, 2)
 

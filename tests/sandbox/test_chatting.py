@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.sandbox.chatting import chat, last_question, looks
-from api.sandbox.quoted import Prompt
+from api.sandbox.quoted import QuotedPrompt
 from api.services.text import Fence
 
 FENCE = Fence("00c0ffee")
@@ -19,13 +19,13 @@ LAMP = {
 }
 
 
-def prompt(*said: str, exhibits: dict[str, str] | None = None, after: str = "") -> Prompt:
+def prompt(*said: str, exhibits: dict[str, str] | None = None, after: str = "") -> QuotedPrompt:
     """A conversation: the person's words, and exhibits in the system's."""
     quoted = "\n".join(
         f"{at}: reddit\n{FENCE.quote(text, at)}" for at, text in (exhibits or {}).items()
     )
     messages = [("system", quoted), *(("user", text) for text in said)]
-    return Prompt((*messages, ("tool", after)) if after else tuple(messages))
+    return QuotedPrompt((*messages, ("tool", after)) if after else tuple(messages))
 
 
 def tool(name: str, *fields: str) -> dict[str, Any]:

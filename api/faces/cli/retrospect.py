@@ -72,7 +72,7 @@ def feedback(
         raise UsageError("say `--up` or `--down` with it")
 
     async def work(store: Store, keys: Keys) -> None:
-        from api.services.keeping.feedback import Opinion, author_of, give
+        from api.services.keeping.feedback import Vote, author_of, give
         from api.services.keeping.keys import LOCAL
         from api.wiring import load_settings
         from api.wiring.feedback import feedback_sender
@@ -81,7 +81,7 @@ def feedback(
         if not (up or down):
             _list(await store.feedback(LOCAL.id, kept.id), form)
             return
-        opinion = Opinion("up" if up else "down", comment, finding, item)
+        opinion = Vote("up" if up else "down", comment, finding, item)
         send, author = feedback_sender(load_settings()), author_of(LOCAL.id)
         given = await give(store, LOCAL.id, author, kept.id, opinion, send)
         if form is Shape.json:

@@ -19,7 +19,7 @@ _RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptTemplate:
     """One prompt: what it takes, and the message it becomes."""
 
     name: str
@@ -57,18 +57,18 @@ def _compare(given: CompareArguments) -> str:
     )
 
 
-PROMPTS: Mapping[str, Prompt] = MappingProxyType(
+PROMPTS: Mapping[str, PromptTemplate] = MappingProxyType(
     {
         prompt.name: prompt
         for prompt in (
-            Prompt(
+            PromptTemplate(
                 "product_check",
                 "What do people say about it?",
                 "Praise, complaints and requests of one product, each with its source.",
                 ProductArguments,
                 _check,
             ),
-            Prompt(
+            PromptTemplate(
                 "compare",
                 "Compare two products",
                 "What people say about two products, side by side, each with its source.",

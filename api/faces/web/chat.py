@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
-from api.faces.web.schemas import Grounds, Part
+from api.faces.web.schemas import Grounds, MessagePart
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
@@ -61,7 +61,7 @@ class UiMessage(_FrontEnd):
     """A message as `useChat` keeps it."""
 
     role: str
-    parts: list[Part]
+    parts: list[MessagePart]
 
 
 class UiChat(Grounds, _FrontEnd):
@@ -82,7 +82,7 @@ class AgUiMessage(_FrontEnd):
     """A message of AG-UI."""
 
     role: str
-    content: str | list[Part] | None = None
+    content: str | list[MessagePart] | None = None
 
 
 class AgUiChat(Grounds, _FrontEnd):
@@ -220,5 +220,5 @@ async def _streamed(
     return response
 
 
-def _text(parts: list[Part]) -> str:
+def _text(parts: list[MessagePart]) -> str:
     return "\n".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")

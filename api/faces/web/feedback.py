@@ -14,7 +14,7 @@ from api.faces.web.errors import documented
 from api.faces.web.health import counted
 from api.faces.web.schemas import RequestBody
 from api.services.callers import caller
-from api.services.keeping.feedback import LONGEST, Given, Opinion, Watched, author_of, give
+from api.services.keeping.feedback import LONGEST, Given, Vote, Watched, author_of, give
 from api.services.keeping.storage import Feedback, Rating, Subject
 from api.services.text import clean, one_line
 from api.wiring.feedback import feedback_sender
@@ -44,9 +44,9 @@ class FeedbackRequest(RequestBody):
         str | None, Field(max_length=5_000, description="Of an item, dropped ones too.")
     ] = None
 
-    def opinion(self) -> Opinion:
+    def opinion(self) -> Vote:
         """As the product takes it."""
-        return Opinion(self.rating, self.comment, self.finding, self.item_key)
+        return Vote(self.rating, self.comment, self.finding, self.item_key)
 
 
 class KeptFeedback(BaseModel):

@@ -58,7 +58,7 @@ class OwnItem(TypedDict, total=False):
 
 
 @with_config(ConfigDict(extra="allow"))
-class Part(TypedDict, total=False):
+class MessagePart(TypedDict, total=False):
     """A piece of a message; of type `text` it is read."""
 
     type: Any

@@ -23,7 +23,7 @@ Send = Callable[[Report, Feedback], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class Vote:
     """What somebody says: of one finding, of one item, or of the whole report."""
 
     rating: Rating
@@ -53,7 +53,7 @@ def author_of(tenant: str, user: str = "") -> str:
 
 
 async def give(
-    store: Store, tenant: str, author: str, analysis_id: str, opinion: Opinion, send: Send | None
+    store: Store, tenant: str, author: str, analysis_id: str, opinion: Vote, send: Send | None
 ) -> Given:
     """Keep it, then tell whoever watches; that it could not be told loses nothing.
 

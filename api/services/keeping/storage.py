@@ -265,7 +265,7 @@ class Counted:
     """Of its report; None until it is done, and of a report that this program cannot read."""
 
 
-class Counts(Protocol):
+class Tallies(Protocol):
     """Analyses as numbers."""
 
     async def each_counted(
@@ -334,7 +334,7 @@ class FeedbackBook(Protocol):
 
 
 class Store(
-    Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Counts, FeedbackBook, Protocol
+    Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies, FeedbackBook, Protocol
 ):
     """Everything remembered; one object, one database."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.services.keeping.feedback import LONGEST, Given, Opinion, Send, author_of, give, source_of
+from api.services.keeping.feedback import LONGEST, Given, Send, Vote, author_of, give, source_of
 from api.services.keeping.storage import Feedback
 from api.services.reporting.report import Report
 from tests.services.shelf import NOW, Shelf
@@ -50,7 +50,7 @@ class Watcher:
 
 
 async def given(
-    opinion: Opinion, send: Send | None = None, book: Book | None = None, **fields: Any
+    opinion: Vote, send: Send | None = None, book: Book | None = None, **fields: Any
 ) -> Given:
     """What becomes of an opinion on `REPORT`."""
     book = book or Book()
@@ -62,13 +62,13 @@ async def given(
 @pytest.mark.parametrize(
     ("opinion", "subject"),
     [
-        (Opinion("up"), "report"),
-        (Opinion("down", finding=2), "finding"),
-        (Opinion("down", item_key="reddit:t3_1"), "item"),
-        (Opinion("up", item_key="youtube:v9"), "item"),
+        (Vote("up"), "report"),
+        (Vote("down", finding=2), "finding"),
+        (Vote("down", item_key="reddit:t3_1"), "item"),
+        (Vote("up", item_key="youtube:v9"), "item"),
     ],
 )
-async def test_an_opinion_is_kept_and_told(opinion: Opinion, subject: str) -> None:
+async def test_an_opinion_is_kept_and_told(opinion: Vote, subject: str) -> None:
     """With what it is about, whose it is, and the decision of the report."""
     book, watcher = Book(), Watcher()
     result = await given(opinion, watcher, book)
@@ -83,7 +83,7 @@ async def test_an_opinion_is_kept_and_told(opinion: Opinion, subject: str) -> No
 async def test_who_does_not_take_it_loses_nothing() -> None:
     """It is kept, and the answer says why it was not taken."""
     book = Book()
-    result = await given(Opinion("up"), Watcher("Langfuse is away"), book)
+    result = await given(Vote("up"), Watcher("Langfuse is away"), book)
 
     assert book.kept == [result.feedback]
     assert (result.watched, result.why) == ("failed", "Langfuse is away")
@@ -94,8 +94,8 @@ async def test_without_a_trace_nobody_is_told(fields: dict[str, Any]) -> None:
     """Nor of sample data, whose trace is nowhere; nor when nobody watches."""
     watcher = Watcher()
 
-    assert (await given(Opinion("up"), watcher, **fields)).watched == "off"
-    assert (await given(Opinion("up"))).watched == "off"
+    assert (await given(Vote("up"), watcher, **fields)).watched == "off"
+    assert (await given(Vote("up"))).watched == "off"
     assert watcher.told == []
 
 
@@ -103,25 +103,25 @@ async def test_a_comment_is_cleaned_and_bounded() -> None:
     """Terminal escapes go; markup and everything else stays text."""
     hostile = "<script>x</script>\x1b[2J\x00 '; DROP TABLE feedback"
 
-    kept = (await given(Opinion("up", hostile))).feedback
+    kept = (await given(Vote("up", hostile))).feedback
     assert kept.comment == "<script>x</script> '; DROP TABLE feedback"
-    assert (await given(Opinion("up", "x" * LONGEST))).feedback.comment == "x" * LONGEST
+    assert (await given(Vote("up", "x" * LONGEST))).feedback.comment == "x" * LONGEST
     with pytest.raises(UsageError, match=f"{LONGEST} characters at most; yours has {LONGEST + 1}"):
-        await given(Opinion("up", "x" * (LONGEST + 1)))
+        await given(Vote("up", "x" * (LONGEST + 1)))
 
 
 @pytest.mark.parametrize(
     ("opinion", "error", "words"),
     [
-        (Opinion("up", finding=0), NotFound, "no finding 0; the report has 2"),
-        (Opinion("up", finding=3), NotFound, "no finding 3; the report has 2"),
-        (Opinion("up", item_key="reddit:t3_2"), NotFound, "no item `reddit:t3_2`"),
-        (Opinion("up", item_key=""), NotFound, "no item ``"),
-        (Opinion("up", finding=1, item_key="items:a"), UsageError, "not both"),
+        (Vote("up", finding=0), NotFound, "no finding 0; the report has 2"),
+        (Vote("up", finding=3), NotFound, "no finding 3; the report has 2"),
+        (Vote("up", item_key="reddit:t3_2"), NotFound, "no item `reddit:t3_2`"),
+        (Vote("up", item_key=""), NotFound, "no item ``"),
+        (Vote("up", finding=1, item_key="items:a"), UsageError, "not both"),
     ],
 )
 async def test_what_is_not_there_cannot_be_rated(
-    opinion: Opinion, error: type[Exception], words: str
+    opinion: Vote, error: type[Exception], words: str
 ) -> None:
     """Nothing is kept, and nobody is told."""
     book, watcher = Book(), Watcher()
@@ -140,11 +140,11 @@ async def test_a_report_that_cannot_be_rated() -> None:
         ("eve", "r1", NotFound), ("ada", "r3", NotFound), ("ada", "r2", UsageError),
     ):  # fmt: skip
         with pytest.raises(error):
-            await give(book.store, tenant, "x", analysis_id, Opinion("up"), watcher)
+            await give(book.store, tenant, "x", analysis_id, Vote("up"), watcher)
     with pytest.raises(NotFound):
-        await given(Opinion("up"), watcher, Book(gone=True))
+        await given(Vote("up"), watcher, Book(gone=True))
     with pytest.raises(StoreUnavailable):
-        await given(Opinion("up"), watcher, Book(broken={"keep_feedback"}))
+        await given(Vote("up"), watcher, Book(broken={"keep_feedback"}))
 
     assert watcher.told == []
 
