@@ -109,6 +109,11 @@ class Conflict(ListenpostError):
 
     code, status = "conflict", 409
 
+    def __init__(self, detail: str, retry_after: int | None = None) -> None:
+        """`retry_after`: seconds until it may be over, where it is over by itself."""
+        super().__init__(detail)
+        self.retry_after = retry_after
+
 
 class ModelError(ListenpostError):
     """A model server gave no usable answer.

@@ -41,11 +41,15 @@ from api.services.reporting.report import Report
 
 router = APIRouter(prefix="/v1/analyses", tags=["analyses"])
 LastEventId = Annotated[
-    str | None, Header(description="The last event that was seen: its analysis goes on from there.")
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        description="The `id` of the last event that was seen: its analysis goes on from there.",
+    ),
 ]
 _COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
-RETRY_AFTER = "2"
+RETRY_AFTER = 2
 """Seconds until it is worth asking again for one that runs."""
 _MEDIA: dict[str, Format] = {
     "application/json": "json",
@@ -82,6 +86,9 @@ _READ: dict[int | str, dict[str, Any]] = {
     200: {
         "model": Done | Pending,
         "description": "The analysis: its report when it is done, else its state.",
+        "headers": {
+            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds, while it runs."}
+        },
         "content": {
             media: {"schema": {"type": "string"}, "example": example}
             for media, example in (
@@ -94,15 +101,30 @@ _READ: dict[int | str, dict[str, Any]] = {
     },
     204: {"description": "The last event has been seen: there is nothing to come back for."},
     304: {"description": "The copy that `If-None-Match` names is still the answer."},
-    **documented(404, 422, *_COMMON),
+    **documented(404, 409, 422, *_COMMON),
 }
 
 
 async def beginner(request: Request, tenant: Reader, house: Opened) -> Tenant:
     """Counts a request; whoever comes back for an analysis begins nothing, and only looks."""
-    looks = LastSeen.read(request.headers.get("last-event-id")) is not None
-    await house.limits.admit(tenant, looks=looks)
+    await house.limits.admit(tenant, looks=bool(_last_event_id(request)))
     return tenant
+
+
+async def comeback(
+    request: Request, tenant: Annotated[Tenant, Depends(beginner)], shown: LastEventId = None
+) -> LastSeen | None:
+    """What a POST has seen already; `shown` is for the OpenAPI document.
+
+    Raises:
+        UsageError: its `Last-Event-ID` is none of ours. It would begin, and pay, what nobody meant.
+    """
+    return LastSeen.required(_last_event_id(request))
+
+
+def _last_event_id(request: Request) -> str:
+    """What is sent of it, twice too, which is no id; empty when there is nothing."""
+    return ",".join(filter(None, map(str.strip, request.headers.getlist("last-event-id"))))
 
 
 @router.post("", responses=_BEGUN, response_model=None, summary="Analyze a question")
@@ -110,13 +132,13 @@ async def create_analysis(
     request: Request,
     body: AnalysisRequest,
     tenant: Annotated[Tenant, Depends(beginner)],
+    last_seen: Annotated[LastSeen | None, Depends(comeback)],
     house: Opened,
     prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
     idempotency_key: Annotated[
         str | None,
         Header(min_length=1, max_length=255, description="The same key and body: one analysis."),
     ] = None,
-    last_event_id: LastEventId = None,
 ) -> Response:
     """Ask every source, keep what is about the question, and report.
 
@@ -132,7 +154,6 @@ async def create_analysis(
     streamed = MEDIA_TYPE in request.headers.get("accept", "").lower()
 
     async def work() -> Response:
-        last_seen = LastSeen.read(last_event_id)
         flight: AnalysisFlight | Kept | None
         if last_seen is None:
             flight = await runner.join(tenant, ask, idempotency_key)
@@ -156,7 +177,9 @@ async def create_analysis(
                 runner.leave(flight)
             applied = {"Preference-Applied": "respond-async"} if detached else {}
             shown = Pending.of(flight).model_dump(mode="json")
-            return JSONResponse(shown, 202, {**location, "Retry-After": RETRY_AFTER, **applied})
+            return JSONResponse(
+                shown, 202, {**location, "Retry-After": str(RETRY_AFTER), **applied}
+            )
         try:
             report = await flight.result()
             return JSONResponse(report.model_dump(mode="json"), headers=location)
@@ -199,7 +222,7 @@ async def get_analysis(
         str | None, Header(description="`ETag`s of the copies that you have.")
     ] = None,
 ) -> Response:
-    """One that runs or failed is answered with its state, whatever format is asked for.
+    """One that runs or failed is answered with its state; 409 where `format` names no JSON.
 
     As events it is followed, from `Last-Event-ID` or the start to its report; whoever has seen that
     gets 204, so that an `EventSource` ends.
@@ -208,22 +231,31 @@ async def get_analysis(
         raise _nothing(analysis_id)
     wanted = query.format or preferred(request.headers.get("accept", ""))
     if wanted == "events":
-        last_seen = LastSeen.read(last_event_id)
+        last_seen = LastSeen.read(last_event_id or "")
         if last_seen is not None and last_seen.analysis_id != analysis_id:
             last_seen = None
-        if last_seen is not None and last_seen.number is None:
-            return Response(status_code=204)
         analysis = await house.runner.follow(tenant, analysis_id)
         if analysis is None:
             raise _nothing(analysis_id)
+        if isinstance(analysis, Kept) and last_seen and last_seen.ended == analysis.state:
+            return Response(status_code=204)
         keepalive = house.settings.streams.keepalive
         return EventStream(house.runner, analysis, last_seen, keepalive, {})
     kept = await house.runner.kept(tenant.id, analysis_id)
     if kept is None:
         raise _nothing(analysis_id)
-    if kept.report is None:
-        return JSONResponse(Pending.of(kept).model_dump(mode="json"))
-    return unless_kept(request, _shown(kept.report, wanted))
+    if kept.report is not None:
+        return unless_kept(request, _shown(kept.report, wanted))
+    if query.format in {None, "json"}:
+        wait = {"Retry-After": str(RETRY_AFTER)} if kept.state == "running" else None
+        return JSONResponse(Pending.of(kept).model_dump(mode="json"), headers=wait)
+    # a state in JSON would be saved as the table or page that was asked for
+    lack = f"the analysis `{kept.id}` has no {query.format}"
+    if kept.state == "running":
+        words = f"{lack} yet: it runs; try again in {RETRY_AFTER} s"
+        raise Conflict(words, retry_after=RETRY_AFTER)
+    reason = (kept.reason or kept.state).rstrip(".")
+    raise Conflict(f"{lack}: it failed ({reason}); ask its question again")
 
 
 def _shown(report: Report, form: Format) -> Response:

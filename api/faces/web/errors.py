@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavailable
+from api.errors import AccessDenied, Conflict, LimitReached, ListenpostError, StoreUnavailable
 from api.faces.web.methods import allowed
 from api.faces.web.schemas import ErrorBody
 from api.services.text import clean, cut, one_line
@@ -52,8 +52,9 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "description": words,
             "content": {"application/json": {"example": example}},
         }
-        if status == 429:
-            seconds = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
+        if status in {409, 429}:
+            words = "Seconds to wait." if status == 429 else "Seconds to wait, if that helps."
+            seconds = {"schema": {"type": "integer"}, "description": words}
             answer["headers"] = {"Retry-After": seconds}
         if status == 401:
             scheme = {"schema": {"type": "string"}, "description": "`Bearer`."}
@@ -85,7 +86,7 @@ def install(app: FastAPI) -> None:
         headers = {}
         if isinstance(error, StoreUnavailable):
             _log.warning("request %s: %s", trace_id_of(request.scope), error)
-        if isinstance(error, LimitReached):
+        if isinstance(error, LimitReached | Conflict) and error.retry_after is not None:
             headers["Retry-After"] = str(error.retry_after)
         if isinstance(error, AccessDenied):
             headers["WWW-Authenticate"] = "Bearer"

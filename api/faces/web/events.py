@@ -14,11 +14,11 @@ from fastapi.responses import Response
 from fastapi.sse import format_sse_event
 from starlette.types import Receive, Scope, Send
 
-from api.errors import ListenpostError
+from api.errors import ListenpostError, UsageError
 from api.faces.web.errors import described, trace_id_of
 from api.faces.web.schemas import Pending
 from api.services.keeping.analyses import AnalysisFlight, Runner
-from api.services.keeping.storage import Kept
+from api.services.keeping.storage import Kept, State
 from api.services.progress import Event
 
 T = TypeVar("T")
@@ -94,14 +94,35 @@ class LastSeen:
 
     analysis_id: str
     number: int | None
-    """None: it has seen the last one."""
+    """None: it was the last one."""
+    ended: State | None = None
+    """How the analysis had ended by it, if it was the last one. One that failed may run again."""
 
     @classmethod
-    def read(cls, header: str | None) -> LastSeen | None:
+    def read(cls, header: str) -> LastSeen | None:
         """None when there is none, or it is no id of ours."""
-        # `8c1f0a...:12`, or `8c1f0a...:end`
-        parts = re.fullmatch(r"([0-9a-f]{32}):(?:end|([0-9]{1,9}))", header or "")
-        return parts and cls(parts[1], None if parts[2] is None else int(parts[2]))
+        # `8c1f0a...:1764338400000012`; `8c1f0a...:end` behind a report, `8c1f0a...:failed` an error
+        parts = re.fullmatch(r"([0-9a-f]{32}):(?:([0-9]{1,20})|end|(failed))", header)
+        if parts is None:
+            return None
+        if parts[2] is not None:
+            return cls(parts[1], int(parts[2]))
+        return cls(parts[1], None, "failed" if parts[3] else "done")
+
+    @classmethod
+    def required(cls, header: str) -> LastSeen | None:
+        """None when there is none.
+
+        Raises:
+            UsageError: it is no id of ours.
+        """
+        last_seen = cls.read(header)
+        if header and last_seen is None:
+            raise UsageError(
+                "`Last-Event-ID` must be the `id` of an event as it came, `ANALYSIS:NUMBER`, "
+                "`ANALYSIS:end` or `ANALYSIS:failed`; leave it out to begin an analysis"
+            )
+        return last_seen
 
 
 class EventStream(Response):
@@ -145,18 +166,17 @@ class EventStream(Response):
             async for each in self._progress(analysis):
                 yield each
             result = analysis.result()
-        last = f"{analysis.id}:end"
         try:
-            yield frame("report", (await result).model_dump(mode="json"), last)
+            yield frame("report", (await result).model_dump(mode="json"), f"{analysis.id}:end")
         except ListenpostError as error:
-            yield frame("error", described(error, trace_id), last)
+            yield frame("error", described(error, trace_id), f"{analysis.id}:failed")
 
     async def _progress(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
-        """Each moment under its number in the flight; `begun` is number 0."""
+        """Each moment under its number; `begun` has the flight's first."""
         frames: asyncio.Queue[bytes | None] = asyncio.Queue()
-        # a number that the flight has not reached is of an earlier attempt under the same id
-        after = self._after if self._after <= flight.moments else -1
-        number = flight.forgotten
+        # a number that the flight has not reached is none that was sent
+        after = self._after if self._after <= flight.first + flight.moments else -1
+        number = flight.first + flight.forgotten
 
         def hear(event: Event) -> None:
             nonlocal number
@@ -166,9 +186,9 @@ class EventStream(Response):
                 data = {**source, **event.data}
                 frames.put_nowait(frame(event.kind, data, f"{flight.id}:{number}"))
 
-        if after < 0:
+        if after < flight.first:
             begun = Pending.of(flight).model_dump(mode="json")
-            yield frame("begun", begun, f"{flight.id}:0", RETRY)
+            yield frame("begun", begun, f"{flight.id}:{flight.first}", RETRY)
         flight.listen(hear)
         flight.when_over(lambda: frames.put_nowait(None))
         while (each := await frames.get()) is not None:

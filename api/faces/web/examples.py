@@ -12,6 +12,7 @@ from api.services.schemas import Decision, Gathered, Outcome
 
 _ID, _QUERY = "8c1f0d5e7b2a4963a1c4e8f7d2b60935", "plaud.ai"
 _BEGUN = datetime(2026, 11, 2, tzinfo=UTC)
+_FIRST = int(_BEGUN.timestamp()) * 1_000_000
 _ORIGIN = Origin(_ID, False, None)
 _NOTHING = Gathered("reddit", _QUERY, Outcome.EMPTY)
 _REPORT = clarified(_QUERY, "", "quick", "", _ORIGIN).model_copy(
@@ -31,10 +32,10 @@ _MOMENTS = (
 _PENDING = Pending(id=_ID, state="running", query=_QUERY, created_at=_BEGUN)
 EVENTS = b"".join(
     (
-        frame("begun", _PENDING.model_dump(mode="json"), f"{_ID}:0", RETRY),
+        frame("begun", _PENDING.model_dump(mode="json"), f"{_ID}:{_FIRST}", RETRY),
         *(
             frame(each.kind, {"source": each.source, **each.data}, f"{_ID}:{number}")
-            for number, each in enumerate(_MOMENTS, 1)
+            for number, each in enumerate(_MOMENTS, _FIRST + 1)
         ),
         frame("report", _REPORT.model_dump(mode="json"), f"{_ID}:end"),
     )

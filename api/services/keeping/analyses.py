@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import time
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass, field
@@ -54,6 +55,9 @@ class AnalysisFlight(Flight[Report]):
     ask: Ask
     began: datetime = field(init=False)
     """As it is stored; known once `join` has returned it."""
+    first: int = field(default_factory=lambda: time.time_ns() // 1_000)
+    """Number of its first event: microseconds since 1970, which a later run under the same id, in
+    whatever process, has more of than this one will have numbers."""
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
     _work: asyncio.Task[Report] | None = None
 

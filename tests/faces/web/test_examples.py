@@ -7,8 +7,9 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from api.sandbox.server import Sandbox
 from tests.faces.command import environment
 from tests.faces.web.process import ROOT, threaded
 
@@ -76,6 +78,62 @@ def test_python(server: str) -> None:
 
     assert printed.startswith("full_report ")
     assert "\n- " in printed
+
+
+def ended(place: Mapping[str, str], meanwhile: Callable[[int], object]) -> str:
+    """How the page's program ends; `meanwhile` happens where it would sleep."""
+    (code,) = [block for block in blocks("python") if "httpx_sse" not in block]
+    example: dict[str, Any] = {"__name__": "example", "meanwhile": meanwhile}
+    with environment({**os.environ, **place}), pytest.raises(SystemExit) as caught:
+        exec(code.replace("time.sleep(", "meanwhile("), example)
+    example["client"].close()
+    return str(caught.value)
+
+
+def test_python_of_what_has_no_report(sandbox: Sandbox, tmp_path: Path) -> None:
+    """It fails, it is deleted, or it has been looked at too often: the program says so, or waits."""
+    sandbox.latency("openai=5s")
+    database = tmp_path / "listenpost.db"
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{database}",
+        "LISTENPOST_API_KEYS": "ann,ben,cleo",
+        "LISTENPOST_LIMIT_REQUESTS_PER_MINUTE": "5",
+    }
+    with threaded(variables) as url, sqlite3.connect(database) as rows:
+
+        def client(key: str) -> httpx.Client:
+            return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"})
+
+        def failed(seconds: int) -> None:
+            """As the server's next start finds one whose process was lost."""
+            rows.execute("UPDATE analyses SET state = 'failed', reason = 'its process is gone'")
+            rows.commit()
+
+        def deleted(seconds: int) -> None:
+            with client("ben") as ben:
+                (listed,) = ben.get("/v1/analyses").json()["analyses"]
+                assert ben.delete(f"/v1/analyses/{listed['id']}").status_code == 204
+
+        waits: list[int] = []
+
+        def looked(seconds: int) -> None:
+            """More often than it may; the second time as if the minute was over."""
+            waits.append(seconds)
+            if len(waits) == 2:
+                raise SystemExit("it waits")
+            with client("cleo") as cleo:
+                while cleo.get("/v1/analyses/none").status_code != 429:
+                    continue
+
+        endings = [
+            ended({"URL": url, "KEY": key}, meanwhile)
+            for key, meanwhile in (("ann", failed), ("ben", deleted), ("cleo", looked))
+        ]
+
+    assert json.loads(endings[0])["reason"] == "its process is gone"
+    assert json.loads(endings[1])["error"]["code"] == "not_found"
+    assert endings[2] == "it waits"
+    assert waits[0] == 2 <= waits[1]
 
 
 def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:

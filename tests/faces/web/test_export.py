@@ -17,6 +17,9 @@ import pytest
 from api.faces.spreadsheet import cell, report_csv
 from api.faces.web.analyses import preferred
 from api.faces.web.page import report_html
+from api.faces.web.schemas import AnalysisRequest
+from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.keys import LOCAL
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import QUESTION, Served
 
@@ -240,10 +243,29 @@ def test_accept_is_read_in_order() -> None:
 
 
 async def test_one_that_runs_has_no_page_yet(served: Served) -> None:
-    """Its state comes as JSON, whatever is asked for."""
-    served.sandbox.latency("openai=500ms")
-    headers = {"Prefer": "respond-async"}
-    answer = await served.client.post("/v1/analyses", json=QUESTION, headers=headers)
-    page = await served.client.get(answer.headers["location"], params={"format": "html"})
+    """Nor has one that failed: a `format` is refused, with when to ask again or why not."""
+    served.sandbox.latency("openai=2s")
+    ask = AnalysisRequest.model_validate(QUESTION).ask()
+    flight = await served.house.runner.join(LOCAL, ask)
+    assert isinstance(flight, AnalysisFlight)
+    place = f"/v1/analyses/{flight.id}"
+    runs = [await served.client.get(place, params={"format": form}) for form in ("html", "json")]
+    flight.cancel()
+    await flight.over()
+    forms = ("csv", "markdown", "html")
+    failed = [await served.client.get(place, params={"format": form}) for form in forms]
+    plain = await served.client.get(place, headers={"Accept": "text/csv"})
+    words = [answer.json()["error"]["message"] for answer in (runs[0], *failed)]
 
-    assert page.json()["state"] == "running"
+    assert [answer.status_code for answer in (*runs, *failed)] == [409, 200, 409, 409, 409]
+    assert [answer.headers["retry-after"] for answer in runs] == ["2", "2"]
+    assert words == [
+        f"the analysis `{flight.id}` has no html yet: it runs; try again in 2 s",
+        *(
+            f"the analysis `{flight.id}` has no {form}: it failed (cancelled); "
+            "ask its question again"
+            for form in forms
+        ),
+    ]
+    assert not any("retry-after" in answer.headers for answer in (*failed, plain))
+    assert (plain.status_code, plain.json()["state"]) == (200, "failed")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +12,17 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
-from api.faces.web.events import LastSeen
+from api.faces.web.events import EventStream, LastSeen
+from api.faces.web.schemas import AnalysisRequest
 from api.sandbox.server import Sandbox
+from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import QUESTION, Opening, Served
 from tests.faces.web.process import threaded
 from tests.faces.web.test_analyses import CLARIFY, URL, ended, events
+from tests.services.keeping.desk import Desk, joined
 
 STREAM = {"Accept": "text/event-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -84,7 +91,7 @@ def test_events_are_numbered(client: httpx.Client) -> None:
     assert heard[0][0] == "begun"
     assert heard[0][2]["state"] == "running"
     assert numbers == sorted(set(numbers))
-    assert (numbers[0], len(numbers)) == (0, len(heard) - 1)
+    assert len(numbers) == len(heard) - 1
     assert heard[-1][:2] == ("report", f"{heard[0][2]['id']}:end")
     assert {seen.analysis_id for seen in ids if seen} == {heard[0][2]["id"]}
 
@@ -114,7 +121,7 @@ def test_a_follower_hears_what_was_before(client: httpx.Client) -> None:
     place = began.headers["location"]
     with following(client, place) as stream:
         early = [next(stream), next(stream)]
-    with following(client, place, {"Last-Event-ID": f"{began.json()['id']}:999"}) as stream:
+    with following(client, place, {"Last-Event-ID": f"{began.json()['id']}:{'9' * 20}"}) as stream:
         beyond = [next(stream), next(stream)]
     with following(client, f"{place}?format=events", {"Accept": "*/*"}) as stream:
         late = list(stream)
@@ -157,27 +164,129 @@ def test_what_was_cancelled_says_so(client: httpx.Client) -> None:
         *_, (kind, mark, data) = stream
     again = client.post(URL, json=QUESTION, headers={**seen, **STREAM})
 
-    assert (kind, mark) == ("error", f"{began['id']}:end")
+    assert (kind, mark) == ("error", f"{began['id']}:failed")
     assert data["error"]["code"] == "conflict"
     assert (again.status_code, again.json()["error"]["code"]) == (404, "not_found")
     assert client.get(URL).json()["analyses"] == []
 
 
 def test_another_question_or_tenant_follows_nothing(client: httpx.Client, sandbox: Sandbox) -> None:
-    """Nor is anything begun for them; what is no id of ours is no id."""
+    """Nor is anything begun for them."""
     began = client.post(URL, json=QUESTION, headers=ASYNC).json()
     seen, ben = {"Last-Event-ID": f"{began['id']}:1"}, {"Authorization": "Bearer ben"}
     other = client.post(URL, json={**QUESTION, "query": "ember mug"}, headers=seen)
     posted = client.post(URL, json=QUESTION, headers={**seen, **ben})
     followed = client.get(f"{URL}/{began['id']}", headers={**STREAM, **ben})
-    foreign = client.post(URL, json=CLARIFY, headers={"Last-Event-ID": "42"})
     waited = client.post(URL, json=QUESTION, headers=seen)
 
     assert (other.status_code, other.json()["error"]["code"]) == (409, "conflict")
     assert (posted.status_code, followed.status_code) == (404, 404)
-    assert foreign.json()["decision"] == "clarify"
     assert waited.json()["id"] == began["id"]
-    assert len(client.get(URL).json()["analyses"]) == 2
+    assert len(client.get(URL).json()["analyses"]) == 1
+
+
+ID = "8c1f0d5e7b2a4963a1c4e8f7d2b60935"
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        ID, f"{ID}:", f"{ID}:x", f"{ID}:-1", f"{ID}:1.5", "x", "a:b", f"{ID.upper()}:1", f"{ID}:END",
+        f"{ID}:{'1' * 23}", f"{ID}:1:1", f"{ID}:1,", f"{ID}:\xb2",
+    ],
+)  # fmt: skip
+async def test_what_is_no_id_begins_nothing(served: Served, mark: str) -> None:
+    """A POST is refused, and told the form; an empty one begins, `GET` follows from the start."""
+    headers = {b"Last-Event-ID": mark.encode("latin-1")}
+    refused = await served.client.post(URL, json=CLARIFY, headers=headers)
+    empty = await served.client.post(URL, json=CLARIFY, headers={"Last-Event-ID": ""})
+    followed = await served.client.get(
+        f"{empty.headers['location']}?format=events", headers=headers
+    )
+    error = refused.json()["error"]
+
+    assert (refused.status_code, error["code"]) == (422, "invalid_request")
+    assert error["message"].startswith("`Last-Event-ID` must be the `id` of an event")
+    assert "`ANALYSIS:NUMBER`" in error["message"]
+    assert empty.json()["decision"] == "clarify"
+    assert events(followed.text)[0] == ("report", empty.json())
+    assert len((await served.client.get(URL)).json()["analyses"]) == 1
+
+
+async def test_two_ids_are_none(served: Served) -> None:
+    """An empty one before it hides no other."""
+    first, *others = [("Last-Event-ID", mark) for mark in ("", f"{ID}:1", f"{ID}:2")]
+    refused = await served.client.post(URL, json=CLARIFY, headers=[first, *others])
+    unknown = await served.client.post(URL, json=CLARIFY, headers=[first, others[0]])
+
+    assert (refused.status_code, unknown.status_code) == (422, 404)
+    assert (await served.client.get(URL)).json()["analyses"] == []
+
+
+def marks(frames: list[bytes]) -> list[str]:
+    """The ids of events as they were sent."""
+    return re.findall(r"^id: (.*)$", b"".join(frames).decode(), re.M)
+
+
+async def test_a_second_run_is_heard_whole() -> None:
+    """Under the id of one that was cancelled, whatever of the first was seen."""
+    desk = Desk()
+    runner = desk.runner()
+
+    async def heard(flight: AnalysisFlight, mark: str = "") -> list[bytes]:
+        """All that a stream sends, which is let go on once it has been opened."""
+        bodies: list[bytes] = []
+
+        async def send(message: Message) -> None:
+            bodies.append(message.get("body", b""))
+            if b"source.started" in bodies[-1]:
+                go.set()
+
+        async def receive() -> Message:
+            return await asyncio.Future()
+
+        stream = EventStream(runner, flight, LastSeen.read(mark), 3600, {})
+        await stream({"type": "http"}, receive, send)
+        return bodies
+
+    first = await joined(runner, key="k")
+    go = asyncio.Event()
+    hearing = asyncio.create_task(heard(first))
+    await go.wait()
+    first.cancel()
+    seen = marks(await hearing)
+    second, go = await joined(runner, key="k"), desk.go
+    runs = [await heard(second, mark) for mark in seen]
+
+    assert seen[0] != seen[-1] == f"{first.id}:failed"
+    assert second.id == first.id
+    assert all(b"event: begun" in frames[1] for frames in runs)
+    assert all(marks(frames) == marks(runs[0]) for frames in runs)
+    assert not {*seen} & {*marks(runs[0])}
+
+
+async def test_the_last_event_of_a_run_is_not_that_of_the_next(served: Served) -> None:
+    """204 while what it told still holds; then the report, whether it runs or is done."""
+    ask, runner = AnalysisRequest.model_validate(QUESTION).ask(), served.house.runner
+    flight = await runner.join(LOCAL, ask, "k")
+    assert isinstance(flight, AnalysisFlight)
+    flight.cancel()
+    await flight.over()
+    place = f"{URL}/{flight.id}?format=events"
+    failed = {"Last-Event-ID": f"{flight.id}:failed"}
+    over = await served.client.get(place, headers=failed)
+    asking = served.client.post(URL, json=QUESTION, headers={"Idempotency-Key": "k"})
+    running = asyncio.create_task(asking)
+    async with asyncio.timeout(20):
+        while (look := await served.client.get(place, headers=failed)).status_code == 204:
+            continue
+    report = (await running).json()
+    later = await served.client.get(place, headers=failed)
+    end = await served.client.get(place, headers={"Last-Event-ID": f"{flight.id}:end"})
+
+    assert (over.status_code, over.content) == (204, b"")
+    assert events(look.text)[-1] == events(later.text)[0] == ("report", report)
+    assert (report["id"], end.status_code) == (flight.id, 204)
 
 
 async def test_waiting_uses_up_nothing(opening: Opening) -> None:
