@@ -137,7 +137,12 @@ async def create_analysis(
     prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
     idempotency_key: Annotated[
         str | None,
-        Header(min_length=1, max_length=255, description="The same key and body: one analysis."),
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=255,
+            description="The same key and body: one analysis.",
+        ),
     ] = None,
 ) -> Response:
     """Ask every source, keep what is about the question, and report.

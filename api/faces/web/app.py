@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.errors import UsageError
 from api.faces.web import analyses, chat, chats, errors, feedback, gate, health, origins, stats
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
@@ -35,15 +36,16 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 """Every route; another door over HTTP is another router here."""
 PATH = "/mcp"
-_MCP_METHODS = ("GET", "POST")
-"""It keeps no sessions, so there is none to DELETE."""
+_MCP_METHODS = ("POST",)
+"""It keeps no sessions, so there is none to listen to with GET, and none to DELETE."""
 
 
 @asynccontextmanager
 async def mounted(app: FastAPI, house: House) -> AsyncIterator[None]:
     """Serve `/mcp` while the app lives; the protocol's library loads with the first request."""
     door = McpDoor(house)
-    app.router.routes.append(Route(PATH, door, methods=_MCP_METHODS, include_in_schema=False))
+    for path in (PATH, f"{PATH}/"):
+        app.router.routes.append(Route(path, door, methods=_MCP_METHODS, include_in_schema=False))
     try:
         yield
     finally:
@@ -62,13 +64,17 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        tenant = await admitted(self._house, HTTPConnection(scope), "mcp")
+        connection = HTTPConnection(scope)
+        tenant = await admitted(self._house, connection, "mcp")
+        media = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != "application/json":
+            raise UsageError(errors.NO_JSON_TYPE)
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._serve(self._ready), name="serving MCP")
             self._serving.add_done_callback(self._ended)
         server = await asyncio.shield(self._ready)
-        await server({**scope, "listenpost.tenant": tenant}, receive, send)
+        await server({**scope, "path": PATH, "listenpost.tenant": tenant}, receive, send)
 
     async def aclose(self) -> None:
         """End what is under way."""

@@ -108,8 +108,8 @@ def _kind(body: object) -> str:
     return _USE_CHAT if fields & {"messages", "trigger"} else _OURS
 
 
-# in brackets, what names a body is no part of the place of a fault: see `errors.install`
-_OURS, _USE_CHAT, _AG_UI = "[question]", "[useChat]", "[AG-UI]"
+# by these names a fault's place says whose body it is in: see `Form`
+_OURS, _USE_CHAT, _AG_UI = (f"[{body.__name__}]" for body in (ChatRequest, UiChat, AgUiChat))
 Body = Annotated[
     Annotated[ChatRequest, Tag(_OURS)]
     | Annotated[UiChat, Tag(_USE_CHAT)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -13,16 +13,32 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.errors import AccessDenied, Conflict, LimitReached, ListenpostError, StoreUnavailable
+from api.errors import (
+    AccessDenied,
+    Conflict,
+    LimitReached,
+    ListenpostError,
+    StoreUnavailable,
+    UsageError,
+)
+from api.faces.refusals import Form
 from api.faces.web.methods import allowed
 from api.faces.web.schemas import ErrorBody
-from api.services.text import clean, cut, one_line
 from api.services.trace_ids import new_trace_id
 
 _log = logging.getLogger(__name__)
 LARGEST = 1_000_000
 """Bytes a request's body may have."""
 _TOO_LARGE = "the body is larger than 1 MB"
+NO_JSON_TYPE = "the body must be JSON, sent with `Content-Type: application/json`"
+_UNREADABLE = (
+    (RecursionError, "it is nested too deep"),
+    (UnicodeDecodeError, "it is no UTF-8"),
+    (ValueError, "a number in it is too long"),
+    (Exception, "it cannot be read"),
+)
+"""Why a parser gives up, from the narrow to the wide."""
+_NOUNS = {"query": "parameter", "path": "part of the path"}
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _EXAMPLES = {
     401: (
@@ -34,7 +50,11 @@ _EXAMPLES = {
     404: ("not_found", "there is no analysis `8c1f...`", "Nothing of that id is yours."),
     409: ("conflict", "the `Idempotency-Key` was used for a different request", "A conflict."),
     413: ("too_large", "the body is larger than 1 MB", "The body is larger than 1 MB."),
-    422: ("invalid_request", "`body.depth`: Input should be 'quick'", "The request is wrong."),
+    422: (
+        "invalid_request",
+        "`depth` must be `quick`, `standard` or `deep`, not `fast`",
+        "The request is wrong.",
+    ),
     429: ("limit_reached", "60 requests per minute are used up", "A limit is reached."),
     500: ("error", "internal error", "Our fault; the log has the `trace_id`."),
     503: ("store_unavailable", "the database cannot be used", "The database cannot be used."),
@@ -102,24 +122,44 @@ def install(app: FastAPI) -> None:
         status = 422 if error.status_code == 400 else error.status_code
         code = _CODES.get(status, "invalid_request" if status < 500 else "error")
         words = HTTPStatus(status).phrase.lower() if status in {404, 405} else str(error.detail)
+        if error.status_code == 400:  # a body over which a parser failed, with what it raised
+            causes = (why for kind, why in _UNREADABLE if isinstance(error.__cause__, kind))
+            words = f"the body is no JSON: {next(causes)}"
         body = error_body(code, words, trace_id_of(request.scope))
         return JSONResponse(body, status, headers)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        # where the first fault is and what would be right, without what was sent
-        first = error.errors()[0]
-        # without what names a model and no field: `function-after[check(), Model]`, `[useChat]`
-        names = [str(part) for part in first["loc"] if "[" not in str(part)]
-        where = cut(".".join(names), 100)
-        words = one_line(clean(f"`{where}`: {first['msg']}"))
-        body = error_body("invalid_request", words, trace_id_of(request.scope))
-        return JSONResponse(body, 422)
+        wrong = UsageError(_refusal(request, error.errors()))
+        return JSONResponse(described(wrong, trace_id_of(request.scope)), wrong.status)
 
     app.add_exception_handler(ListenpostError, expected)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_middleware(OuterDoor)
+
+
+def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
+    """What is wrong with a request, by what the OpenAPI document says of its route."""
+    door, *_ = faults[0]["loc"]  # the body, or the parameters of a kind: `("query", "limit")`
+    inner = [{**each, "loc": each["loc"][1:]} for each in faults if each["loc"][0] == door]
+    document = request.app.openapi()
+    operation = document["paths"][request.scope["route"].path_format][request.method.lower()]
+    if door != "body":
+        parameters = [each for each in operation["parameters"] if each["in"] == door]
+        properties = {each["name"]: each["schema"] for each in parameters}
+        form = Form({"properties": properties}, f"the {door}", _NOUNS.get(door, door), document)
+        return form.refusal(inner)
+    if inner[0]["type"] == "json_invalid":
+        cause, (at,) = inner[0]["ctx"]["error"], inner[0]["loc"]
+        return f"the body is no JSON: {cause[0].lower()}{cause[1:]} at character {at + 1}"
+    if isinstance(inner[0]["input"], bytes):
+        return NO_JSON_TYPE
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    words = Form(schema, "the body", "field", document).refusal(inner)
+    # `[UiChat]`, of several that may come
+    name = next((str(part) for part in inner[0]["loc"] if str(part).startswith("[")), "")
+    return f"{words}; the body is read as `{name.strip('[]')}`" if name else words
 
 
 class OuterDoor:

@@ -36,8 +36,11 @@ MOST_ITEMS = 500
 
 
 def _json(items: list[Any]) -> list[Any]:
-    """Python reads `NaN` and `Infinity`, which are no JSON and could not be sent back."""
-    json.dumps(items, allow_nan=False)
+    """Python reads `NaN` and `Infinity`, which could not be sent back."""
+    try:
+        json.dumps(items, allow_nan=False)
+    except ValueError:
+        raise ValueError("holds `NaN` or `Infinity`, which are no JSON") from None
     return items
 
 

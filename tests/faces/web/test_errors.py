@@ -18,6 +18,9 @@ from tests.faces.web.conftest import QUESTION, Served
 from tests.faces.web.test_access import code
 
 JSON = {"Content-Type": "application/json"}
+SHORT = "it must be text of at most 500 characters"
+SIZE = "must be a whole number from 1 to 500"
+OURS = "the body is read as `ChatRequest`"
 broken = APIRouter()
 
 
@@ -74,54 +77,184 @@ async def test_what_is_not_there(
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "where"),
+    ("path", "content", "words"),
     [
-        ("/v1/analyses", "", "body"),
-        ("/v1/analyses", "{", "body"),
-        ("/v1/analyses", "[" * 20_000, ""),
-        ("/v1/analyses", "[]", "body"),
-        ("/v1/analyses", "{}", "body.query"),
-        ("/v1/analyses", '{"query": null}', "body.query"),
-        ("/v1/analyses", '{"query": "x", "depth": "abyss"}', "body.depth"),
-        ("/v1/analyses", '{"query": "x", "since": "once"}', "body.since"),
-        ("/v1/analyses", '{"query": "x", "surprise": 1}', "body.surprise"),
-        ("/v1/analyses", '{"query": "x", "\\ud800": 1}', "body"),
-        ("/v1/analyses", '{"query": "\\ud800"}', "body.query"),
-        ("/v1/fetch/reddit", '{"query": "mug", "limit": 0}', "body.limit"),
-        ("/v1/fetch/reddit", '{"query": "mug", "limit": 501}', "body.limit"),
-        ("/v1/fetch/myspace", '{"query": "mug"}', "`reddit`"),
-        ("/v1/fetch/reddit", '{"query": "hello"}', "product"),
+        ("/v1/analyses", "", "the body is missing; it must be an object with `query`"),
+        (
+            "/v1/analyses",
+            "{",
+            "the body is no JSON: expecting property name enclosed in double quotes at character 2",
+        ),
+        ("/v1/analyses", "[" * 20_000, "the body is no JSON: it is nested too deep"),
+        ("/v1/analyses", "1" * 5_000, "the body is no JSON: a number in it is too long"),
+        ("/v1/analyses", '{"query": "\xff"}', "the body is no JSON: it is no UTF-8"),
+        ("/v1/analyses", "[]", "the body must be an object with `query`, not a list"),
+        ("/v1/analyses", "{}", f"`query` is missing; {SHORT}"),
+        ("/v1/analyses", '{"query": null}', f"`query` {SHORT[3:]}, not `null`"),
+        (
+            "/v1/analyses",
+            '{"query": "x", "depth": "abyss"}',
+            "`depth` must be `quick`, `standard` or `deep`, not `abyss`",
+        ),
+        (
+            "/v1/analyses",
+            '{"query": "x", "since": "once"}',
+            "`since` must be `day`, `week`, `month`, `year` or `all`, not `once`",
+        ),
+        (
+            "/v1/analyses",
+            '{"qeury": "x", "surprise": 1}',
+            f"`query` is missing; {SHORT}; there is no field `qeury`, did you mean `query`? known "
+            "are `query`, `depth`, `sources`, `since`, `about`, `items` and `sandbox`; "
+            "there is no field `surprise`",
+        ),
+        (
+            "/v1/analyses",
+            '{"query": "x", "\\ud800": 1}',
+            "the name of a field holds half a character (a lone surrogate)",
+        ),
+        (
+            "/v1/analyses",
+            '{"query": "\\ud800"}',
+            "`query` holds half a character (a lone surrogate)",
+        ),
+        (
+            "/v1/analyses",
+            '{"query": "x", "sandbox": {}, "sources": [[]], "items": []}',
+            "`sources[0]` must be `reddit`, `youtube` or `amazon`, not a list; `items` must be a "
+            "list of 1 to 500, each an object, not of 0; `sandbox` must be true or false, not an "
+            "object",
+        ),
+        (
+            "/v1/analyses",
+            '{"query": "x", "items": [{"title": "y"}], "sandbox": true}',
+            "your `items` are no made-up data: leave `sandbox` out",
+        ),
+        ("/v1/fetch/reddit", '{"query": "mug", "limit": 0}', f"`limit` {SIZE}, not `0`"),
+        ("/v1/fetch/reddit", '{"query": "mug", "limit": "501"}', f"`limit` {SIZE}, not `501`"),
+        (
+            f"/v1/fetch/{'x' * 101}",
+            '{"query": "mug", "limit": 0}',
+            "`source` must be `reddit`, `youtube` or `amazon`",
+        ),
+        ("/v1/fetch/myspace", '{"query": "mug"}', "there is no source `myspace`"),
+        ("/v1/fetch/reddit", '{"query": "hello"}', ""),
         ("/v1/relevance", '{"query": "hello", "source": "y", "items": []}', "Say which product"),
         ("/v1/relevance", '{"query": "", "source": "y", "items": []}', "Nothing was asked"),
-        ("/v1/relevance", '{"query": "x", "source": "y", "items": [{"n": NaN}]}', "body.items"),
-        ("/v1/analyses", json.dumps({"query": "x" * 501}), "`body.query`: String should have at"),
-        ("/v1/chat", "[]", "`body`: Input should be"),
-        ("/v1/chat", "{}", "`body.message`: Field required"),
-        ("/v1/chat", '{"message": 5, "messages": []}', "`body.id`: Field required"),
-        ("/v1/chat", '{"id": "a", "messages": [{"role": "user"}]}', "`body.messages.0.parts`"),
-        ("/v1/chat", '{"id": "a", "messages": [{"parts": []}]}', "`body.messages.0.role`"),
-        ("/v1/chat", '{"threadId": "a", "messages": []}', "`body.runId`: Field required"),
-        ("/v1/chat", '{"message": "x", "surprise": 1}', "`body.surprise`"),
-        ("/v1/relevance", '{"query": "x", "source": "y", "items": ["text"]}', "body.items"),
-        ("/v1/relevance", '{"query": "x", "source": "y", "items": [{"n": 1e999}]}', "body.items"),
+        ("/v1/analyses", json.dumps({"query": "x" * 501}), f"`query` {SHORT[3:]}"),
+        ("/v1/chat", "", "the body is missing; it must be an object with `message` or an object"),
+        ("/v1/chat", "[]", f"the body must be an object with `message`, not a list; {OURS}"),
+        ("/v1/chat", "{}", f"`message` is missing; {SHORT}; {OURS}"),
+        (
+            "/v1/chat",
+            '{"mesage": "x"}',
+            f"`message` is missing; {SHORT}; there is no field `mesage`, did you mean `message`? "
+            f"known are `items`, `sandbox`, `message`, `session_id` and `report_id`; {OURS}",
+        ),
+        (
+            "/v1/chat",
+            '{"message": "x", "session_id": "a", "report_id": "b"}',
+            f"`report_id` begins a session: leave `session_id` out; {OURS}",
+        ),
+        (
+            "/v1/chat",
+            '{"message": 5, "messages": []}',
+            "`id` is missing; it must be text of 1 to 128 characters; the body is read as `UiChat`",
+        ),
+        (
+            "/v1/chat",
+            '{"id": "a", "messages": [{"role": "user"}]}',
+            "`messages[0].parts` is missing; it must be a list, each an object; the body is read",
+        ),
+        (
+            "/v1/chat",
+            '{"id": "a", "messages": [{"parts": []}, 5]}',
+            "`messages[0].role` is missing; it must be text; `messages[1]` must be an object with "
+            "`role` and `parts`, not `5`; the body is read as `UiChat`",
+        ),
+        (
+            "/v1/chat",
+            '{"threadId": "a", "messages": [{"role": "user", "content": 5}]}',
+            "`runId` is missing; it must be text of at most 200 characters; `messages[0].content` "
+            "must be text or a list, each an object, not `5`; the body is read as `AgUiChat`",
+        ),
+        (
+            "/v1/relevance",
+            '{"query": "x", "source": "y", "items": ["text"]}',
+            "`items[0]` must be an object, not `text`",
+        ),
+        (
+            "/v1/relevance",
+            '{"query": "x", "source": "y", "items": [{"n": NaN}]}',
+            "`items` holds `NaN` or `Infinity`, which are no JSON",
+        ),
+        (
+            "/v1/relevance",
+            '{"query": "x", "source": "y", "items": [{"n": 1e999}]}',
+            "`items` holds `NaN` or `Infinity`, which are no JSON",
+        ),
     ],
 )
-async def test_a_wrong_body_is_named(served: Served, path: str, content: str, where: str) -> None:
-    """422 with the place of the fault, without what was sent."""
-    answer = await served.client.post(path, content=content.encode(), headers=JSON)
+async def test_a_wrong_body_is_named(served: Served, path: str, content: str, words: str) -> None:
+    """422 with the place of the fault and what would be right there, and no validator's words."""
+    answer = await served.client.post(path, content=content.encode("latin-1"), headers=JSON)
+    message = answer.json()["error"]["message"]
 
     assert (answer.status_code, code(answer)) == (422, "invalid_request")
-    assert where in answer.json()["error"]["message"]
+    assert message.startswith(words)
+    assert "nput" not in message
     assert len(answer.content) < 600
     assert served.sandbox.log == ()
 
 
-async def test_a_body_of_another_type_is_refused(served: Served) -> None:
-    """A page of another site can send plain text without asking first."""
-    plain = {"Content-Type": "text/plain"}
-    answer = await served.client.post("/v1/analyses", content=json.dumps(QUESTION), headers=plain)
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"limit": "0"}, "`limit` must be a whole number from 1 to 100, not `0`"),
+        ({"cursor": "x" * 501}, "`cursor` must be text of at most 500 characters"),
+        (
+            {"decison": "maybe"},
+            "there is no parameter `decison`, did you mean `decision`? known are `limit`, `cursor`",
+        ),
+        (
+            {"decision": "maybe"},
+            "`decision` must be `full_report`, `short_report`, `insufficient_data`, `clarify` or "
+            "`unjudged`, not `maybe`",
+        ),
+    ],
+)
+async def test_a_wrong_parameter_is_named(
+    served: Served, query: dict[str, str], words: str
+) -> None:
+    """The same of what stands in the address."""
+    answer = await served.client.get("/v1/analyses", params=query)
 
     assert (answer.status_code, code(answer)) == (422, "invalid_request")
+    assert answer.json()["error"]["message"].startswith(words)
+
+
+async def test_a_wrong_header_is_named(served: Served) -> None:
+    """And of a header."""
+    headers = {"Idempotency-Key": ""}
+    answer = await served.client.post("/v1/analyses", json=QUESTION, headers=headers)
+
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == (
+        "`Idempotency-Key` must be text of 1 to 255 characters, not ``"
+    )
+
+
+@pytest.mark.parametrize("path", ["/v1/analyses", "/v1/chat", "/mcp", "/mcp/"])
+async def test_a_body_of_another_type_is_refused(served: Served, path: str) -> None:
+    """A page of another site can send plain text without asking first."""
+    plain = {"Content-Type": "text/plain"}
+    async with served.app.router.lifespan_context(served.app):
+        answer = await served.client.post(path, content=json.dumps(QUESTION), headers=plain)
+
+    assert (answer.status_code, code(answer)) == (422, "invalid_request")
+    assert answer.json()["error"]["message"] == (
+        "the body must be JSON, sent with `Content-Type: application/json`"
+    )
 
 
 async def test_a_body_that_is_too_large(served: Served) -> None:

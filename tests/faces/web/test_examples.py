@@ -91,7 +91,7 @@ def ended(place: Mapping[str, str], meanwhile: Callable[[int], object]) -> str:
 
 
 def test_python_of_what_has_no_report(sandbox: Sandbox, tmp_path: Path) -> None:
-    """It fails, it is deleted, or it has been looked at too often: the program says so, or waits."""
+    """It fails, it is deleted, or is looked at too often: the program says so, or waits."""
     sandbox.latency("openai=5s")
     database = tmp_path / "listenpost.db"
     variables = {

@@ -191,8 +191,8 @@ ID = "8c1f0d5e7b2a4963a1c4e8f7d2b60935"
 @pytest.mark.parametrize(
     "mark",
     [
-        ID, f"{ID}:", f"{ID}:x", f"{ID}:-1", f"{ID}:1.5", "x", "a:b", f"{ID.upper()}:1", f"{ID}:END",
-        f"{ID}:{'1' * 23}", f"{ID}:1:1", f"{ID}:1,", f"{ID}:\xb2",
+        ID, f"{ID}:", f"{ID}:x", f"{ID}:-1", f"{ID}:1.5", "x", "a:b", f"{ID.upper()}:1",
+        f"{ID}:END", f"{ID}:{'1' * 23}", f"{ID}:1:1", f"{ID}:1,", f"{ID}:\xb2",
     ],
 )  # fmt: skip
 async def test_what_is_no_id_begins_nothing(served: Served, mark: str) -> None:
