@@ -60,7 +60,7 @@ def test_a_python_client(server: str, tmp_path: Path) -> None:
     assert printed.startswith("full_report ")
     assert "\nreddit ok " in printed
     assert " [E" in printed
-    assert "\ninvalid_request `body.query`: " in printed
+    assert "\ninvalid_request `query` must be text of at most 500 characters" in printed
 
 
 def test_typescript_types(server: str, tmp_path: Path) -> None:

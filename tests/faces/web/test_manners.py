@@ -12,7 +12,7 @@ from tests.faces.web.conftest import QUESTION, Opening, Served
 from tests.faces.web.process import threaded
 from tests.faces.web.test_access import ID, KEYED, OPEN
 
-PATHS = [*OPEN, *dict.fromkeys(path for _, path, _ in KEYED), "/mcp"]
+PATHS = [*OPEN, *dict.fromkeys(path for _, path, _ in KEYED), "/mcp", "/mcp/"]
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 FORMATS = ("json", "html", "markdown", "csv")
 MEDIA = ("application/json", "text/html", "text/markdown", "text/csv")
@@ -75,10 +75,28 @@ def test_head_is_get_without_its_body(client: httpx.Client, path: str) -> None:
 
 def test_head_of_a_stream_ends(client: httpx.Client) -> None:
     """Who asks for the head of a stream does not wait for its end."""
-    head = client.head("/mcp", headers={"Accept": "text/event-stream"})
+    headers = {"Prefer": "respond-async"}
+    began = client.post("/v1/analyses", json={**QUESTION, "depth": "deep"}, headers=headers)
+    head = client.head(began.headers["location"], headers={"Accept": "text/event-stream"})
 
     assert head.status_code == 200
     assert head.headers["content-type"].startswith("text/event-stream")
+
+
+def test_mcp_has_no_session_to_listen_to(client: httpx.Client) -> None:
+    """405 for who asks for its events; an answer to a call, also behind a slash."""
+    events = [
+        client.get(path, headers={"Accept": "text/event-stream"}) for path in ("/mcp", "/mcp/")
+    ]
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    first, second = [client.post(path, json=call, headers=accept) for path in ("/mcp", "/mcp/")]
+
+    assert [(each.status_code, each.headers["allow"]) for each in events] == [
+        (405, "POST, OPTIONS")
+    ] * 2
+    assert (first.status_code, second.text) == (200, first.text)
+    assert "fetch_reddit" in first.text
 
 
 @pytest.mark.parametrize("form", FORMATS)
