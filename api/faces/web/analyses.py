@@ -47,6 +47,15 @@ LastEventId = Annotated[
         description="The `id` of the last event that was seen: its analysis goes on from there.",
     ),
 ]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="The same key and body: one analysis.",
+    ),
+]
 _COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
 RETRY_AFTER = 2
@@ -135,15 +144,7 @@ async def create_analysis(
     last_seen: Annotated[LastSeen | None, Depends(comeback)],
     house: Opened,
     prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key",
-            min_length=1,
-            max_length=255,
-            description="The same key and body: one analysis.",
-        ),
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Ask every source, keep what is about the question, and report.
 

@@ -31,7 +31,7 @@ async def answers(served: Served, url: str, *bodies: dict[str, Any], keys: str =
                 for flights in (house._fetches, house._judging)
                 for flight in flights._under_way.values()
             ):
-                await served.client.get("/healthz")
+                await served.client.get("/readyz")  # the database lets others run
     return [answer.json() for answer in await asyncio.gather(*asked)]
 
 
