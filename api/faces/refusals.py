@@ -99,8 +99,11 @@ class Form:
         if "enum" in kind:
             return _either(kind["enum"], "or")
         match kind.get("type"):
-            case "integer":
-                return f"a whole number from {kind['minimum']:g} to {kind['maximum']:g}"
+            case "integer" | "number" as name:
+                words = "a whole number" if name == "integer" else "a number"
+                bounded = "minimum" in kind and "maximum" in kind
+                extent = f" from {kind['minimum']:g} to {kind['maximum']:g}" if bounded else ""
+                return f"{words}{extent}"
             case "string":
                 extent = _extent(kind.get("minLength"), kind.get("maxLength"))
                 return f"text of {extent} characters" if extent else "text"
