@@ -145,7 +145,7 @@ def test_a_stopped_turn_is_there_again(seen: Seen, version: str) -> None:
 def test_errors_are_shown_in_the_server_s_words(seen: Seen, version: str) -> None:
     """Those of a request that is refused; no server at all is the browser's to say."""
     (refused,) = seen[version]["refused"]
-    assert refused.startswith("`body.")
+    assert refused.startswith("`id` must be text of ")
     assert seen["unreachable"] == ["Failed to fetch"]
 
 
