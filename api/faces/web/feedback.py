@@ -61,7 +61,7 @@ class KeptFeedback(BaseModel):
     author: str
     """A pseudonym."""
     created_at: datetime | None
-    """When it was first given."""
+    """When its author last gave it."""
 
     @classmethod
     def of(cls, feedback: Feedback) -> Self:
