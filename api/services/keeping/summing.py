@@ -121,6 +121,8 @@ class SourceSums:
     yields: YieldSums = field(default_factory=YieldSums)
     reasons: Counter[str] = field(default_factory=Counter)
     refetched: int = 0
+    gains: int = 0
+    """Refetches whose second batch was judged."""
     gain: int = 0
     calls: int = 0
 
@@ -132,7 +134,9 @@ class SourceSums:
             return
         self.yields.add(tally)
         self.refetched += tally.refetched
-        self.gain += tally.refetch_gain
+        if tally.refetched and all(attempt.status != "degraded" for attempt in tally.attempts):
+            self.gains += 1
+            self.gain += tally.refetch_gain
         if tally.open_reason is not None:
             self.reasons[tally.open_reason] += 1
 
@@ -151,7 +155,7 @@ class SourceSums:
             refetched=self.refetched,
             refetch_rate=_ratio(self.refetched, answered),
             refetch_gain=self.gain,
-            gain_per_refetch=_ratio(self.gain, self.refetched),
+            gain_per_refetch=_ratio(self.gain, self.gains),
             upstream_calls=self.calls,
         )
 

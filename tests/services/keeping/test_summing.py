@@ -116,6 +116,20 @@ async def test_refetches_have_a_rate_and_a_gain() -> None:
     assert (youtube.refetch_rate, youtube.refetch_gain, youtube.gain_per_refetch) == (0.0, 0, None)
 
 
+async def test_a_refetch_that_nobody_judged_has_no_gain() -> None:
+    """It is a refetch, but not one that brought nothing."""
+    batch = {"limit": 10, "fetched": 4, "new": 4, "relevant": 1, "requests": 1}
+    unjudged = batch | {"relevant": 0, "status": "degraded", "reason": "http_error"}
+    attempts = [batch | {"status": "ok", "reason": None}, unjudged]
+    figures = await stats(
+        run("r1", sources={"reddit": asked(4, 1, refetched=True, refetch_gain=3)}),
+        run("r2", sources={"reddit": asked(4, 1, refetched=True, attempts=attempts)}),
+    )
+
+    reddit = figures.sources["reddit"]
+    assert (reddit.refetched, reddit.refetch_gain, reddit.gain_per_refetch) == (2, 3, 3.0)
+
+
 async def test_cost_is_that_of_analyses_whose_price_is_known() -> None:
     """Guidance asked nobody and is no analysis to divide by; requests likewise."""
     paid = {"usd": 0.3, "tokens": 5, "upstream_calls": 6}
