@@ -77,9 +77,10 @@ class SourceRow:
     name: str
     outcome: str
     fetched: int
-    kept: int
+    kept: str
+    """How many are about the question; `-` where nobody judged it."""
     share: str
-    """Of what was found, that is about the question; `-` of nothing."""
+    """Of what was found, that is about the question; `-` of nothing, or where nobody judged it."""
     searched: str
     """Once, or twice where the first search held too little."""
     judged: str
@@ -184,14 +185,21 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
             name=source_title(source.source),
             outcome=_ANSWERED.get(source.outcome) or WHY[source.outcome],
             fetched=source.fetched,
-            kept=source.kept,
-            share=f"{source.yield_ratio * 100:.0f} %" if source.fetched else "-",
+            kept="-" if _unjudged(source) else str(source.kept),
+            share=f"{source.yield_ratio * 100:.0f} %"
+            if source.fetched and not _unjudged(source)
+            else "-",
             searched="twice" if source.refetched else "once",
-            judged=_JUDGED[source.gate.status],
+            judged="not judged" if _unjudged(source) else _JUDGED[source.gate.status],
             requests=source.upstream_calls,
         )
         for source in sources
     ]
+
+
+def _unjudged(source: SourceReport) -> bool:
+    """Its items passed because the gate failed and no other judge stood in."""
+    return source.gate.status == "degraded" and source.gate.model is None
 
 
 def trouble(report: Report) -> str:

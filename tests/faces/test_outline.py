@@ -7,7 +7,7 @@ import pytest
 from api.faces import outline
 from api.faces.cli.terminal import report_text
 from api.faces.markdown import report_markdown
-from api.faces.outline import LONGEST_HEADING, LONGEST_TITLE, progress, title_of
+from api.faces.outline import LONGEST_HEADING, LONGEST_TITLE, progress, source_rows, title_of
 from api.faces.web.page import report_html
 from api.services.progress import SourceLookedAgain
 from tests.faces.answers import plain_report
@@ -51,3 +51,22 @@ async def test_a_long_question_is_not_repeated_whole() -> None:
         lines = report_text(report, True, 80).splitlines()
         assert query[:200] not in " ".join(lines)
         assert max(len(line) for line in lines if set(line) == {"="}) <= 80
+
+
+async def test_what_nobody_judged_is_no_share() -> None:
+    """A gate that failed open does not look like success; one with a stand-in has its figures."""
+    report = await plain_report()
+    source = report.sources["reddit"]
+    gate = source.gate.model_copy(update={"status": "degraded", "model": None})
+    opened = source.model_copy(update={"gate": gate})
+    stood_in = gate.model_copy(update={"model": "local-2"})
+    told = report.model_copy(update={"sources": {"reddit": opened}})
+
+    row, other = source_rows([opened, source.model_copy(update={"gate": stood_in})])
+    assert (row.kept, row.share, row.judged) == ("-", "-", "not judged")
+    assert (other.kept, other.judged) == (str(source.kept), "no")
+    assert f"| {source.fetched} | - | - | once | not judged |" in report_markdown(
+        told, dropped=False
+    )
+    text = " ".join(report_text(told, dropped=False, width=40).split())
+    assert f"nobody judged which of {source.fetched} were about it" in text

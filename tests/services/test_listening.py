@@ -411,7 +411,9 @@ async def test_when_no_model_answers_nothing_is_claimed() -> None:
     assert answer["decision"] == "unjudged"
     assert answer["explanation_text"].startswith("No model answered (unreachable)")
     assert (len(answer["items"]), answer["findings"], answer["quotes"]) == (5, [], [])
-    assert answer["quality_notes"][0] == "Relevance could not be judged for reddit: no_key."
+    assert answer["quality_notes"][0] == (
+        "Relevance could not be judged for reddit: no_key; `listenpost doctor` says why."
+    )
     assert {item["verdict"] for item in answer["items"]} == {None}
 
 
@@ -448,7 +450,9 @@ async def test_a_degraded_gate_opens_the_report() -> None:
     answer = await analyze(kit(FakeSource(posts(5)), judge=NOBODY, grader=grading), ASK)
 
     assert answer["decision"] == "full_report"
-    assert answer["quality_notes"][0] == "Relevance could not be judged for reddit: no_key."
+    assert answer["quality_notes"][0] == (
+        "Relevance could not be judged for reddit: no_key; `listenpost doctor` says why."
+    )
     assert answer["sources"]["reddit"]["gate"] == {
         "status": "degraded", "reason": "no_key", "model": None,
     }  # fmt: skip

@@ -183,8 +183,11 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
         )
     for row in outline.source_rows(sources):
         if page.narrow:
+            about = f"{row.kept} of {row.fetched}"
+            if row.judged == "not judged":
+                about = f"nobody judged which of {row.fetched}"
             page.wrapped(
-                f"{row.name}: {row.outcome}, {row.kept} of {row.fetched} were about it, "
+                f"{row.name}: {row.outcome}, {about} were about it, "
                 f"searched {row.searched}, judged: {row.judged}",
                 "- ",
             )

@@ -130,6 +130,12 @@ async def _weigh(
     unfit = sum(entry.dropped_by == "unfit" for entry in crawled.dropped)
     twins = sum(entry.dropped_by == "duplicate" for entry in ranked.dropped)
     graded = len(ranked.kept) + len(ranked.dropped)
+    # a source whose gate failed open has no model: with one, another judged instead
+    opened = {
+        gathered.source
+        for gathered in crawled.sources
+        if gathered.status == "degraded" and gathered.model is None
+    }
     if grading:
         run.listener(ItemsGraded(scored=graded, survived=len(ranked.kept)))
     counts = Counts(
@@ -144,6 +150,10 @@ async def _weigh(
             (gathered.source, gathered.gate_reason or "")
             for gathered in crawled.sources
             if gathered.status == "degraded"
+        ),
+        unjudged=sum(
+            entry.item.source in opened and entry.dropped_by != "duplicate"
+            for entry in (*ranked.kept, *ranked.dropped)
         ),
         anything_judged=True,
         answered=crawled.answered,

@@ -30,6 +30,8 @@ class Counts:
     """Grades that stand in for ones that could not be had."""
     gate_degraded: Sequence[tuple[str, str]] = ()
     """Source and reason wherever the gate did not work."""
+    unjudged: int = 0
+    """Of `total_scored`, those that passed because nobody judged whether they are about it."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How many items each stage dropped; told in the notes."""
 
@@ -77,10 +79,14 @@ def decide(counts: Counts) -> Decided:
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"
-    how = "were judged to be about it"
+    how = " were judged to be about it"
     if counts.grading_on:
-        how = f"about it were graded {depth.relevance_cutoff} of 5 or better"
-    rationale = f"{verdict}: {survived} of {scored} posts {how}{needed}"
+        how = f" about it were graded {depth.relevance_cutoff} of 5 or better"
+    if counts.unjudged:
+        which = "which" if counts.unjudged == scored else f"{counts.unjudged} of which"
+        graded = f"graded {depth.relevance_cutoff} of 5 or better" if counts.grading_on else "kept"
+        how = f", {which} nobody judged, were {graded}"
+    rationale = f"{verdict}: {survived} of {scored} posts{how}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:
         rationale = f"{rationale}; {_defaults(counts)}"
     return Decided(decision, rationale, disclaimer, notes)
@@ -102,7 +108,7 @@ _STAGES = {
 
 def _notes(counts: Counts) -> list[str]:
     notes = [
-        f"Relevance could not be judged for {source}: {reason}."
+        f"Relevance could not be judged for {source}: {reason}; `listenpost doctor` says why."
         for source, reason in counts.gate_degraded
     ]
     if counts.grading_on and counts.defaulted:

@@ -96,6 +96,23 @@ def test_the_texts() -> None:
     assert decide(counts(7, 4)).notes == ()
 
 
+@pytest.mark.parametrize(
+    ("unjudged", "grading_on", "words"),
+    [
+        (7, True, ", which nobody judged, were graded 3 of 5 or better"),
+        (3, True, ", 3 of which nobody judged, were graded 3 of 5 or better"),
+        (7, False, ", which nobody judged, were kept"),
+    ],
+)
+def test_what_nobody_judged_is_never_called_relevant(
+    unjudged: int, grading_on: bool, words: str
+) -> None:
+    """Posts that passed because the gate failed are not `about it` in any words."""
+    decided = decide(counts(7, 4, unjudged=unjudged, grading_on=grading_on))
+
+    assert decided.rationale == f"Enough was found for a full report: 4 of 7 posts{words}"
+
+
 @pytest.mark.parametrize(("defaulted", "told"), [(0, False), (3, False), (4, True), (7, True)])
 def test_defaulted_grades_are_named(defaulted: int, told: bool) -> None:
     """More than half by default is said in the rationale; any at all is a note."""
@@ -121,7 +138,9 @@ def test_a_degraded_gate_is_told_and_does_not_decide() -> None:
     decided = decide(counts(7, 4, gate_degraded=[("reddit", "timeout")], defaulted=1))
 
     assert decided.decision is FULL
-    assert decided.notes[0] == "Relevance could not be judged for reddit: timeout."
+    assert decided.notes[0] == (
+        "Relevance could not be judged for reddit: timeout; `listenpost doctor` says why."
+    )
 
 
 def test_a_dead_source_is_told() -> None:
