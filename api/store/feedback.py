@@ -38,11 +38,7 @@ class FeedbackPart(Part):
             subject=given.subject, target=target, item_key=given.item_key, rating=given.rating,
             comment=given.comment, created_at=datetime.now(UTC),
         )  # fmt: skip
-        changed = {
-            "rating": row.excluded.rating,
-            "comment": row.excluded.comment,
-            "created_at": row.excluded.created_at,
-        }
+        changed = {"rating": row.excluded.rating, "comment": row.excluded.comment}
         upsert = row.on_conflict_do_update(index_elements=_KEY, set_=changed)
         on_it = feedback.c.tenant == tenant, feedback.c.analysis_id == given.analysis_id
         same = (

@@ -61,7 +61,7 @@ class KeptFeedback(BaseModel):
     author: str
     """A pseudonym."""
     created_at: datetime | None
-    """When its author last gave it."""
+    """When it was first given."""
 
     @classmethod
     def of(cls, feedback: Feedback) -> Self:

@@ -296,7 +296,7 @@ class Feedback:
     item_key: str | None = None
     comment: str = ""
     created_at: datetime | None = None
-    """When it was last given; None before it is kept."""
+    """When it was first given; None before it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class FeedbackBook(Protocol):
     async def keep_feedback(self, tenant: str, feedback: Feedback, most: int) -> Feedback | None:
         """Store it in the place of what its author thought of the same before.
 
-        As it is kept, with the time at which it was given; None when the analysis is gone.
+        As it is kept, with the time at which it was first given; None when the analysis is gone.
 
         Raises:
             UsageError: the analysis has `most` of them already.
