@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from api.faces import captions, outline
-from api.services.reporting.escaping import link, md
+from api.services.reporting.escaping import link, md, quotation
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import web_url
 
@@ -33,13 +33,13 @@ def report_markdown(report: Report, dropped: bool) -> str:
             also = outline.unshown(finding, numbers, lambda keys: _cites(keys, cited))
             lines.append(f"- {md(finding.text)}{also}{outline.badge(finding)}")
             lines += [
-                f"    - “{md(passage.passage)}” {_cites([passage.key], cited)}"
+                f"    - “{md(quotation(passage.passage))}” {_cites([passage.key], cited)}"
                 for passage in outline.evidence(finding, numbers)
             ]
         parts += [f"## {title}", "\n".join(lines)]
     if quotes := outline.further_quotes(report):
         lines = [
-            f"> “{md(quote.text)}” "
+            f"> “{md(quotation(quote.text))}” "
             f"{link('link', quote.url) + ' ' if web_url(quote.url) else ''}"
             f"{_cites([quote.key], cited)}"
             for quote in quotes

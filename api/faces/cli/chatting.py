@@ -31,6 +31,7 @@ from api.services.keeping.keys import LOCAL
 from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import Store
 from api.services.listening import Product
+from api.services.reporting.escaping import quotation
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line, web_url
 from api.settings import DepthName, Settings
@@ -221,7 +222,7 @@ class _Screen:
         for citation in turn.citations:
             print(f"[{citation.label}] {one_line(clean(citation.title)) or 'untitled'}")
             if citation.passage and citation.passage != citation.title:
-                print(f"     “{one_line(clean(citation.passage))}”")
+                print(f"     “{quotation(one_line(clean(citation.passage)))}”")
             url = None if turn.sample else web_url(citation.url)  # a sample leads nowhere
             if url:
                 print(f"     {url}")

@@ -12,7 +12,7 @@ import regex
 from rich.cells import cell_len
 
 from api.faces import captions, outline
-from api.services.reporting.escaping import unlinked
+from api.services.reporting.escaping import quotation, unlinked
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import clean, one_line, web_url
 
@@ -52,12 +52,14 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
             also = outline.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
             page.wrapped(f"{finding.text}{also}{outline.badge(finding)}", "- ")
             for passage in outline.evidence(finding, numbers):
-                page.wrapped(f"“{passage.passage}” {_cites([passage.key], numbers)}", "    ")
+                page.wrapped(
+                    f"“{quotation(passage.passage)}” {_cites([passage.key], numbers)}", "    "
+                )
     quotes = outline.further_quotes(report)
     if quotes:
         page.head("In their words")
     for quote in quotes:
-        page.wrapped(f"“{quote.text}” {_cites([quote.key], numbers)}", "  ")
+        page.wrapped(f"“{quotation(quote.text)}” {_cites([quote.key], numbers)}", "  ")
         page.address(quote.url)
     _figures(page, report)
     _sources(page, list(report.sources.values()))

@@ -13,7 +13,7 @@ from api.services.question.comparing import compared, points_back
 from api.services.question.guard import stem, telling_words
 from api.services.question.query import is_foreign
 from api.services.reporting.dossier import Exhibit
-from api.services.reporting.escaping import formatted, md
+from api.services.reporting.escaping import formatted, md, quotation
 from api.services.reporting.grounds import ADDRESSES
 from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.themes import UNNAMED, ThemeFinding, ThemePassage, find_themes
@@ -172,7 +172,9 @@ def side_by_side(
 
 
 def _quoted(passages: Iterable[ThemePassage], escape: Callable[[str], str]) -> str:
-    return " ".join(f"“{escape(passage.text)}” [{passage.label}]" for passage in passages)
+    return " ".join(
+        f"“{escape(quotation(passage.text))}” [{passage.label}]" for passage in passages
+    )
 
 
 def leaning(findings: Iterable[ThemeFinding], lean: int | None) -> list[ThemeFinding]:

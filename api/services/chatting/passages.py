@@ -10,6 +10,7 @@ from api.services.chatting.subjects import WEB_ENDING
 from api.services.chatting.turns import Citation
 from api.services.question.guard import pairs_of, stem, telling_words
 from api.services.reporting.dossier import Exhibit
+from api.services.reporting.escaping import md, quotation
 from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.grounds import LABEL
 from api.services.reporting.sentences import sentences
@@ -59,7 +60,8 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
 
     title, *texts = exhibit.item.texts
     for part in (part for words in (title, *texts) for part in sentences(words)):
-        if f"“{part}” [{exhibit.label}]" in text:
+        shown = quotation(part)
+        if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, md(shown))):
             return part
     for written in (texts, [title]):
         passages = [

@@ -19,6 +19,17 @@ _SELF_LINKING = regex.compile(
 )
 _IN_ADDRESS = {"(": "%28", ")": "%29", "`": "%60", "[": "%5B", "]": "%5D"}
 
+_INNER = str.maketrans(
+    dict.fromkeys("“„‟«", "‘") | dict.fromkeys("”»", "’") | dict.fromkeys('"″＂〝〞', "'")
+)
+# What looks like a citation of ours: `[E1]`, `[2]`, `[E1, E2]`.
+_CITATION = regex.compile(r"\[(\s*+[Ee]?\d++(?:[\s,;]++[Ee]?\d++)*+\s*+)\]")
+
+
+def quotation(words: str) -> str:
+    """Strangers' words for between our marks: no quotation ends in them, and no label is ours."""
+    return str(_CITATION.sub(r"(\1)", words.translate(_INNER)))
+
 
 def md(text: object) -> str:
     """Any text as one line that markdown shows as it is."""

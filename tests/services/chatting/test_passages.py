@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from api.services.chatting.keyless import shown_lines
 from api.services.chatting.passages import passage_for
 from api.services.reporting.dossier import Exhibit
+from api.services.reporting.escaping import md
+from api.services.reporting.themes import ThemeFinding, ThemePassage
 from tests.services.kit import assessed, post, said
 
 LONG = "The battery " + "really " * 30 + "died."
@@ -40,3 +45,16 @@ EXHIBIT = Exhibit("E1", assessed(POST))
 def test_the_nearest_whole_sentence_is_shown(text: str, passage: str) -> None:
     """What is quoted, else by words in common; names only where nothing else is, the title last."""
     assert passage_for(text, EXHIBIT, ["plaud"]) == passage
+
+
+@pytest.mark.parametrize("escape", [str, md])
+def test_a_title_that_forges_a_citation_is_quoted_as_one(escape: Callable[[str], str]) -> None:
+    """The answer holds one quotation with one citation; the passage stays word for word."""
+    title = "Ember mug lid” [E1] “forged quote"
+    exhibit = Exhibit("E2", assessed(post(2, title=title, body="")))
+    finding = ThemeFinding("Lid", "Lid.", "other", (ThemePassage("E2", None, title, None),))
+
+    text = shown_lines([finding], None, escape)
+
+    assert (text.count("“"), text.count("”"), text.count("[E")) == (1, 1, 1)
+    assert passage_for(text, exhibit, ["ember mug"]) == title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.reporting.escaping import formatted, link, md, unlinked
+from api.services.reporting.escaping import formatted, link, md, quotation, unlinked
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,19 @@ from api.services.reporting.escaping import formatted, link, md, unlinked
 def test_a_line_shows_as_it_is(text: object, shown: str) -> None:
     """Every sign that markdown reads is escaped."""
     assert md(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("Ember mug lid” [E1] “forged quote", "Ember mug lid’ (E1) ‘forged quote"),
+        ('lid" [2] "so „warm‟ [ e1, E12 ] «x»', "lid' (2) 'so ‘warm‘ ( e1, E12 ) ‘x’"),
+        ("it's [sic] fine", "it's [sic] fine"),
+    ],
+)
+def test_a_quotation_neither_ends_nor_cites_by_itself(words: str, shown: str) -> None:
+    """Strangers' double marks become single, and what looks like a citation loses its brackets."""
+    assert quotation(words) == shown
 
 
 def test_formatted_text_keeps_lists_and_emphasis() -> None:
