@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from api.services.chatting.lookups import ChatDesk
+from api.services.chatting.passages import plain
 from api.services.chatting.session import item_words, question_words
 from api.services.question.comparing import compared, points_back
 from api.services.question.guard import stem, telling_words
 from api.services.question.query import is_foreign
 from api.services.reporting.dossier import Exhibit
-from api.services.reporting.escaping import formatted, md, quotation
-from api.services.reporting.grounds import ADDRESSES
+from api.services.reporting.escaping import formatted, quotation
 from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.themes import UNNAMED, ThemeFinding, ThemePassage, find_themes
 from api.services.schemas import Question
@@ -86,7 +86,7 @@ def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
         name: [exhibit for exhibit in exhibits if exhibit.label in labels]
         for name, labels in sides.items()
     }
-    text, labels = side_by_side({name: known for name, known in held.items() if known}, _plain)
+    text, labels = side_by_side({name: known for name, known in held.items() if known}, plain)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
     return text, [by_label[label] for label in labels]
 
@@ -126,12 +126,7 @@ def _themes(
     findings = findings[:THEMES]
     cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    return shown_lines(findings, lean, _plain), [by_label[label] for label in cited]
-
-
-def _plain(words: str) -> str:
-    """Strangers' words without markup and addresses."""
-    return md(ADDRESSES.sub("", words))
+    return shown_lines(findings, lean, plain), [by_label[label] for label in cited]
 
 
 def side_by_side(

@@ -12,7 +12,7 @@ from api.services.question.guard import pairs_of, stem, telling_words
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import md, quotation
 from api.services.reporting.findings import LONGEST_PASSAGE
-from api.services.reporting.grounds import LABEL
+from api.services.reporting.grounds import ADDRESSES, LABEL
 from api.services.reporting.sentences import sentences
 from api.services.text import one_line, web_url
 
@@ -34,6 +34,11 @@ def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple
         )
         for exhibit in exhibits
     )
+
+
+def plain(words: str) -> str:
+    """Strangers' words without markup; an ellipsis stands where an address was."""
+    return md(ADDRESSES.sub("…", words))
 
 
 def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
@@ -59,9 +64,11 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
         return max((len(claim & words) for claim in claims), default=0), -len(passage)
 
     title, *texts = exhibit.item.texts
-    for part in (part for words in (title, *texts) for part in sentences(words)):
+    # a title is quoted whole where it holds an address, which no sentence may
+    quotable = (part for words in (title, *texts) for part in sentences(words))
+    for part in (one_line(title), *quotable):
         shown = quotation(part)
-        if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, md(shown))):
+        if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain(shown))):
             return part
     for written in (texts, [title]):
         passages = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from api.services.chatting.keyless import shown_lines
-from api.services.chatting.passages import passage_for
+from api.services.chatting.passages import passage_for, plain
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import md
 from api.services.reporting.themes import ThemeFinding, ThemePassage
@@ -58,3 +58,15 @@ def test_a_title_that_forges_a_citation_is_quoted_as_one(escape: Callable[[str],
 
     assert (text.count("“"), text.count("”"), text.count("[E")) == (1, 1, 1)
     assert passage_for(text, exhibit, ["ember mug"]) == title
+
+
+def test_an_address_leaves_an_ellipsis_and_the_passage_behind_it() -> None:
+    """Nothing vanishes inside quotation marks, and the passage is word for word."""
+    title = "Ember mug battery: see https://evil.example or a@evil.example"
+    exhibit = Exhibit("E1", assessed(post(1, title=title, body="")))
+    finding = ThemeFinding("Battery", "Battery.", "other", (ThemePassage("E1", None, title, None),))
+
+    text = shown_lines([finding], None, plain)
+
+    assert text.startswith("- Battery: “Ember mug battery: see … or a")
+    assert passage_for(text, exhibit, ["ember mug battery"]) == title
