@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import unicodedata
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -100,11 +101,11 @@ class Chats:
 
         Raises:
             NotFound: no session of that id is the tenant's.
-            UsageError: the id is too long or empty.
+            UsageError: the id is too long or empty, or no address can hold it.
             StoreUnavailable: the session cannot be read; one that cannot be kept is a note.
         """
-        if session_id is not None and not 1 <= len(session_id) <= LONGEST_ID:
-            raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
+        if session_id is not None:
+            _check_id(session_id)
         session = self.chat.begin(tenant, session_id, report)
         key = (tenant, session.id)
         lock = self._locks.setdefault(key, asyncio.Lock())
@@ -170,3 +171,14 @@ class Chats:
         self._live.move_to_end(key)
         while len(self._live) > LIVE:
             self._live.popitem(last=False)
+
+
+def _check_id(session_id: str) -> None:
+    """An id must come back whole from the address in which a conversation is read and deleted."""
+    if not 1 <= len(session_id) <= LONGEST_ID:
+        raise UsageError(f"a session id has 1 to {LONGEST_ID} characters")
+    if any(unicodedata.category(character) == "Cc" for character in session_id):
+        raise UsageError("a session id has no control characters: leave them out")
+    # clients resolve these before they send an address: `chats/a/../b` is `chats/b`
+    if {".", ".."} & set(session_id.split("/")):
+        raise UsageError("a session id has no part `.` or `..` between slashes: name it otherwise")

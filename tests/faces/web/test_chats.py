@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+import pytest
+
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.test_chat import ASKED, URL, ag_ui, say, ui
@@ -104,3 +106,26 @@ async def test_a_conversation_deleted_while_a_turn_runs_is_not_kept(served: Serv
     assert deleted.status_code == 204
     assert last.text  # type: ignore[union-attr]
     assert (await served.client.get("/v1/chats/chat-1")).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "\x7f", ".", "..", "a/../b", "./a"])
+async def test_an_id_that_no_address_holds_is_refused(served: Served, name: str) -> None:
+    """By every body that begins a conversation, so that each that is listed can be read."""
+    answers = [
+        await served.client.post(URL, json=body)
+        for body in (ui("ember mug", name), ag_ui("ember mug", name))
+    ]
+
+    assert [answer.status_code for answer in answers] == [422, 422]
+    assert all("a session id has no" in answer.json()["error"]["message"] for answer in answers)
+    assert (await served.client.get("/v1/chats")).json()["chats"] == []
+
+
+@pytest.mark.parametrize("name", ["...", "a..b", ".hidden", "a/.b/c."])
+async def test_dots_within_a_name_are_no_path(served: Served, name: str) -> None:
+    """What a client sends as it is begins a conversation that can be read and deleted."""
+    await served.client.post(URL, json=ui("ember mug", name))
+    path = f"/v1/chats/{quote(name, safe='')}"
+
+    assert (await served.client.get(path)).json()["id"] == name
+    assert (await served.client.delete(path)).status_code == 204
