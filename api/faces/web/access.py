@@ -20,6 +20,9 @@ USER = "X-Listenpost-User"
 """The header in which a caller's program says which of its users asks, by a pseudonym."""
 # visible ASCII: `u-4711`, `8f14e45fceea167a`; empty as if the header was not there
 _PSEUDONYM = r"^[!-~]{0,128}$"
+# scheme, host and port, and nothing else: `http://localhost:5173`, `http://[::1]`
+_ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+_LAST_PORT = 65_535
 _scheme = HTTPBearer(auto_error=False, description="An API key; none is needed without keys.")
 
 
@@ -127,7 +130,8 @@ Asker = Annotated[Tenant, Depends(asker)]
 
 def is_loopback_origin(origin: str) -> bool:
     """Whether pages of this origin come from a web server of this machine; `null` never does."""
-    return origin.startswith(("http://", "https://")) and points_here(origin)
+    form = _ORIGIN.fullmatch(origin)
+    return form is not None and int(form[1] or 0) <= _LAST_PORT and points_here(origin)
 
 
 def host_of(netloc: str) -> str:

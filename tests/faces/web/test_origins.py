@@ -16,6 +16,8 @@ APP = "https://app.example"
 STRANGERS = [
     "null", "https://evil.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example",
     "http://evil.example:5173", "file://localhost", "http://[::1", "http://192.0.2.7", "",
+    "http://localhost:5173.evil", "http://localhost:evil.example", "http://evil@localhost",
+    "http://127.0.0.1:80/path", "http://localhost:99999", "http://localhost:", "http://localhost?a",
 ]  # fmt: skip
 ROUTES = [(method, path) for method, path, _ in KEYED] + [("GET", path) for path in OPEN]
 
