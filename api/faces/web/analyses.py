@@ -23,6 +23,7 @@ from api.faces.web.events import (
     unless_gone,
 )
 from api.faces.web.examples import EVENTS
+from api.faces.web.media import accepted, wants_events
 from api.faces.web.page import POLICY, report_html
 from api.faces.web.schemas import (
     AnalysesPage,
@@ -157,7 +158,7 @@ async def create_analysis(
     """
     ask, runner, keepalive = body.ask(), house.runner, house.settings.streams.keepalive
     detached = "respond-async" in prefer.lower()
-    streamed = MEDIA_TYPE in request.headers.get("accept", "").lower()
+    streamed = wants_events(request.headers.get("accept", ""))
 
     async def work() -> Response:
         flight: AnalysisFlight | Kept | None
@@ -246,7 +247,7 @@ async def get_analysis(
         if isinstance(analysis, Kept) and last_seen and last_seen.ended == analysis.state:
             return Response(status_code=204)
         keepalive = house.settings.streams.keepalive
-        return EventStream(house.runner, analysis, last_seen, keepalive, {})
+        return EventStream(house.runner, analysis, last_seen, keepalive, {"Vary": "Accept"})
     kept = await house.runner.kept(tenant.id, analysis_id)
     if kept is None:
         raise _nothing(analysis_id)
@@ -278,12 +279,8 @@ def _shown(report: Report, form: Format) -> Response:
 
 
 def preferred(accept: str) -> Format:
-    """The first format in an `Accept` header that there is; JSON without one."""
-    for part in accept.split(","):
-        media = part.partition(";")[0].strip().lower()
-        if media in _MEDIA:
-            return _MEDIA[media]
-    return "json"
+    """The best liked format in an `Accept` header that there is; JSON without one."""
+    return next((_MEDIA[media] for media in accepted(accept) if media in _MEDIA), "json")
 
 
 @router.delete(

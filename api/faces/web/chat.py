@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
+from api.faces.web.media import wants_events
 from api.faces.web.schemas import Grounds, MessagePart
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
@@ -187,7 +188,7 @@ async def _answered(
             tenant, body.message, body.session_id, known=True, report_id=body.report_id,
             own=body.own, sandbox=body.sandbox,
         )  # fmt: skip
-        if MEDIA_TYPE not in accept.lower():
+        if not wants_events(accept):
             return JSONResponse((await _last(moments)).json())
         return await _streamed(house, moments, "vercel")
     if isinstance(body, UiChat):
