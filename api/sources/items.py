@@ -93,7 +93,7 @@ def handed_items(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
         UsageError: an object that is no item, named by its number from 0.
     """
     items = tuple(
-        item_of(fields, number, named=f"`items[{number - 1}]`")
+        item_of(fields, number, named=f"items[{number - 1}]")
         for number, fields in enumerate(objects, 1)
     )
     return OwnItems(items, _undated(objects))
@@ -114,22 +114,20 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
 
     Known fields: the texts (`api.services.gate.handed`), id, key, source, url, author, `DATES`,
     engagement, place, comments (texts or objects). `source` is where it is from, whatever the
-    object says; `named` is what an error calls the object, if not by its line. Texts that are gone
-    or cannot be seen, and those of Reddit's bots, are unfit to be judged; comments of that kind are
-    left out.
+    object says; `named` is the place that an error names, such as `items[0]`, if not its line.
+    Texts that are gone or cannot be seen, and those of Reddit's bots, are unfit to be judged;
+    comments of that kind are left out.
 
     Raises:
         UsageError: it or one of its comments holds no text in a field that is known.
     """
-    try:
-        title, body = texts_of(fields)
-        comments = tuple(
-            comment
-            for place, given in enumerate(entries(fields.get("comments")), 1)
-            if (comment := _comment(record(given) or {"body": given}, place)) is not None
-        )
-    except UsageError as error:
-        raise UsageError(f"{named or f'line {at}'}: {error}") from None
+    title, body = _texts(fields, f"`{named}`" if named else f"line {at}")
+    before = f"`{named}." if named else f"line {at}, `"
+    comments = tuple(
+        comment
+        for count, given in enumerate(entries(fields.get("comments")))
+        if (comment := _comment(given, count, f"{before}comments[{count}]`")) is not None
+    )
     source = source or _word(fields.get("source")) or NAME
     made = hashlib.sha256(f"{at}\n{title}\n{body}".encode()).hexdigest()[:12]
     known = _word(fields.get("id")) or made
@@ -166,12 +164,21 @@ def _by_bot(fields: Mapping[str, Any]) -> bool:
     return is_bot(clean(fields.get("author")))
 
 
-def _comment(fields: Mapping[str, Any], at: int) -> Comment | None:
-    body = "\n".join(filter(None, texts_of(fields)))
+def _texts(fields: Mapping[str, Any], place: str) -> tuple[str, str]:
+    """Title and body; an error names the place of the object that lacks them."""
+    try:
+        return texts_of(fields)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+
+
+def _comment(given: object, count: int, place: str) -> Comment | None:
+    fields = record(given) or {"body": given}
+    body = "\n".join(filter(None, _texts(fields, place)))
     if _by_bot(fields) or not is_said(left(unescape(body))):
         return None
     return Comment(
-        id=_word(fields.get("id")) or str(at),
+        id=_word(fields.get("id")) or str(count + 1),
         body=body,
         url=web_url(fields.get("url")),
         author=pseudonym("author", fields.get("author")),

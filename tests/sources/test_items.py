@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from api.errors import UsageError
 from api.services.gate.handed import BODIES
 from api.services.schemas import FetchPlan, Item
-from api.sources.items import DATES, ItemsSource, OwnItems, item_of, read_items
+from api.sources.items import DATES, ItemsSource, OwnItems, handed_items, item_of, read_items
 from api.sources.lines import read_lines
 
 NOON = datetime(2023, 1, 15, 12, 34, 56, tzinfo=UTC)
@@ -95,7 +95,6 @@ def test_a_summary_is_the_title_of_a_review() -> None:
         ({"kind": "youtube#video", "snippet": {"title": "x"}}, "`jq -c .snippet`"),
         ({"a" * 99: 1, **{f"n{n}": n for n in range(20)}}, f"`{'a' * 40}`, `n0`, "),
         ({f"n{n}": n for n in range(20)}, "`n11` and 8 more, known are "),
-        ({"title": "t", "comments": ["fine", {"data": "x"}]}, "its fields are `data`, known"),
     ],
 )
 def test_what_nobody_can_read_is_refused(fields: dict[str, Any], words: str) -> None:
@@ -106,6 +105,15 @@ def test_what_nobody_can_read_is_refused(fields: dict[str, Any], words: str) -> 
     assert str(refusal.value).startswith("line 2: no text in a field that is known; its fields are")
     assert words in str(refusal.value)
     assert all(f"`{name}`" in str(refusal.value) for name in ("selftext", "reviewText", "message"))
+
+
+def test_a_comment_that_nobody_can_read_is_named() -> None:
+    """By its own place, in a file and in a program's list, not by that of its item."""
+    wrong = {"title": "t", "comments": ["fine", {"data": "x"}]}
+    with pytest.raises(UsageError, match=r"^line 1, `comments\[1\]`: no text .* are `data`"):
+        read(wrong)
+    with pytest.raises(UsageError, match=r"^`items\[1\]\.comments\[1\]`: no text .* are `data`"):
+        handed_items([{"title": "t"}, wrong])
 
 
 @pytest.mark.parametrize(

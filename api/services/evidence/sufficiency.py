@@ -98,7 +98,7 @@ def _defaults(counts: Counts) -> str:
 
 
 _STAGES = {
-    "unfit": "removed, or written by no person",
+    "unfit": "removed, without a text, or written by no person",
     "gate": "judged not to be about it",
     "cutoff": "graded too low to answer the question",
     "floor": "too little about it",
