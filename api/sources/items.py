@@ -54,9 +54,11 @@ class ItemsSource:
         self._notes = (note, *own.notes) if again else own.notes
 
     async def fetch(self, plan: FetchPlan) -> Batch:
-        """All items inside the window; never full, since there are no more."""
+        """All items inside the window, with a note on those before it; never full."""
         items = tuple(item for item in self._items if within(plan.window, item.created_at))
-        return Batch(plan, items, full=False, notes=self._notes)
+        old, count = len(self._items) - len(items), len(self._items)
+        note = f"{old} of {count} items are older than a {plan.window} and were left out"
+        return Batch(plan, items, full=False, notes=(note, *self._notes) if old else self._notes)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """They came with their comments."""

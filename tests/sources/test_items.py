@@ -338,12 +338,13 @@ async def test_a_key_that_comes_again_is_told() -> None:
 
 async def test_the_window_is_kept() -> None:
     """
-    Old items are outside; undated ones are not held against.
+    Old items are outside, which a note counts; undated ones are not held against.
     """
     rows = ({"id": 1, "title": "a", "created_at": "2001-01-01"}, {"id": 2, "title": "b"})
     batch = await ItemsSource(own(*rows)).fetch(FetchPlan("x", 5, "year"))
 
     assert [item.id for item in batch.items] == ["2"]
+    assert batch.notes == ("1 of 2 items are older than a year and were left out",)
 
 
 JSON = st.recursive(

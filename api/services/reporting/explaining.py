@@ -28,8 +28,8 @@ _ADVICE = (
     "Other places worth a look are the maker's support forum, reviews in app stores and specialist "
     "shops, and chat communities of its users.",
     "A wider time window or a deeper search may bring more.",
-    "That little was found here says nothing about the product itself, only that these sources "
-    "did not answer today.",
+    "That little was found here says nothing about the product itself, only that what was "
+    "looked at did not answer today.",
 )
 _UNASKED = (
     "Therefore nothing is known: neither that people talk about this, nor that they do not. "

@@ -156,3 +156,13 @@ async def test_about_reaches_the_judge(served: Served, path: str) -> None:
     judged = served.sandbox.requests("openai", "judge")
     assert judged
     assert all(words in str(request.body) for request in judged)
+
+
+async def test_own_items_before_the_window_are_counted(served: Served) -> None:
+    """In the report's notes, since nothing else says why there is none."""
+    old = [{"title": "My Ember mug died", "created_at": "2001-01-01"}]
+    body = {**ASKED, "items": old, "since": "week"}
+    report = (await served.client.post("/v1/analyses", json=body)).json()
+
+    assert "1 of 1 items are older than a week and were left out" in str(report)
+    assert "these sources" not in str(report)
