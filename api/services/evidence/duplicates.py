@@ -15,7 +15,9 @@ from api.services.schemas import Assessed, Comment, Item
 from api.services.text import fold
 
 SHORTEST = 40
-"""Characters of text below which only an identical text with a body is a copy."""
+"""Characters of text below which an identical text is a copy only with a body, or without a page:
+two pictures on Reddit may both be called `My mug`, but where nothing except words was handed in,
+the same words are one voice."""
 LONG = 160
 """Characters from which texts may differ in words that change nothing."""
 COMPARED = 6000
@@ -159,6 +161,8 @@ class _Text:
     """Those that may turn the meaning."""
     whole: str
     bodied: bool
+    bare: bool
+    """Whether these words are all there is: no page shows anything besides."""
 
     @classmethod
     def of(cls, item: Item) -> _Text:
@@ -166,13 +170,14 @@ class _Text:
             regex.findall(r"\w+", fold(part)) for part in (item.title, item.body[:COMPARED])
         )
         telling = tuple(word for word in (*title, *body) if word not in FILLERS)
-        return cls(telling, " ".join((*title, *body)), bool(body))
+        return cls(telling, " ".join((*title, *body)), bool(body), not (item.url or item.link))
 
     def copies(self, other: _Text, similarity: float) -> bool:
         """The same words, or a long text with words in it that change nothing."""
         shortest = min(len(self.whole), len(other.whole))
         if self.whole == other.whole:
-            return shortest >= SHORTEST or (shortest > 0 and self.bodied and other.bodied)
+            alike = (self.bodied and other.bodied) or (self.bare and other.bare)
+            return shortest >= SHORTEST or (shortest > 0 and alike)
         # word by word first, which ends at the first that differs: the ratio of two long texts
         # takes a millisecond, and there are as many pairs as the square of the items
         return (

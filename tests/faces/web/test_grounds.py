@@ -166,3 +166,13 @@ async def test_own_items_before_the_window_are_counted(served: Served) -> None:
 
     assert "1 of 1 items are older than a week and were left out" in str(report)
     assert "these sources" not in str(report)
+
+
+async def test_the_same_few_words_are_one_voice(served: Served) -> None:
+    """However often they were handed in; a note says how many copies there were."""
+    items = [{"title": "My Ember mug died"}] * 20
+    body = {"query": "ember mug", "depth": "standard", "items": items}
+    report = (await served.client.post("/v1/analyses", json=body)).json()
+
+    assert len(report["items"]) == 1
+    assert "19 posts were dropped: copies of others" in str(report)

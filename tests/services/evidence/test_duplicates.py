@@ -75,7 +75,11 @@ LONG = f"{STORY}. {OTHER}. {STORY} as before"
     ("one", "other", "copies"),
     [
         ({"title": "Lamp 2 review"}, {"title": "Lamp 3 review"}, False),
-        ({"title": "Lamp review"}, {"title": "Lamp review"}, False),
+        ({"title": "Lamp review", "url": "https://a.example/1"},
+         {"title": "Lamp review", "url": "https://a.example/2"}, False),
+        ({"title": "Lamp review", "url": "https://a.example/1"}, {"title": "Lamp review"}, False),
+        ({"title": "Lamp review"}, {"title": "lamp  REVIEW!"}, True),
+        ({"title": "Lamp review"}, {"title": "Lamp reviews"}, False),
         ({"title": "Lamp", "body": "It hums"}, {"title": "Lamp", "body": "It hums"}, True),
         ({"title": "Lamp", "body": "It hums"}, {"title": "Lamp", "body": "It buzzes"}, False),
         ({"title": "Lamp", "body": ""}, {"title": "", "body": ""}, False),
