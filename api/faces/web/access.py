@@ -43,10 +43,13 @@ async def authenticated(house: House, connection: HTTPConnection, door: Door = "
     Raises:
         AccessDenied: no key although one is needed, or one that is not valid.
         Forbidden: no key is configured, and this is not from this machine.
-        UsageError: its `X-Listenpost-User` is too long, or no visible ASCII.
+        UsageError: its `X-Listenpost-User` came twice, is too long, or no visible ASCII.
     """
     tenant = await _tenant_of(house, connection)
-    user = connection.headers.get(USER, "")
+    users = connection.headers.getlist(USER)
+    if len(users) > 1:
+        raise UsageError(f"`{USER}` came {len(users)} times: send it once")
+    user = "".join(users)
     if not re.match(_PSEUDONYM, user):
         raise UsageError(f"`{USER}` takes up to 128 visible ASCII characters without spaces")
     admit(Caller(door, "" if tenant.origin == "local" else tenant.id, user))

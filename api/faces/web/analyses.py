@@ -201,7 +201,10 @@ async def list_analyses(
     tenant: Asker, house: Opened, query: Annotated[ListingQuery, Query()]
 ) -> AnalysesPage:
     """Yours only; the reports themselves are at `/v1/analyses/{id}`."""
-    filters = Filters(query.decision, query.source, _aware(query.since), _aware(query.until))
+    since, until = _aware(query.since), _aware(query.until)
+    if since is not None and until is not None and until < since:
+        raise UsageError("`until` is before `since`, so that nothing lies between: swap them")
+    filters = Filters(query.decision, query.source, since, until)
     page = await house.store.listing(tenant.id, filters, query.limit, query.cursor)
     return AnalysesPage(analyses=list(map(ListedAnalysis.of, page.analyses)), cursor=page.cursor)
 

@@ -121,6 +121,12 @@ class AnalysisRequest(Grounds, QuestionRequest):
         json_schema_extra={"examples": [{"query": "plaud.ai", "depth": "quick"}]}
     )
 
+    @model_validator(mode="after")
+    def _has_one_ground(self) -> Self:
+        if self.items and set(self.sources) - {"items"}:
+            raise ValueError("your `items` are the only source: leave `sources` out")
+        return self
+
     def ask(self) -> Ask:
         """As the product takes it."""
         return replace(super().ask(), own=self.own, sandbox=self.sandbox)

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api.faces.web.access import USER
 from api.faces.web.app import ROUTERS
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import QUESTION, Opening, Served
@@ -315,3 +316,12 @@ async def test_a_broken_store_lets_nobody_in(opening: Opening, tmp_path: Path) -
     assert {code(answer) for answer in (*answers, ready)} == {"store_unavailable"}
     assert health.status_code == 200
     assert served.sandbox.log == ()
+
+
+async def test_a_request_has_one_user(served: Served) -> None:
+    """Of two nobody could say under which to file it."""
+    twice = [(USER, "u-1"), (USER, "u-2")]
+    answer = await served.client.get("/v1/sources", headers=twice)
+
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == f"`{USER}` came 2 times: send it once"

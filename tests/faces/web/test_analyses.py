@@ -197,6 +197,7 @@ async def test_a_listing_is_filtered(served: Served) -> None:
         {"limit": "0"},
         {"decision": "maybe"},
         {"since": "yesterday"},
+        {"since": "2026-02-02", "until": "2026-02-01"},
         {"decison": "clarify"},
         {"since": "0001-01-01T00:00:00+14:00"},
     ],

@@ -58,11 +58,14 @@ async def test_other_items_are_another_question(served: Served) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"items": []}, "`body.items`: Value should have at least 1 item"),
-        ({"items": [{"title": "mug"}] * 501}, "`body.items`: List should have at most 500 items"),
+        ({"items": []}, "`items` must be a list of 1 to 500, each an object, not of 0"),
+        ({"items": [{"title": "mug"}] * 501}, "a list of 1 to 500, each an object, not of 501"),
         ({"items": [{"title": "mug"}, {"rating": 5}]}, "`items[1]`: no text in a field"),
         ({"items": OWN, "sandbox": True}, "your `items` are no made-up data"),
-        ({"items": OWN, "sources": ["reddit"]}, "there is no source `reddit`; there are `items`"),
+        (
+            {"items": OWN, "sources": ["reddit"]},
+            "your `items` are the only source: leave `sources` out",
+        ),
     ],
 )
 async def test_items_that_are_none_are_refused(
