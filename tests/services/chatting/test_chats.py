@@ -113,12 +113,20 @@ async def test_nobody_sees_another_s_session() -> None:
     assert (await say(chats, "three", first.session_id)).text == "one\nthree"
 
 
-@pytest.mark.parametrize("session", ["", "x" * (LONGEST_ID + 1)])
-async def test_an_id_that_cannot_be_is_refused(session: str) -> None:
+@pytest.mark.parametrize(
+    ("session", "words"),
+    [
+        ("", "1 to 128"),
+        ("x" * (LONGEST_ID + 1), "1 to 128"),
+        ("a\0b", "no control characters"),
+        ("a/../b", "no part `.` or `..`"),
+    ],
+)
+async def test_an_id_that_cannot_be_is_refused(session: str, words: str) -> None:
     """Before anything is asked."""
     echo = Echo()
 
-    with pytest.raises(UsageError, match="1 to 128"):
+    with pytest.raises(UsageError, match=words):
         await say(Chats(echo, Forgetful()), "one", session, known=False)
     assert echo.begun == []
 
