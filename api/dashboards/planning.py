@@ -83,9 +83,11 @@ def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
             if part.kind is Kind.WIDGET:
                 widgets[part.mark] = str(row["id"])
             if len(rows) > 1 and part.kind is not Kind.SCORE:
+                others = ", ".join(f"`{other['id']}`" for other in rows if other is not row)
                 notes.append(
-                    f"{len(rows) - 1} more {part.kind} with the mark `listenpost:{part.mark}`; a "
-                    "copy is yours once that mark is out of its description"
+                    f"{len(rows) - 1} more {part.kind} with the mark `listenpost:{part.mark}`: "
+                    f"{others}; delete it in Langfuse, or, if the copy is yours, take that mark "
+                    "out of its description"
                 )
             step = _changed(part, row, widgets)
             steps += [step] if step else []

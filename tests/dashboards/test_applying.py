@@ -261,14 +261,14 @@ def test_a_copy_is_named_and_left(project: Project) -> None:
     project.apply()
     ours = project.row(Kind.DASHBOARD, "dashboard.gate")
     copied = {name: ours[name] for name in ("description", "definition")}
-    project.call("POST", BOARDS, {**copied, "name": "Listenpost: the gate (Clone)"})
+    copy = project.call("POST", BOARDS, {**copied, "name": "Listenpost: the gate (Clone)"})
     project.call("PATCH", f"{BOARDS}/{ours['id']}", {"name": "Changed after it was copied"})
 
     plan = project.plan()
 
     assert [step.path for step in plan.steps] == [f"{BOARDS}/{ours['id']}"]
     assert [note.partition(";")[0] for note in plan.notes] == [
-        "1 more dashboard with the mark `listenpost:dashboard.gate`"
+        f"1 more dashboard with the mark `listenpost:dashboard.gate`: `{copy['id']}`"
     ]
 
 
