@@ -207,7 +207,9 @@ def test_two_results_are_compared(labels: Path, tmp_path: Path) -> None:
     before.write_text(evaluate(labels, "--judge", "keep_all", "--format", "json").stdout)
     text = evaluate(labels, "--judge", "keyword", "--compare", before).stdout
     shown = figures(labels, "--judge", "keyword", "--compare", before)
+    recorded = evaluate(before, "--compare", before, "--langfuse", "gate").exception
 
+    assert "no `--langfuse`" in str(recorded), "nobody is asked, so there is nothing to record"
     assert "keyword minus keep_all, 2 queries in both" in text
     assert shown["comparison"]["overall"]["mcc"]["difference"] > 0
     assert shown["comparison"]["overall"]["recall"]["difference"] == 0
@@ -280,6 +282,7 @@ def test_free_answers_are_not_kept(labels: Path, tmp_path: Path) -> None:
         (["labels.jsonl", "--compare", "bad.jsonl"], "`bad.jsonl` is no result"),
         (["labels.jsonl", "--compare", "list.json"], "`list.json` is no result"),
         (["labels.jsonl", "--compare", "labels.jsonl"], "`labels.jsonl` is no result"),
+        (["labels.jsonl", "./labels.jsonl"], "`labels.jsonl` is named twice"),
     ],
 )
 def test_what_is_wrong_is_named(labels: Path, tmp_path: Path, words: list[str], said: str) -> None:

@@ -76,7 +76,14 @@ def eval_command(evaluation: EvalRequest) -> int:
         if other is None:
             raise UsageError(f"`{evaluation.compare}` is no result; write one with `--format json`")
         if len(evaluation.files) == 1 and (mine := _result(evaluation.files[0])) is not None:
+            if evaluation.langfuse is not None:
+                raise UsageError("two results are compared without asking anybody: no `--langfuse`")
             return _compared(mine, other, evaluation)
+    resolved = [path.resolve() for path in evaluation.files]
+    if twice := next(
+        (path for path in evaluation.files if resolved.count(path.resolve()) > 1), None
+    ):
+        raise UsageError(f"`{twice}` is named twice, and each of its items would count twice")
     settings = wiring.load_settings()
     if evaluation.langfuse is not None and sampled(settings, evaluation.judge):
         raise UsageError(
