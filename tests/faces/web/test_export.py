@@ -237,9 +237,10 @@ async def test_the_table_is_a_file(served: Served, address: str) -> None:
 
 
 def test_accept_is_read_in_order() -> None:
-    """The first that there is."""
+    """The best liked that there is, of those liked alike the first."""
     assert preferred("") == preferred("*/*") == "json"
-    assert preferred("text/plain, TEXT/CSV ; q=0.5, text/html") == "csv"
+    assert preferred("text/plain, TEXT/CSV ; q=0.5, text/html") == "html"
+    assert preferred("text/plain, TEXT/CSV, text/html") == "csv"
 
 
 async def test_one_that_runs_has_no_page_yet(served: Served) -> None:
