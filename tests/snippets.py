@@ -33,10 +33,16 @@ def cells(page: str, heading: str = "") -> list[str]:
     return _BLOCK.findall(text)
 
 
+def blocks(page: str, *languages: str) -> list[str]:
+    """The code of a page of `docs/` in these languages."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", text, re.M | re.S)
+
+
 def commands(page: str) -> list[list[str]]:
     """The words of each command in a page's blocks of shell, without the program."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
-    return [shlex.split(words) for block in blocks for words in _COMMAND.findall(block)]
+    shell = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    return [shlex.split(words) for block in shell for words in _COMMAND.findall(block)]
 
 
 def run(codes: Sequence[str], variables: Mapping[str, str] | None = None) -> str:

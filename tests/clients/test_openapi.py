@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.clients.environments import node_client, python_client
-from tests.faces.web.process import ROOT, threaded
+from tests.faces.web.process import threaded
+from tests.snippets import blocks
 
 PAGES = ("clients.md", "http.md")
 KEY = "a-key-of-a-test"
-
-
-def blocks(page: str, *languages: str) -> list[str]:
-    """The page's code in these languages."""
-    text = (ROOT / "docs" / page).read_text("utf-8")
-    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", text, re.M | re.S)
 
 
 @pytest.fixture(scope="module")

@@ -19,14 +19,9 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.faces.command import environment
 from tests.faces.web.process import ROOT, threaded
+from tests.snippets import blocks
 
 ADDRESS = "http://127.0.0.1:8420"
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """A page's code in one language."""
-    text = (ROOT / "docs" / page).read_text("utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ from mcp.client.streamable_http import streamable_http_client
 from api.sandbox.server import Sandbox
 from tests.clients.environments import node_client, python_client
 from tests.faces.command import COMMAND
-from tests.faces.test_chat_examples import ADDRESS, awaiting, blocks, python
+from tests.faces.test_chat_examples import ADDRESS, awaiting, python
 from tests.faces.web.process import ROOT, threaded
+from tests.snippets import blocks
 
 CALLS = ROOT / "tests" / "clients" / "mcp_python" / "calls.py"
 INSTALLED = "/path/to/listenpost/.venv/bin/listenpost"

@@ -20,14 +20,10 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.faces.command import environment
 from tests.faces.web.process import ROOT, threaded
+from tests.snippets import blocks
 
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
 KEY = "a-key-of-a-test"
-
-
-def blocks(language: str) -> list[str]:
-    """The page's code in one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +51,7 @@ def curled(call: str, server: str) -> str:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_curl(server: str) -> None:
     """A report, a stream that ends in one, and judged items."""
-    calls = [block for block in blocks("bash") if block.startswith("curl")]
+    calls = [block for block in blocks("http.md", "bash") if block.startswith("curl")]
     report, stream, judged = (curled(call, server) for call in calls)
 
     assert json.loads(report)["decision"] == "full_report"
@@ -66,7 +62,7 @@ def test_curl(server: str) -> None:
 
 def test_python(server: str) -> None:
     """Begun, followed and read to its end."""
-    (code,) = [block for block in blocks("python") if "httpx_sse" not in block]
+    (code,) = [block for block in blocks("http.md", "python") if "httpx_sse" not in block]
     example: dict[str, Any] = {"__name__": "example"}
     with (
         environment({**os.environ, "URL": server, "KEY": KEY}),
@@ -82,7 +78,7 @@ def test_python(server: str) -> None:
 
 def ended(place: Mapping[str, str], meanwhile: Callable[[int], object]) -> str:
     """How the page's program ends; `meanwhile` happens where it would sleep."""
-    (code,) = [block for block in blocks("python") if "httpx_sse" not in block]
+    (code,) = [block for block in blocks("http.md", "python") if "httpx_sse" not in block]
     example: dict[str, Any] = {"__name__": "example", "meanwhile": meanwhile}
     with environment({**os.environ, **place}), pytest.raises(SystemExit) as caught:
         exec(code.replace("time.sleep(", "meanwhile("), example)
@@ -151,7 +147,7 @@ def test_the_routes_of_the_page_are_those_of_the_server(server: str) -> None:
 
 def test_an_error_looks_as_the_page_shows_it(server: str) -> None:
     """The same fields, each of the same form."""
-    (shown,) = (json.loads(block) for block in blocks("json"))
+    (shown,) = (json.loads(block) for block in blocks("http.md", "json"))
     real = httpx.get(f"{server}/v1/analyses/none").json()
 
     assert shown.keys() == real.keys()
