@@ -15,7 +15,13 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
-SourceName = Literal["reddit", "youtube", "amazon"]
+SourceName = Literal[
+    "reddit", "youtube", "amazon", "hackernews", "stackexchange", "github", "lemmy", "discourse"
+]
+_MEASURES = {"youtube": "views", "amazon": "ratings"}
+"""What makes a post popular, where it is not its votes."""
+LEMMY = "https://lemmy.example"
+"""Where the sample's Lemmy posts stand, whoever gives them."""
 
 DIGITS = "0123456789"
 HEX = "0123456789abcdef"
@@ -95,12 +101,19 @@ class Post:
     @property
     def key(self) -> str:
         """The item key the product uses."""
-        return f"{self.source}:{'t3_' if self.source == 'reddit' else ''}{self.id}"
+        native = {
+            "reddit": f"t3_{self.id}",
+            "stackexchange": f"{self.place}:{self.id}",
+            "github": f"{self.place}#{self.id}",
+            "lemmy": f"{LEMMY}/post/{self.id}",
+            "discourse": f"127.0.0.1:{self.id}",
+        }
+        return f"{self.source}:{native.get(self.source, self.id)}"
 
     @property
     def popularity(self) -> int:
         """Votes, views or ratings."""
-        return {"reddit": self.votes, "youtube": self.views}.get(self.source, self.ratings or 0)
+        return int(getattr(self, _MEASURES.get(self.source, "votes")) or 0)
 
     @property
     def text(self) -> str:
@@ -114,7 +127,9 @@ def native_id(source: str, *parts: object) -> str:
         return "1" + spelled(BASE36, 6, source, *parts)
     if source == "youtube":
         return spelled(WEB, 11, source, *parts)
-    return "B0" + spelled(_UPPER, 8, source, *parts)
+    if source == "amazon":
+        return "B0" + spelled(_UPPER, 8, source, *parts)
+    return "4" + spelled(DIGITS, 6, source, *parts)
 
 
 def remark_id(source: str, *parts: object) -> str:
@@ -123,7 +138,9 @@ def remark_id(source: str, *parts: object) -> str:
         return "n" + spelled(BASE36, 6, source, "remark", *parts)
     if source == "youtube":
         return "Ug" + spelled(WEB, 18, source, "remark", *parts) + "4AaABAg"
-    return "R" + spelled(_UPPER, 13, source, "remark", *parts)
+    if source == "amazon":
+        return "R" + spelled(_UPPER, 13, source, "remark", *parts)
+    return "5" + spelled(DIGITS, 7, source, "remark", *parts)
 
 
 def posts(rows: Iterable[Mapping[str, Any]]) -> tuple[Post, ...]:
@@ -173,6 +190,12 @@ def _files(folder: str) -> Iterator[tuple[str, Traversable]]:
 def load(slug: str | None = None) -> tuple[Post, ...]:
     """The shipped posts, of all products or of one."""
     files = [file for name, file in _files("posts") if slug in (None, name)]
+    return tuple(post for file in files for post in posts(_rows(file)))
+
+
+def keyless(slug: str | None = None) -> tuple[Post, ...]:
+    """The shipped posts of the places that need no key; no judge is measured on them."""
+    files = [file for name, file in _files("keyless") if slug in (None, name)]
     return tuple(post for file in files for post in posts(_rows(file)))
 
 

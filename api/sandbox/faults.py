@@ -17,6 +17,11 @@ ENDPOINTS: Mapping[str, tuple[str, ...]] = {
     "reddit": ("token", "search", "comments", "more", "info"),
     "youtube": ("search", "videos", "comments"),
     "amazon": ("search", "product", "reviews", "signin"),
+    "hackernews": ("search", "item"),
+    "stackexchange": ("search", "answers", "info"),
+    "github": ("search", "comments", "limits"),
+    "lemmy": ("version", "search", "comments"),
+    "discourse": ("search", "topic"),
     "openai": ("judge", "grades", "support", "rewrite", "explain", "agent", "chat", "models"),
     "langfuse": (
         "traces",
@@ -36,6 +41,11 @@ KINDS: Mapping[str, frozenset[str]] = {
     "reddit": frozenset("401 403 403html 429 500 hang drip notjson login".split()),
     "youtube": frozenset("quota search_quota 500 hang drip keyinvalid disabled notjson".split()),
     "amazon": frozenset("captcha dogs waf signin empty 401 429 500 hang drip notjson".split()),
+    "hackernews": frozenset("400 403html 429 500 hang drip notjson".split()),
+    "stackexchange": frozenset("throttle backoff bad_site 429 500 hang drip notjson".split()),
+    "github": frozenset("401 403 secondary 422 429 500 incomplete hang drip notjson".split()),
+    "lemmy": frozenset("rate_limit 400 403html anubis 500 hang drip notjson".split()),
+    "discourse": frozenset("overload 403 429 503 500 hang drip notjson".split()),
     "openai": frozenset(
         "401 429 insufficient_quota 500 hang drip refusal filtered length notjson prose "
         "wrong_count no_schema no_choices".split()

@@ -63,8 +63,11 @@ class Index:
                 postings[word][number] = count
         return dict(postings)
 
-    def search(self, query: str, *, exact: bool = False) -> list[Post]:
-        """Everything that holds at least one word, best first; `exact` obeys quoted phrases."""
+    def search(self, query: str, *, exact: bool = False, every: bool = False) -> list[Post]:
+        """Everything that holds at least one word, best first.
+
+        `exact` obeys quoted phrases; with `every` a post must hold each of the words.
+        """
         words = list(dict.fromkeys(tokens(query)))
         mean = sum(len(text) + 1 for text in self.words) / max(len(self.words), 1)
         scores: dict[int, float] = defaultdict(float)
@@ -76,6 +79,9 @@ class Index:
                 scores[number] += (
                     rarity * count * (_SATURATION + 1) / (count + _SATURATION * stretch)
                 )
+        if every:
+            held = [self.postings.get(word, {}) for word in words]
+            scores = {number: scores[number] for number in scores if all(number in h for h in held)}
         for number in scores:
             fame = math.log10(1 + max(self.posts[number].popularity, 0))
             scores[number] = round(scores[number] * (1 + _FAME * fame), 9)

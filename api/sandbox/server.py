@@ -22,6 +22,7 @@ from api.sandbox import corpus
 from api.sandbox.amazon import Amazon
 from api.sandbox.corpus import Post
 from api.sandbox.faults import Faults
+from api.sandbox.hackernews import HackerNews
 from api.sandbox.journal import LoggedRequest
 from api.sandbox.langfuse import Langfuse
 from api.sandbox.openai import OpenAI
@@ -56,7 +57,7 @@ def world(
     Raises:
         ValueError: a fault or latency that does not exist, or a folder without recordings.
     """
-    rows = corpus.load() if posts is None else list(posts)
+    rows = (*corpus.load(), *corpus.keyless()) if posts is None else list(posts)
     ready = tuple(row for row in rows if isinstance(row, Post))
     return World(
         posts=ready + corpus.posts(row for row in rows if not isinstance(row, Post)),
@@ -79,6 +80,11 @@ def environment(url: str) -> dict[str, str]:
         "YOUTUBE_API_KEY": "sandbox",
         "AMAZON_PROVIDER": "html",
         "AMAZON_URL": url,
+        "HACKERNEWS_URL": url,
+        "STACKEXCHANGE_URL": url,
+        "GITHUB_URL": url,
+        "LEMMY_URL": url,
+        "DISCOURSE_FORUMS": url,
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_API_KEY": "sandbox",
         "LANGFUSE_BASE_URL": url,
@@ -114,7 +120,10 @@ def application(world: World) -> Starlette:
         Route("/_sandbox/fault", fault, methods=["POST"]),
         Route("/_sandbox/health", health),
     ]
-    sites = (Reddit(world), YouTube(world), OpenAI(world), Langfuse(world), Amazon(world))
+    sites = (
+        Reddit(world), YouTube(world), OpenAI(world), Langfuse(world), Amazon(world),
+        HackerNews(world),
+    )  # fmt: skip
     return Starlette(routes=[*steering, *(route for site in sites for route in site.routes())])
 
 

@@ -1,9 +1,4 @@
-"""The vocabulary: one frozen class per word of the design.
-
-A question becomes a plan; a plan becomes a batch per source; a batch gets verdicts from one judge
-call; one or two attempts make what was gathered; all sources together are a crawl; graded, ranked
-and counted it is evidence; the writer reads it as numbered exhibits and cites only those: a report.
-"""
+"""The vocabulary: one frozen class per word of `docs/architecture.md`, in its order."""
 
 from __future__ import annotations
 
@@ -114,6 +109,8 @@ class Item:
     """The source's own measures by name, main one first; None when unknown; never summed."""
     place: str | None = None
     """Subreddit, channel or brand."""
+    thread: str = ""
+    """The thread's own id, of a comment that was found by itself."""
     comments: tuple[Comment, ...] = ()
     crosspost_parent: str | None = None
     """Key of the item this one is a crosspost of."""
@@ -144,6 +141,8 @@ class FetchPlan:
     query: str
     limit: int
     window: Window = "all"
+    name: str = field(default="", compare=False)
+    """The product's name as it may stand in the query; empty: nobody knows."""
 
     def widened(self, factor: int) -> Self:
         """The same question, `factor` times as many items."""

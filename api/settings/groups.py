@@ -38,7 +38,7 @@ class GeneralSettings(BaseSettings):
     model_config = named("LISTENPOST_")
 
     mode: Literal["auto", "live", "sandbox"] = "auto"
-    """`auto` is the offline sandbox until a source is configured."""
+    """`sandbox` serves made-up posts on this machine; `auto` is `live`."""
     judge: Literal["openai", "local"] | None = None
     """Which judge answers; unset: `openai` when there is a key, else `local`."""
     fail_open: Literal["all", "local"] = "all"
@@ -129,6 +129,28 @@ class SourceSettings(BaseSettings):
     """Key of a paid provider; `html` needs none."""
     amazon_url: str | None = Field(None, validation_alias=_native("AMAZON_URL"))
     """Root of the provider; unset: the provider's own host."""
+    hackernews_url: str = Field(
+        "https://hn.algolia.com", validation_alias=_native("HACKERNEWS_URL")
+    )
+    """Root of Hacker News' search."""
+    stackexchange_url: str = Field(
+        "https://api.stackexchange.com", validation_alias=_native("STACKEXCHANGE_URL")
+    )
+    """Root of Stack Exchange's API."""
+    stackexchange_sites: str = "superuser,softwarerecs,hardwarerecs"
+    """Comma-separated sites, three at most; each is one of 300 requests a day."""
+    stackexchange_key: SecretStr | None = None
+    """Free key of stackapps.com: 10,000 requests a day instead of 300."""
+    github_url: str = Field("https://api.github.com", validation_alias=_native("GITHUB_URL"))
+    """Root of GitHub's API."""
+    github_token: SecretStr | None = None
+    """Any token of GitHub: 30 searches a minute instead of 10, and comments of all kept issues."""
+    lemmy_url: str = Field("https://lemmy.world", validation_alias=_native("LEMMY_URL"))
+    """Root of the Lemmy server that is asked; large ones see most of the others."""
+    discourse_forums: str | None = Field(None, validation_alias=_native("DISCOURSE_FORUMS"))
+    """Comma-separated roots of Discourse forums; unset: none is asked."""
+    user_agent: str = "listenpost (product research, on a person's question)"
+    """Sent to places that need no key; put your page or contact there."""
     source_timeout: Seconds = 8.0
     """Seconds for one upstream request."""
     provider_timeout: Seconds = 30.0

@@ -42,6 +42,10 @@ class Price:
     """Kept items that share one request for their full texts; 0: their comments bring them."""
     counted: bool = False
     """Each page of a search is one of so many a day."""
+    searches: int = 1
+    """Requests of one page of a search, where several sites or kinds of text are asked apart."""
+    threads: int | None = None
+    """Requests for comments of kept items at most; None: one per item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class SourceSpec(Place):
     """The setting that puts another server in its place."""
     module: str
     """The module with its `Build`, called `build`; only there its client library is imported."""
-    price: Price
+    price: Callable[[SourceSettings], Price]
     further: Callable[[SourceSettings], tuple[str, ...]] = lambda settings: ()
     """Settings it needs besides, as the others are."""
 

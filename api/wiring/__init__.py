@@ -60,11 +60,8 @@ def load_settings() -> Settings:
 
 
 def mode_of(settings: Settings) -> Mode:
-    """`auto` is the sandbox until one of `SOURCES` is configured."""
-    if settings.general.mode != "auto":
-        return settings.general.mode
-    there = any(spec.configured(settings.sources) for spec in SOURCES.values())
-    return "live" if there else "sandbox"
+    """`auto` is live: some places answer everybody."""
+    return "sandbox" if settings.general.mode == "sandbox" else "live"
 
 
 def in_sandbox(settings: Settings) -> Settings:
@@ -262,6 +259,8 @@ def _pointed(settings: Settings, url: str) -> Settings:
             "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": url,
             "youtube_api_key": key, "youtube_url": url,
             "amazon_provider": "html", "amazon_api_key": None, "amazon_url": url,
+            "hackernews_url": url, "stackexchange_url": url, "stackexchange_key": None,
+            "github_url": url, "github_token": None, "lemmy_url": url, "discourse_forums": url,
         }
     )  # fmt: skip
     models = stand_in(settings.models).model_copy(

@@ -18,7 +18,7 @@ from api.services.question.query import screen
 from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
 from api.sources import SOURCES
-from api.sources.spec import SourceSpec
+from api.sources.spec import Price
 from api.wiring import for_own_items, mode_of, stand_in
 
 _LIKELY_REQUESTS, _LENGTH = 2, 0.5
@@ -68,7 +68,8 @@ class _Work:
 class _Reach:
     """Who is asked for how much, and who judges."""
 
-    places: tuple[SourceSpec, ...]
+    prices: tuple[Price, ...]
+    """Of the places that are asked."""
     own: int
     """Items that the person hands in."""
     limit: int
@@ -87,36 +88,37 @@ class _Reach:
     @property
     def least(self) -> _Work:
         """Everybody is asked once and has nothing."""
-        requests = sum(1 + place.price.token for place in self.places)
-        searches = sum(place.price.counted for place in self.places)
+        requests = sum(price.searches + price.token for price in self.prices)
+        searches = sum(price.counted for price in self.prices)
         gates = _chunks(self.own, PER_CALL) if self.gated else 0
         return _Work(requests, searches, gates, self.own * bool(gates))
 
     def most(self, queries: int) -> _Work:
         """Every query is asked twice as wide, the second time without quotes; all are kept."""
         turns, searches, requests = 2 * queries - (not self.quoted), 0, 0
-        for price in (place.price for place in self.places):
+        for price in self.prices:
             pages = _chunks(self.widest, price.entries) * (turns if price.quotes else queries)
             details = queries * _chunks(self.widest, price.details) if price.details else 0
-            comments = queries * self.widest * self.comments
-            requests += price.token + pages + details + comments
+            comments = queries * self._comments(price, self.widest)
+            requests += price.token + pages * price.searches + details + comments
             searches += pages * price.counted
         batches = _chunks(self.limit, PER_CALL) + _chunks(self.widest, PER_CALL)
-        looks = queries * len(self.places) * self.looks
-        gates = queries * len(self.places) * batches + looks + _chunks(self.own, PER_CALL)
+        looks = queries * len(self.prices) * self.looks
+        gates = queries * len(self.prices) * batches + looks + _chunks(self.own, PER_CALL)
         judged = self.kept(queries) + looks
         return _Work(requests, searches, gates, judged) if self.gated else _Work(requests, searches)
 
     def likely(self, queries: int) -> _Work:
         """Half of a first batch is kept, and every other place is asked once more."""
-        kept, places, again = _half(self.limit), len(self.places), 0
+        kept, places, again = _half(self.limit), len(self.prices), 0
         if self.widest > self.limit:
             again = _half(places)
         searches, requests = 0, again
-        for price in (place.price for place in self.places):
+        for price in self.prices:
             pages = queries * _chunks(self.limit, price.entries)
             details = _chunks(kept, price.details) if price.details else 0
-            requests += price.token + pages + details + kept * self.comments
+            comments = self._comments(price, kept)
+            requests += price.token + pages * price.searches + details + comments
             searches += pages * price.counted
         work = _Work(requests, searches)
         if not self.gated:
@@ -125,14 +127,19 @@ class _Reach:
         gates = batches * _chunks(self.limit, PER_CALL) + _chunks(self.own, PER_CALL)
         return replace(work, gates=gates, judged=batches * self.limit + self.own)
 
+    def _comments(self, price: Price, kept: int) -> int:
+        """Requests for the comments of so many kept items."""
+        most = kept if price.threads is None else min(kept, price.threads)
+        return most * self.comments
+
     @property
     def likely_kept(self) -> int:
         """Items that are about the question."""
-        return len(self.places) * _half(self.limit) + _half(self.own)
+        return len(self.prices) * _half(self.limit) + _half(self.own)
 
     def kept(self, queries: int) -> int:
         """Items that so many queries bring at most."""
-        return queries * len(self.places) * self.widest + self.own
+        return queries * len(self.prices) * self.widest + self.own
 
     def grades(self, queries: int) -> int:
         """Calls that grade all of them in one pass."""
@@ -174,7 +181,7 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
         reports=WRITER_REQUESTS,
         exhibits=min(shown, reach.kept(first + later)),
     )
-    return _estimate(settings, least, likely, most, len(reach.places) * reach.limit)
+    return _estimate(settings, least, likely, most, len(reach.prices) * reach.limit)
 
 
 def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
@@ -220,7 +227,7 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     limit = ask.limit or settings.depths[ask.depth].limit
     again = settings.adaptive.min_yield > 0
     return _Reach(
-        () if own is not None else tuple(places),
+        () if own is not None else tuple(spec.price(settings.sources) for spec in places),
         own or 0,
         limit,
         limit * settings.adaptive.refetch_factor if again else limit,

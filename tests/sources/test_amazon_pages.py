@@ -9,10 +9,10 @@ import pytest
 from api.sources.amazon.pages import (
     block_path,
     block_reason,
-    is_too_deep,
     parse_product_page,
     parse_search_page,
 )
+from api.sources.markup import is_too_deep
 from tests.sources.amazon_site import product_page, result_page, review, tile
 
 ASIN = "B0TESTAAA1"

@@ -60,7 +60,13 @@ async def _places(house: House) -> str:
     for name, source in (await house.product()).sources.items():
         spec = SOURCES[name]
         state = f"cannot be asked: {source}" if isinstance(source, SourceError) else "ready"
-        cells = (f"`{name}`", md(spec.title), md(spec.says), md(state), _cost(spec.price))
+        cells = (
+            f"`{name}`",
+            md(spec.title),
+            md(spec.says),
+            md(state),
+            _cost(spec.price(house.settings.sources)),
+        )
         rows.append(f"| {' | '.join(cells)} |")
     likely = []
     for depth in _DEPTHS:
@@ -86,9 +92,11 @@ async def _places(house: House) -> str:
 
 def _cost(price: Price) -> str:
     """Requests of one search, in words."""
-    parts = [f"1 request for a page of {price.entries} results"]
+    requests = "1 request" if price.searches == 1 else f"{price.searches} requests"
+    parts = [f"{requests} for a page of {price.entries} results"]
     parts += ["1 for a token"] if price.token else []
     parts += [f"1 for the texts of {price.details} kept items"] if price.details else []
-    parts.append("1 for the comments of each kept item")
+    most = "" if price.threads is None else f", {price.threads} at most"
+    parts.append(f"1 for the comments of each kept item{most}")
     counted = "; a page is one of the day's searches" if price.counted else ""
     return f"{', '.join(parts)}{counted}"

@@ -25,6 +25,7 @@ from api.services.ports import (
     title_of,
 )
 from api.services.progress import ItemGraded, Listener, SourceKept, silent
+from api.services.question.naming import name_of, named
 from api.services.question.query import canonical, neutralise
 from api.services.schemas import (
     UNGRADED,
@@ -86,7 +87,8 @@ class Run:
         fresh: list[Gathered] = []
 
         async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
-            plan = FetchPlan(wanted[key], limit, self.bounds.window)
+            name = name_of(named(question.text))
+            plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
             gathered = await self._gather(question, source, plan)
             fresh.append(replace(gathered, title=title_of(self.places, source)))
             return {key: fresh[0]}

@@ -22,6 +22,6 @@ AMAZON = SourceSpec(
     variables=("AMAZON_PROVIDER",),
     address="AMAZON_URL",
     module="api.sources.amazon.client",
-    price=Price(entries=10, quotes=False),
+    price=lambda settings: Price(entries=10, quotes=False),
     further=_key,
 )

@@ -1,4 +1,4 @@
-"""Amazon through httpx: its own pages, or a paid provider.
+"""Amazon over HTTP: its own pages, or a paid provider.
 
 An item is a product. Before the gate it is its tile; the product page, with bullets and top
 reviews, is read for kept items only. Cost: one request per result page, one per kept product.
@@ -6,16 +6,11 @@ reviews, is read for kept items only. Cost: one request per result page, one per
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeVar
-
-import httpx
 
 from api.errors import (
     Blocked,
@@ -25,33 +20,16 @@ from api.errors import (
     RateLimited,
     Refused,
     SourceError,
-    TimedOut,
     Unreachable,
 )
 from api.services.keeping.storage import SourceMemory
-from api.services.metering import charge
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
-from api.services.text import searchable, web_url
-from api.services.wire import (
-    PACKINGS,
-    REDIRECTS,
-    TOO_LARGE,
-    UNPACKABLE,
-    Connecting,
-    TooLarge,
-    Unpackable,
-    no_connection,
-    points_here,
-    read_all_async,
-    retry_at,
-    same_server,
-    unpacked,
-)
+from api.services.text import searchable
 from api.settings import SourceSettings
 from api.sources.amazon import NAME
 from api.sources.amazon.marketplaces import site_of
-from api.sources.amazon.pages import block_path, block_reason, is_too_deep
+from api.sources.amazon.pages import block_path, block_reason
 from api.sources.amazon.products import completed, item_of
 from api.sources.amazon.providers import (
     PROVIDERS,
@@ -60,14 +38,15 @@ from api.sources.amazon.providers import (
     ProviderRequest,
 )
 from api.sources.commenting import SILENCES, noted, read_each
+from api.sources.markup import is_too_deep
 from api.sources.paging import Page, Shelf
 from api.sources.spec import value_of
+from api.sources.web import Reply, WebClient, usable
 
 SIGN_IN = "reviews need a sign-in"
 NO_REVIEWS = "no reviews yet"
 UNDATED = "Amazon does not date products: the time window was not applied"
 
-_MOVED = frozenset({301, 302, 303, 307, 308})
 _FINAL = (RateLimited, QuotaExhausted, Refused)
 """After these the next product is not asked for; a block page may be one product's."""
 # what a failed answer is about, by the words of its provider: "You have exceeded the MONTHLY quota"
@@ -89,11 +68,7 @@ def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Amazo
     if not (key.isascii() and key.isprintable()):
         raise NotConfigured(NAME, "`AMAZON_API_KEY` holds characters that no header can carry")
     root = (settings.amazon_url or provider.root).rstrip("/")
-    try:
-        usable = bool(web_url(root) and httpx.URL(root).host)
-    except httpx.InvalidURL:
-        usable = False
-    if not usable:
+    if not usable(root):
         raise NotConfigured(NAME, "`AMAZON_URL` is not an http or https address")
     return AmazonSource(provider, settings, root, key, memory)
 
@@ -112,19 +87,17 @@ class AmazonSource:
         memory: SourceMemory | None = None,
     ) -> None:
         """`root` has no slash at its end; `key` is empty for a provider without one."""
-        self._provider, self._root, self._site = provider, root, site_of(root)
+        self._provider, self._site = provider, site_of(root)
         self._most = settings.comments_per_item
         self._silence = f"no reviews given by `{provider.name}`" if provider.paid else SIGN_IN
-        self._seconds = settings.provider_timeout if provider.paid else settings.source_timeout
+        seconds = settings.provider_timeout if provider.paid else settings.source_timeout
         pages = memory.pages if memory else None
         upstream = f"{NAME} {provider.name} {root}"
         self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
-        self._client = httpx.AsyncClient(
-            headers={**provider.headers(root, key), "Accept-Encoding": PACKINGS},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=self._seconds,
-            trust_env=not points_here(root),
-        )
+        self._web = WebClient(
+            NAME, root, seconds,
+            address="AMAZON_URL", headers=provider.headers(root, key), wall=block_path,
+        )  # fmt: skip
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search products; see `Source.fetch` for the contract."""
@@ -161,7 +134,7 @@ class AmazonSource:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._web.aclose()
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         number = int(cursor or 1)
@@ -191,56 +164,10 @@ class AmazonSource:
         except Complaint as complaint:
             raise _failure(complaint.status or 200, complaint.words, reply.wait) from complaint
 
-    async def _reply(self, request: ProviderRequest) -> _Reply:
-        """Send within the deadline of real time, redirects included; httpx's errors end here."""
-        try:
-            async with asyncio.timeout(self._seconds):
-                url = httpx.URL(self._root + request.path)
-                if request.params:
-                    url = url.copy_merge_params(request.params)
-                return await self._follow(url)
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise TimedOut(NAME, f"no full answer in {self._seconds:g} s") from error
-        except TooLarge as error:
-            raise Broken(NAME, TOO_LARGE) from error
-        except Unpackable as error:
-            raise Broken(NAME, UNPACKABLE) from error
-        except httpx.InvalidURL as error:
-            raise Broken(NAME, type(error).__name__) from error
-        except httpx.HTTPError as error:
-            raise Unreachable(NAME, no_connection(error, self._root)) from error
+    async def _reply(self, request: ProviderRequest) -> Reply:
+        return await self._web.get(request.path, request.params)
 
-    async def _follow(self, url: httpx.URL) -> _Reply:
-        """The answer, after redirects within the site; each is a request."""
-        for _ in range(REDIRECTS + 1):
-            async with aclosing(await self._connected(url)) as response:
-                location = response.headers.get("location")
-                if response.status_code not in _MOVED or location is None:
-                    packing = response.headers.get("content-encoding", "")
-                    body = await read_all_async(unpacked(response.aiter_raw(), packing))
-                    text = body.decode("utf-8-sig", "replace")
-                    return _Reply(response.status_code, response.headers, text)
-            target = url.join(location)
-            if why := block_path(target.path):
-                raise Blocked(NAME, f"redirected to a {why}")
-            if not same_server(str(url), str(target)):
-                raise Broken(NAME, "redirected to another host, name that one in `AMAZON_URL`")
-            url = target
-        raise Broken(NAME, f"more than {REDIRECTS} redirects")
-
-    async def _connected(self, url: httpx.URL) -> httpx.Response:
-        """The beginning of an answer; while kept connections turn out dead, over the next one."""
-        while True:
-            charge()
-            connecting = Connecting()
-            request = self._client.build_request("GET", url, extensions={"trace": connecting})
-            try:
-                return await self._client.send(request, stream=True)
-            except (httpx.NetworkError, httpx.RemoteProtocolError):
-                if connecting.fresh:
-                    raise
-
-    def _checked(self, reply: _Reply) -> str:
+    def _checked(self, reply: Reply) -> str:
         """The body, when it can be the data."""
         if reply.html and is_too_deep(reply.body):
             raise Broken(NAME, "a page nested too deeply")
@@ -252,25 +179,6 @@ class AmazonSource:
         if page and reply.status in {202, 401, 403, 429}:
             raise Blocked(NAME, f"a page with status {reply.status}", retry_at=reply.wait)
         raise _failure(reply.status, reply.body, reply.wait)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """One answer, read to its end."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: str
-
-    @property
-    def html(self) -> bool:
-        """It is a page, whatever was asked for."""
-        return "html" in self.headers.get("content-type", "") or self.body.lstrip()[:1] == "<"
-
-    @property
-    def wait(self) -> datetime | None:
-        """Until when to wait, aware UTC, when the answer says."""
-        return retry_at(self.headers)
 
 
 def _failure(status: int, words: str, wait: datetime | None) -> SourceError:

@@ -7,7 +7,6 @@ on Kindle pages and for foreign reviews, so both are read.
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -50,14 +49,6 @@ _BLOCKS = (
 )
 # the paths of sign-in and captcha, in any language: "/ap/signin", "/-/es/ap/cvf/request"
 _BLOCK_PATH = re.compile(r"(?:/-/\w+)?/(?:ap/(?P<login>signin)|ap/|errors/validateCaptcha)")
-_DEEPEST = 1_000
-"""Open boxes at one place; Amazon's pages have about 40, and the parser's time grows too fast."""
-# the beginning or end of a box that the parser nests: "<div", "</ul"
-_BOX = re.compile(
-    r"<(/?)(div|[uod]l|section|article|aside|main|nav|header|footer|blockquote|details|fieldset"
-    r"|figure|center|address|menu|dialog|summary|hgroup|search|listing|pre|dir|optgroup)\b",
-    re.I,
-)
 # the account in "/gp/profile/amzn1.account.AEXAMPLE/ref=x"
 _ACCOUNT = re.compile(r"amzn1\.account\.(\w+)")
 # ` - Kindle edition by Jo Doe. Mystery @ Amazon.com.`, ` : Amazon.com`
@@ -78,20 +69,6 @@ def block_reason(status: int, html: str) -> str | None:
     if why is None or LexborHTMLParser(html).css_first(_CONTENT) is not None:
         return None
     return why
-
-
-def is_too_deep(html: str) -> bool:
-    """Whether more boxes stand in each other than a page can need; asked before it is parsed."""
-    opened, depth = Counter[str](), 0
-    for end, name in _BOX.findall(html):
-        box = name.lower()
-        if not end:
-            opened[box], depth = opened[box] + 1, depth + 1
-        elif opened[box]:
-            opened[box], depth = opened[box] - 1, depth - 1
-        if depth > _DEEPEST:
-            return True
-    return False
 
 
 def parse_search_page(html: str) -> ResultPage | None:

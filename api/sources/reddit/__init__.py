@@ -13,5 +13,5 @@ REDDIT = SourceSpec(
     variables=("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET"),
     address="REDDIT_URL",
     module="api.sources.reddit.client",
-    price=Price(entries=100, token=1),
+    price=lambda settings: Price(entries=100, token=1),
 )

@@ -13,5 +13,5 @@ YOUTUBE = SourceSpec(
     variables=("YOUTUBE_API_KEY",),
     address="YOUTUBE_URL",
     module="api.sources.youtube.client",
-    price=Price(entries=50, details=50, counted=True),
+    price=lambda settings: Price(entries=50, details=50, counted=True),
 )

@@ -1,0 +1,201 @@
+"""What places that answer without a key have in common: `KeylessSource`, and their failures."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from api.errors import (
+    Blocked,
+    Broken,
+    NotConfigured,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    SourceError,
+    Unreachable,
+)
+from api.services.keeping.storage import SourceMemory
+from api.services.ports import Probe
+from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.settings import SourceSettings
+from api.sources.commenting import LIMITS, read_each
+from api.sources.pacing import Limit, Pace, pace_of
+from api.sources.paging import Page, Shelf, exact_first
+from api.sources.web import Reply, WebClient, usable
+
+
+class KeylessSource(ABC):
+    """One such place; a subclass says how it is searched and what its answers mean.
+
+    Belongs to one event loop; requests are paced over the whole process.
+    """
+
+    name: ClassVar[str]
+    address: ClassVar[str]
+    """The setting that holds where it is."""
+    limits: ClassVar[tuple[Limit, ...]]
+    """How often its owner lets one address search; other requests are not counted against it."""
+    phrases: ClassVar[bool] = True
+    """Its search knows quoted phrases."""
+    width: ClassVar[int] = 4
+    """Items whose comments are read at the same time."""
+
+    def __init__(
+        self,
+        settings: SourceSettings,
+        roots: Sequence[str],
+        memory: SourceMemory | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`roots` are the servers that are asked; the first is asked for what is not a search.
+
+        Raises:
+            NotConfigured: one is no address, or the user agent cannot be sent.
+        """
+        for root in roots:
+            if not usable(root):
+                raise NotConfigured(self.name, f"`{self.address}` is not an http or https address")
+        agent = settings.user_agent
+        if not (agent.isascii() and agent.isprintable()):
+            detail = "`LISTENPOST_USER_AGENT` holds characters that no header can carry"
+            raise NotConfigured(self.name, detail)
+        headers = {"User-Agent": agent, **(headers or {})}
+        self._most, pages = settings.comments_per_item, memory.pages if memory else None
+        self._servers = {
+            root: WebClient(
+                self.name, root, settings.source_timeout, address=self.address, headers=headers
+            )
+            for root in (given.rstrip("/") for given in roots)
+        }
+        self._roots = tuple(self._servers)
+        upstream = f"{self.name} {' '.join(self._roots)}"
+        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """Search, best match first; the product's name is a phrase where there are phrases.
+
+        A phrase that matches nothing is asked once more without its quotes.
+        """
+        return replace(await exact_first(self._shelf, self._worded(plan)), plan=plan)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """What was said about each item; one request per item."""
+        if not self._most:
+            return Commented(tuple(items))
+        return await read_each(items, self._commented, width=self.width, stops=(*LIMITS, Refused))
+
+    async def remarked(self, item: Item) -> Item | None:
+        """The item with its comments."""
+        return await self._commented(item) if self._most else None
+
+    async def probe(self) -> Probe:
+        """Whether it answers, and what is left of its limit."""
+        try:
+            return await self._probed()
+        except SourceError as error:
+            return Probe(error.code, error.detail)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await asyncio.gather(*(server.aclose() for server in self._servers.values()))
+
+    @abstractmethod
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
+        """One page of results."""
+
+    @abstractmethod
+    async def _commented(self, item: Item) -> Item:
+        """The item with what was said about it."""
+
+    @abstractmethod
+    async def _probed(self) -> Probe:
+        """Ask for as little as shows that it can be asked."""
+
+    def _failure(self, reply: Reply) -> SourceError | None:
+        """What an answer means that is special to this place; None where it is not."""
+        return None
+
+    def _worded(self, plan: FetchPlan) -> FetchPlan:
+        return phrased(plan) if self.phrases else plan
+
+    def _pace(self, root: str) -> Pace:
+        return pace_of(self.name, root, *self.limits)
+
+    async def _ask(
+        self,
+        path: str,
+        params: Mapping[str, str | int] | None = None,
+        root: str = "",
+        *,
+        search: bool = False,
+    ) -> Any:
+        """The JSON at `path`, of the first server if no other is named; a search takes its turn.
+
+        Raises:
+            SourceError: it was not sent, or what came is no answer.
+        """
+        server = self._servers[root or self._roots[0]]
+        pace = self._pace(server.root)
+        if search:
+            await pace.turn()
+        reply = await server.get(path, params)
+        failure = self._failure(reply) or failure_of(self.name, reply)
+        if failure is None:
+            return reply.data
+        if search and isinstance(failure, RateLimited | QuotaExhausted):
+            pace.pause(failure.retry_at)
+        raise failure
+
+
+def failure_of(name: str, reply: Reply) -> SourceError | None:
+    """What a status and the kind of a body mean everywhere; None for an answer in JSON."""
+    what, status = f"HTTP {reply.status}{' page' if reply.html else ''}", reply.status
+    if status == 429:
+        return RateLimited(name, what, retry_at=reply.wait)
+    if status == 402:
+        return QuotaExhausted(name, what, retry_at=reply.wait)
+    if status == 408 or status >= 500:
+        return Unreachable(name, what)
+    if reply.html and status in {200, 202, 401, 403}:
+        return Blocked(name, "a web page instead of data", retry_at=reply.wait)
+    if status in {401, 403}:
+        return Refused(name, what)
+    if status != 200:
+        return Broken(name, what)
+    if reply.data is None:
+        return Broken(name, "an answer that is not JSON")
+    return None
+
+
+def phrased(plan: FetchPlan) -> FetchPlan:
+    """The plan with the product's name in quotes, where that says more than its words alone.
+
+    `Kindle Scribe battery` is `"Kindle Scribe" battery`, and `plaud.ai` is `"plaud.ai"`. A name of
+    one plain word, and a query with quotes of its own, stay as they are.
+    """
+    name = plan.name
+    if not name or name.isalnum() or '"' in plan.query:
+        return plan
+    quoted = re.sub(
+        rf"(?<!\w){re.escape(name)}(?!\w)", f'"{name}"', plan.query, count=1, flags=re.I
+    )
+    return replace(plan, query=quoted)
+
+
+def readable(
+    name: str, entries: Sequence[Any], read: Callable[[Any], Item | None]
+) -> tuple[Item | None, ...]:
+    """The entries of a page as slots.
+
+    Raises:
+        Broken: there are entries, and none has the fields that are read.
+    """
+    slots = tuple(map(read, entries))
+    if slots and not any(slots):
+        raise Broken(name, "results without the fields that are read")
+    return slots
