@@ -72,12 +72,17 @@ def root() -> Path:
 
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting, key, proxy, `.env` or database of the developer reaches a test."""
+    """No setting, key, proxy, `.env` or database of the developer reaches a test.
+
+    It is offline, and asks the three places with most to find, unless it says otherwise.
+    """
     for name in list(os.environ):
         if name in variables() or name.startswith(OURS) or name.lower() in PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path.with_name(f"{tmp_path.name}-data")))
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
+    monkeypatch.setenv("LISTENPOST_SOURCES", "reddit,youtube,amazon")
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,8 @@ def _sources(sources: Iterable[SourceReport]) -> str:
     if not rows:
         return ""
     head = "| source | outcome | found | about it | share | searched | judged | requests |"
-    return "\n".join([head, "| --- | --- | ---: | ---: | ---: | --- | --- | ---: |", *rows])
+    table = "\n".join([head, "| --- | --- | ---: | ---: | ---: | --- | --- | ---: |", *rows])
+    return "\n\n".join(filter(None, [table, md(outline.unset(sources))]))
 
 
 def _listed(title: str, items: Iterable[KeptItem]) -> list[str]:

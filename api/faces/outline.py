@@ -179,7 +179,8 @@ def source_title(name: str) -> str:
 
 
 def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
-    """The table of sources; no share of nothing."""
+    """The table of sources that are configured, or of all when none is; no share of nothing."""
+    sources = list(sources)
     return [
         SourceRow(
             name=source_title(source.source),
@@ -193,8 +194,21 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
             judged="not judged" if _unjudged(source) else _JUDGED[source.gate.status],
             requests=source.upstream_calls,
         )
-        for source in sources
+        for source in [entry for entry in sources if not _unset(entry)] or sources
     ]
+
+
+def unset(sources: Iterable[SourceReport]) -> str:
+    """Which sources the table leaves out, in a sentence; empty when it leaves out none."""
+    sources = list(sources)
+    names = [source_title(source.source) for source in sources if _unset(source)]
+    if not names or len(names) == len(sources):
+        return ""
+    return f"Not configured, so not asked: {', '.join(names)}."
+
+
+def _unset(source: SourceReport) -> bool:
+    return source.outcome is Outcome.NOT_CONFIGURED
 
 
 def _unjudged(source: SourceReport) -> bool:

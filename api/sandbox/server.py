@@ -73,6 +73,7 @@ def world(
 def environment(url: str) -> dict[str, str]:
     """The variables that point every client at a sandbox; the keys are placeholders."""
     return {
+        "LISTENPOST_MODE": "live",
         "REDDIT_URL": url,
         "REDDIT_CLIENT_ID": "sandbox",
         "REDDIT_CLIENT_SECRET": "sandbox",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
-from api.errors import UsageError
+from api.errors import NotConfigured, UsageError
 from api.services.callers import asking, caller
 from api.services.evidence.pipeline import Steps, collect
 from api.services.evidence.run import Bounds, Run, Searches, Sources
@@ -61,7 +61,7 @@ class Ask:
     query: str
     depth: DepthName = "standard"
     sources: tuple[str, ...] = ()
-    """Empty: all there are."""
+    """Empty: those of `LISTENPOST_SOURCES`, or all there are."""
     window: Window = "all"
     limit: int | None = None
     """Items per source at first; None: the depth's."""
@@ -101,6 +101,8 @@ class Product:
     """Everything comes from the sandbox."""
     checker: SupportChecker | None = None
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
+    chosen: tuple[str, ...] = ()
+    """Sources that a question is put to when it names none; empty: all."""
     places: Places = field(default_factory=dict)
     """How people call the sources, and what is found there."""
     prompts: Prompts = field(default_factory=PackagedPrompts)
@@ -118,6 +120,17 @@ class Product:
     _dossiers: OrderedDict[str, Dossier] = field(
         default_factory=OrderedDict, init=False, repr=False
     )
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """Sources that a question is put to when it names none, in their order."""
+        return self.chosen or tuple(self.sources)
+
+    @property
+    def askable(self) -> tuple[str, ...]:
+        """Those of them that are configured; all, when none is."""
+        unset = {name for name, source in self.sources.items() if isinstance(source, NotConfigured)}
+        return tuple(name for name in self.usual if name not in unset) or self.usual
 
     async def aclose(self) -> None:
         """Close sockets and threads, hand over the last traces, stop the sandbox; once."""
@@ -169,7 +182,7 @@ class Product:
         if ask.limit is not None and not 1 <= ask.limit <= MAX_LIMIT:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
-        names = tuple(dict.fromkeys(ask.sources)) or tuple(self.sources)
+        names = tuple(dict.fromkeys(ask.sources)) or self.usual
         question = Question(screen(ask.query).query, clean(ask.about))
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 

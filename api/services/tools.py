@@ -7,14 +7,16 @@ and the tools never look at an agent's deps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import regex
 from pydantic import BeforeValidator
 from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.messages import ModelMessage, TextPart, ToolReturnPart
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
 from api.errors import ConfigurationError, UsageError
@@ -165,12 +167,58 @@ async def fetch_amazon_tool(
     return await _listen(ctx, "amazon", Ask(query, depth, about=about))
 
 
-def listening_toolset() -> FunctionToolset[Any]:
-    """The three fetch tools for an agent with any deps type."""
+_NO_PLACES: Places = MappingProxyType({})
+_TOOLS = {
+    "reddit": fetch_reddit_tool, "youtube": fetch_youtube_tool, "amazon": fetch_amazon_tool,
+}  # fmt: skip
+
+
+def listening_toolset(sources: Iterable[str] | None = None) -> FunctionToolset[Any]:
+    """Fetch tools for an agent with any deps type, one per source: `fetch_reddit_tool`.
+
+    Args:
+        sources: only these, such as `["hackernews", "reddit"]`; none: Reddit, YouTube and Amazon,
+            and besides every place that can be asked when the agent runs.
+    """
+    if sources is None:
+        return _Listening()
     toolset: FunctionToolset[Any] = FunctionToolset(id="listenpost")
-    for tool in (fetch_reddit_tool, fetch_youtube_tool, fetch_amazon_tool):
-        toolset.add_function(tool, takes_ctx=True)
+    for source in dict.fromkeys(sources):
+        _add(toolset, source)
     return toolset
+
+
+class _Listening(FunctionToolset[Any]):
+    """The tools of three sources, and of whatever else is configured when they are looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(id="listenpost")
+        for source in _TOOLS:
+            _add(self, source)
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """The tools; what cannot be built says so when one of the three is called."""
+        with suppress(ConfigurationError):
+            product = await provided()
+            for source in product.askable:
+                if f"fetch_{source}_tool" not in self.tools:
+                    _add(self, source, product.places)
+        return await super().get_tools(ctx)
+
+
+def _add(toolset: FunctionToolset[Any], source: str, places: Places = _NO_PLACES) -> None:
+    """The tool of one source; without a function of its own it is described by its place."""
+
+    async def fetch(
+        ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
+    ) -> ToolReturn:
+        return await _listen(ctx, source, Ask(query, depth, about=about))
+
+    if source in _TOOLS:
+        toolset.add_function(_TOOLS[source], takes_ctx=True)
+        return
+    says = places[source].says if source in places else f"What people say on {source}."
+    toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}_tool", description=says)
 
 
 async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:

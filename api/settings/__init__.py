@@ -10,7 +10,9 @@ import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import platformdirs
 from pydantic import AliasChoices, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
@@ -40,7 +42,7 @@ __all__ = [
     "GROUPS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth", "DepthName",
     "GeneralSettings", "LimitSettings", "ModelSettings", "QuickDepth", "RankingSettings",
     "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings", "StandardDepth",
-    "StreamSettings", "TracingSettings", "Window", "load", "variable", "variables",
+    "StreamSettings", "TracingSettings", "Window", "data_folder", "load", "variable", "variables",
 ]  # fmt: skip
 
 GROUPS: tuple[type[BaseSettings], ...] = (
@@ -68,6 +70,11 @@ class Settings:
     streams: StreamSettings
     chat: ChatSettings
     depths: Mapping[DepthName, Depth]
+
+
+def data_folder() -> Path:
+    """Where this program keeps what it keeps of a person's, by the rules of the system."""
+    return platformdirs.user_data_path("listenpost", appauthor=False)
 
 
 def variable(group: type[BaseSettings], field: str) -> str:

@@ -101,6 +101,8 @@ class SourceSettings(BaseSettings):
 
     model_config = named("LISTENPOST_")
 
+    sources: str | None = None
+    """Comma-separated places that a question is put to when it names none; unset: all."""
     reddit_client_id: SecretStr | None = Field(None, validation_alias=_native("REDDIT_CLIENT_ID"))
     """Id of a Reddit app."""
     reddit_client_secret: SecretStr | None = Field(
@@ -249,7 +251,7 @@ class ChatSettings(BaseSettings):
 
     model_config = named("LISTENPOST_CHAT_")
 
-    tool_calls: Annotated[int, Field(ge=1, le=50)] = 6
+    tool_calls: Annotated[int, Field(ge=1, le=50)] = 16
     """Sources one turn may ask; an analysis counts once per source."""
     tokens: Annotated[int, Field(ge=1000, le=2_000_000)] = 60_000
     """Tokens of one turn, sent and received, judging included."""

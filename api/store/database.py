@@ -25,7 +25,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import platformdirs
 from sqlalchemy import Connection, Table, event, select
 from sqlalchemy import func as sql
 from sqlalchemy.dialects import postgresql, sqlite
@@ -35,6 +34,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from api.errors import ConfigurationError, StoreUnavailable
+from api.settings import data_folder
 
 VARIABLE = "`LISTENPOST_DATABASE_URL`"
 CONNECT_SECONDS = 5.0
@@ -60,7 +60,7 @@ S = TypeVar("S", bound="Part")
 
 def default_path() -> Path:
     """The SQLite file in the user's data directory."""
-    return platformdirs.user_data_path("listenpost", appauthor=False) / "listenpost.db"
+    return data_folder() / "listenpost.db"
 
 
 def engine_url(text: str | None) -> URL:

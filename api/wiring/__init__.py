@@ -43,20 +43,36 @@ if TYPE_CHECKING:
 Mode = Literal["live", "sandbox"]
 
 
-def load_settings() -> Settings:
-    """Every setting.
+def load_settings(*, sandbox: bool = False) -> Settings:
+    """Every setting; with `sandbox` for the sample world, whatever they say.
 
     Raises:
         ConfigurationError: an unknown name or malformed value, with its remedy.
     """
     try:
-        return all_settings.load()
+        settings = all_settings.load()
     except UnicodeDecodeError:
         raise ConfigurationError("`.env` is no UTF-8 text; write it anew") from None
     except OSError as error:
         raise ConfigurationError(f"`.env` cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
+    return in_sandbox(settings) if sandbox else settings
+
+
+def chosen(settings: SourceSettings) -> tuple[str, ...]:
+    """Places that a question is put to when it names none, in the order of `SOURCES`.
+
+    Raises:
+        ConfigurationError: there is no such place.
+    """
+    names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
+    if unknown := sorted(names - set(SOURCES)):
+        raise ConfigurationError(
+            f"`LISTENPOST_SOURCES`: there is no source `{unknown[0][:40]}`; there are "
+            + ", ".join(f"`{name}`" for name in SOURCES)
+        )
+    return tuple(name for name in SOURCES if not names or name in names)
 
 
 def mode_of(settings: Settings) -> Mode:
@@ -113,7 +129,8 @@ def only_over(product: Product, own: OwnItems) -> Product:
 
     Everything else is the product's, which must stay open meanwhile and is closed by itself.
     """
-    return replace(product, sources={NAME: ItemsSource(own)}, closing=AsyncExitStack())
+    source = {NAME: ItemsSource(own)}
+    return replace(product, sources=source, chosen=(), closing=AsyncExitStack())
 
 
 class PerLoop:
@@ -209,6 +226,7 @@ def _product(
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
         places=PLACES,
+        chosen=() if own is not None else chosen(settings.sources),
         prompts=prompts,
         agent_model=(
             None if client is None else partial(agent_model, settings.models, client, tracing)

@@ -19,7 +19,7 @@ from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.spec import Price
-from api.wiring import for_own_items, mode_of, stand_in
+from api.wiring import chosen, for_own_items, mode_of, stand_in
 
 _LIKELY_REQUESTS, _LENGTH = 2, 0.5
 """Model requests of one report, and tokens of a text as a share of what is counted at most."""
@@ -221,7 +221,11 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     if own is not None:
         settings = for_own_items(settings)
     sandboxed = own is None and mode_of(settings) == "sandbox"
-    wanted = [SOURCES[name] for name in dict.fromkeys(ask.sources or SOURCES) if name in SOURCES]
+    wanted = [
+        SOURCES[name]
+        for name in dict.fromkeys(ask.sources or chosen(settings.sources))
+        if name in SOURCES
+    ]
     places = [spec for spec in wanted if sandboxed or spec.configured(settings.sources)]
     model = sandboxed or settings.models.openai_api_key is not None
     limit = ask.limit or settings.depths[ask.depth].limit

@@ -84,7 +84,12 @@ class _Talk:
 
 
 def chat_command(
-    question: str | None, session: str | None, report: str | None, depth: DepthName
+    question: str | None,
+    session: str | None,
+    report: str | None,
+    depth: DepthName,
+    *,
+    sandbox: bool,
 ) -> int:
     """Talk; the code of the last answer, 0 after Ctrl-D.
 
@@ -95,7 +100,7 @@ def chat_command(
     """
     if session is not None and report is not None:
         raise UsageError("`--report` begins a session: leave `--session` out")
-    settings = wiring.load_settings()
+    settings = wiring.load_settings(sandbox=sandbox)
     before = signal.signal(signal.SIGTERM, _terminate)
     with asyncio.Runner() as runner:
         try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from api import wiring
 from api.errors import ConfigurationError, StoreUnavailable, UsageError
+from api.faces.cli.greeting import greet
 from api.faces.cli.live import Live
 from api.faces.cli.printing import (
     Format,
@@ -52,7 +53,7 @@ def analyze_command(
     ask: Ask, handover: Handover, items: Path | None, *, verbose: bool, estimate: bool
 ) -> int:
     """Analyze, print and keep; see the module `main` for exit codes."""
-    settings = wiring.load_settings()
+    settings = wiring.load_settings(sandbox=ask.sandbox)
     check_output(handover.output)
     own = None if items is None else _read(items)
     if estimate:
@@ -91,7 +92,7 @@ def fetch_command(
     ask: Ask, source: str, handover: Handover, *, verbose: bool, estimate: bool
 ) -> int:
     """Fetch from one source and print."""
-    settings = wiring.load_settings()
+    settings = wiring.load_settings(sandbox=ask.sandbox)
     check_output(handover.output)
     if estimate:
         from api.wiring.estimating import fetch_estimate
@@ -157,7 +158,12 @@ async def _built(settings: Settings, own: OwnItems | None = None) -> AsyncIterat
     """The product; the real sources remember what the commands before asked."""
     async with AsyncExitStack() as stack:
         memory = await stack.enter_async_context(remembered(settings)) if own is None else None
-        yield await stack.enter_async_context(closing(wiring.build(settings, own, memory=memory)))
+        product = await stack.enter_async_context(
+            closing(wiring.build(settings, own, memory=memory))
+        )
+        if own is None:
+            greet(product)
+        yield product
 
 
 async def _keep(settings: Settings, report: Report) -> None:

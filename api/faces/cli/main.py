@@ -86,6 +86,9 @@ As = Annotated[Format, typer.Option("--format", help="How to print the answer.")
 Verbose = Annotated[bool, typer.Option(help="Say more on stderr: grades, upstream requests.")]
 Dropped = Annotated[bool, typer.Option("--dropped", help="Also list what was dropped and why.")]
 Output = Annotated[Path | None, typer.Option(help="Write the answer to a new file.")]
+Sample = Annotated[
+    bool, typer.Option("--sandbox", help="Ask the sample world: made up, offline, without keys.")
+]
 Estimate = Annotated[bool, typer.Option("--estimate", help="Print calls and cost, then stop.")]
 
 
@@ -126,11 +129,12 @@ def analyze(
     verbose: Verbose = False,
     output: Output = None,
     estimate: Estimate = False,
+    sandbox: Sample = False,
 ) -> None:
     """Ask every source, keep what is about the question, and report."""
     from api.faces.cli.commands import analyze_command
 
-    ask = _ask(query, depth, about, source or [], since, limit)
+    ask = _ask(query, depth, about, source or [], since, limit, sandbox=sandbox)
     handover = Handover(form, dropped, output)
     raise typer.Exit(analyze_command(ask, handover, items, verbose=verbose, estimate=estimate))
 
@@ -148,11 +152,12 @@ def fetch(
     verbose: Verbose = False,
     output: Output = None,
     estimate: Estimate = False,
+    sandbox: Sample = False,
 ) -> None:
     """Ask one source and keep what is about the query."""
     from api.faces.cli.commands import fetch_command
 
-    ask = _ask(query, depth, about, [source], since, limit)
+    ask = _ask(query, depth, about, [source], since, limit, sandbox=sandbox)
     handover = Handover(ReportFormat(form), dropped, output)
     raise typer.Exit(fetch_command(ask, source, handover, verbose=verbose, estimate=estimate))
 
@@ -178,11 +183,12 @@ def chat(
     session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
     report: Annotated[str | None, typer.Option(help="Begin over this report's items.")] = None,
     depth: Depth = DepthChoice.quick,
+    sandbox: Sample = False,
 ) -> None:
     """Talk about products; Ctrl-C ends a turn, Ctrl-D leaves. See docs/chat.md."""
     from api.faces.cli.chatting import chat_command
 
-    raise typer.Exit(chat_command(question, session, report, depth.value))
+    raise typer.Exit(chat_command(question, session, report, depth.value, sandbox=sandbox))
 
 
 @app.command()
@@ -190,15 +196,16 @@ def mcp(
     text_only: Annotated[
         bool, typer.Option("--text-only", help="No structured content, for clients that show it.")
     ] = False,
+    sandbox: Sample = False,
 ) -> None:
     """Serve the tools to an MCP client over stdin and stdout; see docs/mcp.md."""
     from api.faces.mcp.over_stdio import mcp_command
 
-    raise typer.Exit(mcp_command(text_only=text_only))
+    raise typer.Exit(mcp_command(text_only=text_only, sandbox=sandbox))
 
 
-@app.command()
-def sandbox(
+@app.command(name="sandbox")
+def sandbox_(
     host: Annotated[str, typer.Option(help="A loopback address.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8765,
     fault: Annotated[
@@ -212,7 +219,7 @@ def sandbox(
         Path | None, typer.Option(help="A folder of recorded answers to serve first.")
     ] = None,
 ) -> None:
-    """Serve loopback Reddit, YouTube, Amazon, OpenAI and Langfuse with sample data."""
+    """Serve all places, OpenAI and Langfuse on this machine, with sample data."""
     from api.faces.cli.serve import sandbox_command
 
     raise typer.Exit(sandbox_command(host, port, fault or [], latency or [], recordings))
@@ -222,6 +229,7 @@ def sandbox(
 def serve(
     host: Annotated[str, typer.Option(help="Without API keys: a loopback address.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8420,
+    sandbox: Sample = False,
 ) -> None:
     """Serve the HTTP API; see docs/http.md."""
     gc.disable()  # what is imported stays: looking for garbage meanwhile is a sixth of the start
@@ -229,7 +237,7 @@ def serve(
 
     gc.freeze()
     gc.enable()
-    raise typer.Exit(serve_command(host, port))
+    raise typer.Exit(serve_command(host, port, sandbox=sandbox))
 
 
 @app.command()
@@ -292,10 +300,12 @@ def _ask(
     sources: list[str],
     since: WindowChoice,
     limit: int | None,
+    *,
+    sandbox: bool,
 ) -> Ask:
     from api.services.listening import Ask
 
-    return Ask(query, depth.value, tuple(sources), since.value, limit, about)
+    return Ask(query, depth.value, tuple(sources), since.value, limit, about, sandbox=sandbox)
 
 
 def run(words: Sequence[str] | None = None) -> NoReturn:

@@ -19,14 +19,14 @@ from api.services.wire import is_this_machine
 from api.wiring.serving import open_house
 
 
-def serve_command(host: str, port: int) -> int:
+def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
     """Serve until interrupted.
 
     Raises:
         UsageError: the address cannot be listened on, or not without API keys.
         StoreUnavailable: the database cannot be used.
     """
-    settings = wiring.load_settings()
+    settings = wiring.load_settings(sandbox=sandbox)
 
     async def work() -> None:
         house = await open_house(settings)
@@ -76,7 +76,7 @@ def sandbox_command(
     from api.sandbox.server import environment, serve
 
     def announce(url: str) -> None:
-        for name, value in {"LISTENPOST_MODE": "live", **environment(url)}.items():
+        for name, value in environment(url).items():
             print(f"export {name}={value}", flush=True)
 
     if not is_this_machine(host):

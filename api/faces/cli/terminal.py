@@ -198,6 +198,7 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
                 f"{padded(row.name, 12)}{row.fetched:>7}{row.kept:>10}{row.share:>7}  "
                 f"{row.searched:<10}{row.judged:<11}{row.outcome}"
             )
+    page.wrapped(outline.unset(sources))
     page.wrapped(outline.judged_by(sources))
 
 

@@ -54,9 +54,9 @@ class Messages:
         await self.aclose()
 
 
-def mcp_command(*, text_only: bool) -> int:
+def mcp_command(*, text_only: bool, sandbox: bool = False) -> int:
     """Serve on stdin and stdout until the client hangs up; stdout carries the protocol alone."""
-    settings = wiring.load_settings()
+    settings = wiring.load_settings(sandbox=sandbox)
 
     async def serve() -> None:
         admit(Caller("mcp"))

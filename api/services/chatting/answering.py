@@ -11,7 +11,7 @@ from api.services.chatting.passages import cited
 from api.services.chatting.turns import AnswerPiece, Turn
 from api.services.question.query import is_foreign
 from api.services.reporting.clearing import Clearing
-from api.services.reporting.dossier import Exhibit, gate_line
+from api.services.reporting.dossier import Exhibit, gate_lines
 from api.services.reporting.grounds import Ground, ground_of
 
 ANEW = (
@@ -111,8 +111,8 @@ class AnswerDraft:
         if desk.refused:
             most = desk.bounds.tool_calls
             yield f"{desk.refused} look-up(s) refused: one turn may ask {most} sources"
-        yield from (
-            gate_line(gathered) for gathered in desk.gathered if not gathered.outcome.answered
+        yield from gate_lines(
+            gathered for gathered in desk.gathered if not gathered.outcome.answered
         )
         if len(desk.subjects) > 1:
             unknown = (subject for subject in desk.subjects if not desk.knows(subject))

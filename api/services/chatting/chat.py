@@ -244,7 +244,7 @@ def _tools(product: Product, usual: DepthName) -> FunctionToolset[ChatDesk]:
         about = place.says if place else f"Items of {source}."
         toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}", description=about)
 
-    for source in product.sources:
+    for source in product.askable:
         add(source)
 
     async def analyze(ctx: RunContext[ChatDesk], query: str, depth: DepthName = "standard") -> str:

@@ -50,7 +50,7 @@ async def look_around(desk: ChatDesk) -> None:
     else:
         queries = [desk.question]
     await asyncio.gather(
-        *(desk.look(name, query, "quick") for query in queries for name in desk.product.sources)
+        *(desk.look(name, query, "quick") for query in queries for name in desk.product.askable)
     )
 
 

@@ -134,7 +134,7 @@ class ChatDesk:
 
     async def analyze(self, query: str, depth: DepthName, tokens: int = 0) -> str:
         """Ask every source and weigh what they give; what the model reads."""
-        sent, names = self._sent(query), tuple(self.product.sources)
+        sent, names = self._sent(query), self.product.askable
         if sent is None:
             return self._reply(_OFF_TOPIC)
         known = [self.session.lookup(name, sent, depth) for name in names]
@@ -150,7 +150,7 @@ class ChatDesk:
         return self._failed("The sources", answer) if isinstance(answer, Failure) else answer
 
     async def _analyze(self, query: str, depth: DepthName) -> str:
-        scope = self.product.scope(Ask(query, depth))
+        scope = self.product.scope(Ask(query, depth, self.product.askable))
         evidence = await collect(self.session.run, scope, self.product.steps)
         self.usage += evidence.usage
         lines = []

@@ -20,7 +20,7 @@ from api.services.ports import Rewriter, Rewrites
 from api.services.progress import ItemsGraded
 from api.services.question import Scope
 from api.services.question.naming import new_queries, sought
-from api.services.schemas import Assessed, Decision, Question, Usage
+from api.services.schemas import Assessed, Decision, Outcome, Question, Usage
 
 GAPS = 10
 """Kept titles and reasons of the dropped that a second rewriting sees."""
@@ -157,7 +157,8 @@ async def _weigh(
         ),
         anything_judged=True,
         answered=crawled.answered,
-        wanted=len(crawled.sources),
+        wanted=sum(gathered.outcome is not Outcome.NOT_CONFIGURED for gathered in crawled.sources)
+        or len(crawled.sources),
         dropped=stages((*ranked.dropped, *crawled.dropped)),
     )
     answered = any(gathered.status == "ok" or gathered.model for gathered in crawled.sources)

@@ -23,7 +23,7 @@ from api.services.ports import title_of
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
-from api.services.reporting.dossier import Dossier, describe, gate_line
+from api.services.reporting.dossier import Dossier, describe, gate_line, gate_lines
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
@@ -171,7 +171,7 @@ class AgentWriter:
         agent.output_validator(_sound)
         question, fence = desk.evidence.scope.question, desk.fence
         about = [fence.quote(question.about, "about")] if question.about else []
-        gates = [gate_line(gathered) for gathered in desk.evidence.crawl.sources]
+        gates = gate_lines(desk.evidence.crawl.sources)
         shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
         task = [fence.quote(question.text, "question"), *about, *gates, "", shown]
         async with asyncio.timeout(self.seconds):

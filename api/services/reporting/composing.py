@@ -16,7 +16,7 @@ from api.services.gate.names import name_of
 from api.services.question.comparing import compared
 from api.services.question.naming import named, new_queries
 from api.services.reporting.citing import Drafted
-from api.services.reporting.dossier import gate_line
+from api.services.reporting.dossier import gate_lines
 from api.services.reporting.explaining import Explanation
 from api.services.reporting.report import (
     VERSION,
@@ -289,4 +289,4 @@ def _assessment(entry: Assessed) -> dict[str, Any]:
 
 def coverage(sources: tuple[Gathered, ...]) -> str:
     """One sentence per source: asked or not, seen and kept."""
-    return " ".join(f"{gate_line(gathered)}." for gathered in sources) or "No source was asked."
+    return " ".join(f"{line}." for line in gate_lines(sources)) or "No source was asked."

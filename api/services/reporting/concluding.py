@@ -20,7 +20,7 @@ from api.services.progress import Writing
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion
-from api.services.reporting.dossier import Dossier, Exhibit, gate_line
+from api.services.reporting.dossier import Dossier, Exhibit, gate_lines
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall, plain_explanation
 from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.report import SupportCheck
@@ -143,7 +143,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
     shortfall = Shortfall(
         evidence.scope.question,
         crawl.queries,
-        tuple(gate_line(gathered) for gathered in crawl.sources),
+        tuple(gate_lines(crawl.sources)),
         tuple(
             (entry.item.title, entry.grade.explanation if entry.grade else "")
             for entry in evidence.dropped

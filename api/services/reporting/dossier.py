@@ -163,6 +163,18 @@ def _facts(exhibit: Exhibit) -> str:
     return f"{exhibit.label}: {source}{dated}{''.join(measures[:1])}{graded}"
 
 
+def gate_lines(sources: Iterable[Gathered]) -> list[str]:
+    """What happened at each source; those that are not configured share the last line."""
+    sources = list(sources)
+    unset = [entry for entry in sources if entry.outcome is Outcome.NOT_CONFIGURED]
+    if len(unset) < 2:
+        return [gate_line(gathered) for gathered in sources]
+    *others, last = (entry.title or entry.source for entry in unset)
+    named = f"{', '.join(others)} and {last}"
+    lines = [gate_line(gathered) for gathered in sources if gathered not in unset]
+    return [*lines, f"{named} could not be asked: {WHY[Outcome.NOT_CONFIGURED]}"]
+
+
 def gate_line(gathered: Gathered) -> str:
     """What happened at one source, for people and models alike."""
     name = gathered.title or gathered.source

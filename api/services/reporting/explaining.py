@@ -41,7 +41,7 @@ _UNASKED = (
     "key; a used-up quota returns at the time that is told, a rate limit within minutes; a source "
     "that is blocked or out of reach may answer later, or from another network.",
     "Until then, posts and reviews you already have can be analyzed with `--items FILE.jsonl`, and "
-    "`LISTENPOST_MODE=sandbox` shows the whole way on sample data. When a source answers again, "
+    "`--sandbox` shows the whole way on sample data. When a source answers again, "
     "ask the same question once more; it needs no other words.",
 )
 
