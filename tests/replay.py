@@ -14,6 +14,9 @@ DATA = Path(
     or Path(__file__).resolve().parents[1].parent / "shared" / "data"
 )
 UPSTREAM = DATA / "upstream"
+MORE = DATA / "upstream-more"
+"""Of the places that answer without a key."""
+NO_MORE = f"no recordings in {MORE}; set LISTENPOST_TEST_DATA"
 MISSING = f"no recordings in {UPSTREAM}; set LISTENPOST_TEST_DATA"
 
 

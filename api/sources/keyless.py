@@ -181,10 +181,8 @@ def phrased(plan: FetchPlan) -> FetchPlan:
     name = plan.name
     if not name or name.isalnum() or '"' in plan.query:
         return plan
-    quoted = re.sub(
-        rf"(?<!\w){re.escape(name)}(?!\w)", f'"{name}"', plan.query, count=1, flags=re.I
-    )
-    return replace(plan, query=quoted)
+    words = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
+    return replace(plan, query=words.sub(lambda found: f'"{found[0]}"', plan.query, count=1))
 
 
 def readable(

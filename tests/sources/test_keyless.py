@@ -1,0 +1,159 @@
+"""What the places without a key share: phrases, failures, pace, markup."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from api.errors import (
+    Blocked,
+    Broken,
+    NotConfigured,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    SourceError,
+    Unreachable,
+)
+from api.services.schemas import FetchPlan
+from api.settings import SourceSettings
+from api.sources import SOURCES
+from api.sources.keyless import failure_of, phrased
+from api.sources.markup import LONGEST, words_of_html, words_of_markdown
+from api.sources.pacing import Limit, Pace
+from api.sources.web import Reply
+
+PHRASES = [
+    ("plaud.ai", "plaud.ai", '"plaud.ai"'),
+    ("Kindle Scribe", "kindle scribe battery", '"kindle scribe" battery'),
+    ("Notion", "Notion", "Notion"),
+    ("Kindle Scribe", "e-ink tablets", "e-ink tablets"),
+    ("R&D", "BR&DY", "BR&DY"),
+    ("Kindle Scribe", '"Kindle" Scribe', '"Kindle" Scribe'),
+    ("", "what is new", "what is new"),
+    ("a.b", "axb a.b a.b", 'axb "a.b" a.b'),
+]
+
+
+@pytest.mark.parametrize(("name", "query", "sent"), PHRASES)
+def test_a_name_is_sent_as_a_phrase(name: str, query: str, sent: str) -> None:
+    """Only where quotes say more than the words, and only the name."""
+    assert phrased(FetchPlan(query, 5, name=name)).query == sent
+
+
+FAILURES: list[tuple[int, str, type[SourceError] | None]] = [
+    (200, "{}", None),
+    (200, "<html>One moment</html>", Blocked),
+    (200, "", Broken),
+    (200, '{"hits": [', Broken),
+    (200, "[" * 100_000, Broken),
+    (204, "", Broken),
+    (400, "{}", Broken),
+    (401, "{}", Refused),
+    (402, "{}", QuotaExhausted),
+    (403, "{}", Refused),
+    (403, "<h1>Forbidden</h1>", Blocked),
+    (404, "<h1>no</h1>", Broken),
+    (408, "<h1>slow</h1>", Unreachable),
+    (429, "<h1>slow down</h1>", RateLimited),
+    (500, "{}", Unreachable),
+    (502, "<h1>Bad gateway</h1>", Unreachable),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "expected"), FAILURES)
+def test_a_failure_has_one_meaning(
+    status: int, body: str, expected: type[SourceError] | None
+) -> None:
+    """By status and kind of body, whatever the place; a page instead of data is a wall."""
+    failure = failure_of("hackernews", Reply(status, {}, body))
+
+    assert (type(failure) if failure else None) is expected
+
+
+async def test_a_pace_sends_nothing_beyond_the_limit() -> None:
+    """The third of two an hour is refused, with the time at which one is free again."""
+    pace = Pace("hackernews", (Limit(2, 3_600), Limit(1_000, 1)))
+    await pace.turn()
+    await pace.turn()
+
+    assert pace.left == 0
+    with pytest.raises(RateLimited) as caught:
+        await pace.turn()
+    at = caught.value.retry_at
+    assert at is not None
+    assert timedelta(minutes=59) < at - datetime.now(UTC) <= timedelta(hours=1)
+
+
+async def test_a_short_wait_is_waited() -> None:
+    """Two in a fraction of a second: the third goes out a moment later, none is lost."""
+    pace = Pace("discourse", (Limit(2, 0.05),))
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(pace.turn() for _ in range(6)))
+
+    assert pace.left <= 2
+
+
+async def test_what_the_server_asks_for_is_obeyed() -> None:
+    """After its word nothing is sent until then; no word changes nothing."""
+    pace = Pace("stackexchange", (Limit(30, 1),))
+    pace.pause(None)
+    await pace.turn()
+    pace.pause(datetime.now(UTC) + timedelta(minutes=5))
+
+    with pytest.raises(RateLimited, match="nothing sent"):
+        await pace.turn()
+
+
+HTML: list[tuple[Any, str]] = [
+    ("It&#x27;s <i>fine</i><p>Really", "It's fine\n\nReally"),
+    ("a &lt;b&gt; c", "a <b> c"),
+    ("<blockquote>yours</blockquote>mine", "mine"),
+    ('<aside class="quote"><p>theirs</p></aside><p>mine</p>', "mine"),
+    ("<p>see <img src=x alt=y> it<script>x()</script>", "see it"),
+    ("one<br>two<ul><li>three</ul>four", "one\ntwo\n\nthree\n\nfour"),
+    ("<div>" * 2_000, ""),
+    (None, ""),
+    (["<p>x"], ""),
+]
+
+
+@pytest.mark.parametrize(("html", "words"), HTML)
+def test_html_is_read_as_its_authors_words(html: Any, words: str) -> None:
+    """Paragraphs stay apart; what somebody else said, pictures and scripts go."""
+    assert words_of_html(html) == words
+
+
+MARKDOWN: list[tuple[Any, str]] = [
+    ("<!-- please search first -->\nIt crashes", "It crashes"),
+    ("- [ ] I searched\n- [x] latest version\n\nIt crashes", "- [x] latest version\n\nIt crashes"),
+    ("![shot](https://example.org/a.png) here", "here"),
+    ("<!-- never closed", ""),
+    ("x" * (LONGEST + 5), "x" * LONGEST),
+    (None, ""),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), MARKDOWN)
+def test_markdown_loses_its_template(text: Any, words: str) -> None:
+    """Comments, boxes that nobody checked and pictures are no words."""
+    assert words_of_markdown(text) == words
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("hackernews_url", "hn.algolia.com", "HACKERNEWS_URL"),
+        ("user_agent", "pröduct", "LISTENPOST_USER_AGENT"),
+    ],
+)
+def test_what_cannot_be_used_is_named(field: str, value: str, named: str) -> None:
+    """A root without a scheme and a user agent that no header can carry are settings to mend."""
+    settings = SourceSettings.model_validate({field: value})
+
+    with pytest.raises(NotConfigured, match=named):
+        SOURCES["hackernews"].build(settings)
