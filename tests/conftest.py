@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from api.settings import variables
 from tests.postgres import Postgres, running
+from tests.usual import USUAL
 
 OURS = (
     "LISTENPOST_",
@@ -74,15 +75,15 @@ def root() -> Path:
 def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting, key, proxy, `.env` or database of the developer reaches a test.
 
-    It is offline, and asks the three places with most to find, unless it says otherwise.
+    What holds instead is `USUAL`.
     """
     for name in list(os.environ):
         if name in variables() or name.startswith(OURS) or name.lower() in PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path.with_name(f"{tmp_path.name}-data")))
-    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
-    monkeypatch.setenv("LISTENPOST_SOURCES", "reddit,youtube,amazon")
+    for name, value in USUAL.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from api import settings
+from tests.usual import USUAL
 
 
 def test_no_setting_of_the_developer_reaches_a_test() -> None:
-    """Every variable is unset and the defaults load."""
-    assert not set(settings.variables()) & set(os.environ)
-    assert settings.load().general.mode == "auto"
+    """Every variable but the tests' own is unset."""
+    assert set(settings.variables()) & set(os.environ) == set(USUAL)
+    assert settings.load().general.mode == "sandbox"
 
 
 def test_a_test_stands_in_an_empty_folder_of_its_own(tmp_path: Path) -> None:

@@ -7,15 +7,15 @@ and the tools never look at an agent's deps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import regex
 from pydantic import BeforeValidator
 from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.messages import ModelMessage, TextPart, ToolReturnPart
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
@@ -167,7 +167,6 @@ async def fetch_amazon_tool(
     return await _listen(ctx, "amazon", Ask(query, depth, about=about))
 
 
-_NO_PLACES: Places = MappingProxyType({})
 _TOOLS = {
     "reddit": fetch_reddit_tool, "youtube": fetch_youtube_tool, "amazon": fetch_amazon_tool,
 }  # fmt: skip
@@ -198,15 +197,18 @@ class _Listening(FunctionToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """The tools; what cannot be built says so when one of the three is called."""
-        with suppress(ConfigurationError):
-            product = await provided()
-            for source in product.askable:
-                if f"fetch_{source}_tool" not in self.tools:
-                    _add(self, source, product.places)
+
+        async def askable() -> tuple[str, ...]:
+            return (await provided()).askable
+
+        names = await contained(askable(), "finding the tools")
+        for source in () if isinstance(names, Failure) else names:
+            if f"fetch_{source}_tool" not in self.tools:
+                _add(self, source)
         return await super().get_tools(ctx)
 
 
-def _add(toolset: FunctionToolset[Any], source: str, places: Places = _NO_PLACES) -> None:
+def _add(toolset: FunctionToolset[Any], source: str) -> None:
     """The tool of one source; without a function of its own it is described by its place."""
 
     async def fetch(
@@ -217,8 +219,18 @@ def _add(toolset: FunctionToolset[Any], source: str, places: Places = _NO_PLACES
     if source in _TOOLS:
         toolset.add_function(_TOOLS[source], takes_ctx=True)
         return
-    says = places[source].says if source in places else f"What people say on {source}."
-    toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}_tool", description=says)
+
+    async def described(ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition:
+        async def says() -> str:
+            return (await provided()).places[source].says
+
+        words = await contained(says(), f"describing the tool for {source}")
+        return tool if isinstance(words, Failure) else replace(tool, description=words)
+
+    toolset.add_function(
+        fetch, takes_ctx=True, name=f"fetch_{source}_tool", prepare=described,
+        description=f"What people say on {source}.",
+    )  # fmt: skip
 
 
 async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:

@@ -251,8 +251,8 @@ class ChatSettings(BaseSettings):
 
     model_config = named("LISTENPOST_CHAT_")
 
-    tool_calls: Annotated[int, Field(ge=1, le=50)] = 16
-    """Sources one turn may ask; an analysis counts once per source."""
+    tool_calls: Annotated[int, Field(ge=1, le=50)] | None = None
+    """Sources one turn may ask, an overview each of them; unset: each twice, six at least."""
     tokens: Annotated[int, Field(ge=1000, le=2_000_000)] = 60_000
     """Tokens of one turn, sent and received, judging included."""
     seconds: Seconds = 60.0

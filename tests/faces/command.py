@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import pytest
 
 from api.faces.cli.main import run
+from tests.usual import USUAL
 
 COMMAND = str(Path(sys.executable).with_name("listenpost"))
 SAMPLE = "Sample data: everything below is made up and served by the offline sandbox."
@@ -53,8 +54,8 @@ def _no_json(name: str) -> None:
 
 
 def bare(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment that holds nothing but `env`, and a home that is this test's."""
-    return {"PATH": os.environ["PATH"], "HOME": os.getcwd(), **(env or {})}
+    """An environment of `USUAL` and `env` alone, with a home that is this test's."""
+    return {"PATH": os.environ["PATH"], "HOME": os.getcwd(), **USUAL, **(env or {})}
 
 
 def process(*words: str | bytes, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ended:

@@ -29,8 +29,8 @@ THING = Item(
         Comment(id="c", body="yes", url="u", author="a", created_at=None, engagement={"votes": 1}),
         Comment(id="d", body="no", created_at=datetime(2026, 11, 27, 11, tzinfo=UTC)),
     ),
-    crosspost_parent="reddit:t3_0", places=("mugs", "cups"), link="https://e.org/x", notes=("n",),
-    unfit="removed",
+    thread="t3_0", crosspost_parent="reddit:t3_0", places=("mugs", "cups"), link="https://e.org/x",
+    notes=("n",), unfit="removed",
 )  # fmt: skip
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import replace
 
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
 
 from api import settings as all_settings
 from api.errors import NotConfigured
@@ -17,6 +18,7 @@ from api.sources import NAMED, PLACES, SOURCES, TITLES
 from api.sources.spec import SourceSpec
 from api.wiring import build, mode_of
 from api.wiring.estimating import estimate
+from tests.services.kit import providing
 
 COMPLETE = [
     ("reddit", {"REDDIT_CLIENT_ID": "i", "REDDIT_CLIENT_SECRET": "s"}),
@@ -37,7 +39,9 @@ PARTIAL = [
 
 def settings_with(sources: SourceSettings) -> Settings:
     """The defaults, with these sources."""
-    return replace(all_settings.load(), sources=sources)
+    settings = all_settings.load()
+    general = settings.general.model_copy(update={"mode": "auto"})
+    return replace(settings, general=general, sources=sources)
 
 
 @pytest.mark.parametrize(("name", "values"), COMPLETE)
@@ -65,7 +69,6 @@ def test_what_is_not_configured_is_so_everywhere(
 
     assert spec.missing(settings.sources) == missing
     assert not spec.configured(settings.sources)
-    assert mode_of(settings) == "sandbox"
     with pytest.raises(NotConfigured, match=re.escape(f"{name}: {named} not set")):
         spec.build(settings.sources)
 
@@ -89,9 +92,33 @@ def test_a_spec_is_sound(spec: SourceSpec) -> None:
 
 
 @pytest.mark.parametrize("spec", SOURCES.values(), ids=SOURCES)
-def test_the_tool_says_what_the_spec_says(spec: SourceSpec) -> None:
-    """Every place has its public tool, and a model reads one description of it everywhere."""
-    tool = getattr(tools, f"fetch_{spec.name}_tool")
+async def test_the_tool_says_what_the_spec_says(spec: SourceSpec) -> None:
+    """Every place has its tool, and a model reads one description of it everywhere."""
+    model = TestModel(call_tools=[])
+    await Agent(model, toolsets=[tools.listening_toolset([spec.name])]).run("hello")
+    asked = model.last_model_request_parameters
+    assert asked is not None
 
-    assert (inspect.getdoc(tool) or "").partition("\n")[0] == spec.says
-    assert f"fetch_{spec.name}_tool" in tools.listening_toolset().tools
+    (tool,) = asked.function_tools
+
+    assert tool.name == f"fetch_{spec.name}_tool"
+    assert (tool.description or "").startswith(spec.says)
+    assert set(tool.parameters_json_schema["properties"]) == {"query", "depth", "about"}
+
+
+async def test_an_agent_has_a_tool_for_every_place_that_can_be_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The three always, whose answer may be why they cannot be asked; others when they can."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    monkeypatch.setenv("LISTENPOST_SOURCES", "reddit,hackernews")
+    model, product = TestModel(call_tools=[]), build(all_settings.load())
+    with providing(product):
+        await Agent(model, toolsets=[tools.listening_toolset()]).run("hello")
+    await product.aclose()
+    asked = model.last_model_request_parameters
+    assert asked is not None
+
+    assert [tool.name.split("_")[1] for tool in asked.function_tools] == [
+        "reddit", "youtube", "amazon", "hackernews",
+    ]  # fmt: skip

@@ -109,7 +109,7 @@ class AnswerDraft:
         if stopped:
             yield f"cut short: {stopped}; this rests on what was found by then"
         if desk.refused:
-            most = desk.bounds.tool_calls
+            most = desk.most
             yield f"{desk.refused} look-up(s) refused: one turn may ask {most} sources"
         yield from gate_lines(
             gathered for gathered in desk.gathered if not gathered.outcome.answered

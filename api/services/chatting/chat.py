@@ -48,6 +48,8 @@ from api.services.reporting.report import Report
 from api.services.schemas import Question
 from api.settings import ChatSettings, DepthName
 
+_FEWEST = 6
+"""Sources that one turn may ask, however few there are."""
 _SPARE = 3
 """Model requests of one turn beside those that make a call."""
 STOPPED = "(The person stopped the answer here and has seen nothing more of it.)"
@@ -61,6 +63,11 @@ class Chat:
     product: Product
     model: Model | None
     bounds: ChatSettings
+
+    @property
+    def most(self) -> int:
+        """Sources that one turn may ask."""
+        return self.bounds.tool_calls or max(_FEWEST, 2 * len(self.product.askable))
 
     def begin(
         self, tenant: str = "", session_id: str | None = None, report: Report | None = None
@@ -113,7 +120,7 @@ class Chat:
                 emit(AnswerPiece(turn.text))
                 span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
                 return turn
-            desk = ChatDesk(self.product, session, screened.query, self.bounds, emit)
+            desk = ChatDesk(self.product, session, screened.query, self.bounds, self.most, emit)
             answer = AnswerDraft(desk)
             try:
                 turn = await self._answered(desk, answer, depth)
@@ -199,7 +206,7 @@ class Chat:
                 message_history=_history(desk.session.exchanges),
                 usage=usage,
                 usage_limits=UsageLimits(
-                    request_limit=self.bounds.tool_calls + _SPARE,
+                    request_limit=self.most + _SPARE,
                     total_tokens_limit=self.bounds.tokens,
                 ),
                 event_stream_handler=read,
@@ -214,7 +221,7 @@ class Chat:
         ]
         return prompt.filled(
             rule=desk.fence.rule,
-            calls=self.bounds.tool_calls,
+            calls=self.most,
             exhibits="\n".join(shown) or "none yet",
         )
 
@@ -244,7 +251,7 @@ def _tools(product: Product, usual: DepthName) -> FunctionToolset[ChatDesk]:
         about = place.says if place else f"Items of {source}."
         toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}", description=about)
 
-    for source in product.askable:
+    for source in product.usual:
         add(source)
 
     async def analyze(ctx: RunContext[ChatDesk], query: str, depth: DepthName = "standard") -> str:

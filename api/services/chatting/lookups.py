@@ -32,6 +32,8 @@ class ChatDesk:
     session: Session
     question: str
     bounds: ChatSettings
+    most: int
+    """Sources that the turn may ask."""
     emit: Callable[[Moment], None]
     fence: Fence = field(default_factory=Fence)
     calls: int = 0
@@ -176,7 +178,7 @@ class ChatDesk:
 
     def _spend(self, sources: int, tokens: int) -> str | None:
         used = tokens + self.usage.input_tokens + self.usage.output_tokens
-        if self.calls + sources <= self.bounds.tool_calls and used < self.bounds.tokens:
+        if self.calls + sources <= self.most and used < self.bounds.tokens:
             self.calls += sources
             return None
         self.refused += 1

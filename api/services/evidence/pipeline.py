@@ -157,8 +157,10 @@ async def _weigh(
         ),
         anything_judged=True,
         answered=crawled.answered,
-        wanted=sum(gathered.outcome is not Outcome.NOT_CONFIGURED for gathered in crawled.sources)
-        or len(crawled.sources),
+        wanted=sum(
+            not crawled.answered or gathered.outcome is not Outcome.NOT_CONFIGURED
+            for gathered in crawled.sources
+        ),
         dropped=stages((*ranked.dropped, *crawled.dropped)),
     )
     answered = any(gathered.status == "ok" or gathered.model for gathered in crawled.sources)
