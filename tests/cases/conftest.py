@@ -138,6 +138,7 @@ async def world(
     mind = Mind()
     async with serving(respond=mind.answer) as model:
         environment = {
+            "LISTENPOST_MODE": "live",
             "REDDIT_CLIENT_ID": "id",
             "REDDIT_CLIENT_SECRET": "s3cr3t-value",
             "REDDIT_URL": reddit.server.url,

@@ -73,6 +73,7 @@ async def product(
         for n, post in enumerate(posts, 1)
     )
     async with serving(respond=mind.answer) as model:
+        monkeypatch.setenv("LISTENPOST_MODE", "live")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", model.url)
         built = wiring.build(wiring.load_settings(), OwnItems(items))

@@ -78,7 +78,8 @@ def test_what_nobody_can_read_is_refused(text: bytes, words: str) -> None:
 
 def test_the_model_of_the_key_judges(upstream: Sandbox) -> None:
     """One call, with what tells the product from its namesakes."""
-    env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
+    names = ("LISTENPOST_MODE", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    env = {name: upstream.environment[name] for name in names}
     ended = inside(*ABOUT, "--about", "a voice recorder", env=env, stdin=INPUT)
 
     (asked,) = upstream.requests("openai")
@@ -90,7 +91,8 @@ def test_the_model_of_the_key_judges(upstream: Sandbox) -> None:
 def test_a_judge_that_fails_keeps_everything_and_says_why(upstream: Sandbox) -> None:
     """Degraded, and still a success: nothing is lost."""
     upstream.fault("openai=401")
-    env = {name: upstream.environment[name] for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
+    names = ("LISTENPOST_MODE", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    env = {name: upstream.environment[name] for name in names}
     ended = inside(*ABOUT, env=env, stdin=DROPPED)
 
     assert (ended.code, ended.out.encode()) == (0, DROPPED)

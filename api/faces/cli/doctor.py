@@ -38,11 +38,9 @@ _FIXES = {
     "broken": "check `{address}`, if it is set; else report what it says",
 }
 _SAMPLE = "sample world: made up and offline; no key is used and nothing is spent"
-_WAYS_OUT = (
-    "One source that is set up ends the sample world; the others may stay as they are.",
-    "`LISTENPOST_MODE=sandbox` is set; without it, a source that is set up ends the sample world.",
-)
-"""Where the mode follows the settings, and where it was chosen."""
+_WAY_OUT = "`LISTENPOST_MODE=sandbox` is set; without it the real places are asked."
+_NAME = 10
+"""Columns of the first column at least."""
 _WIDE, _INDENT = 76, 2
 """Columns that a row takes; on a narrower terminal it is wrapped, what to do below it indented."""
 Answered = tuple[str, str, int | None]
@@ -58,9 +56,9 @@ def doctor_command(form: Format) -> int:
             remembered(settings) as memory,
             closing(wiring.build(settings, memory=memory)) as product,
         ):
-            names, sample = list(product.sources), product.sample
+            names, sample = product.usual, product.sample
             probes, model, langfuse = await asyncio.gather(
-                asyncio.gather(*map(_probe, product.sources.values())),
+                asyncio.gather(*(_probe(product.sources[name]) for name in names)),
                 _other(product.probes, "model"),
                 _other(product.probes, "langfuse"),
             )
@@ -72,16 +70,18 @@ def doctor_command(form: Format) -> int:
             say(as_json({"mode": mode, "upstreams": rows}))
         else:
             lines = [_SAMPLE if sample else f"mode: {mode}"]
+            titles = {row["upstream"]: _title(row["upstream"]) for row in rows}
+            width = max(_NAME, *map(len, titles.values()))
             for row in rows:
                 left = row["quota_left"]
                 details = [row["detail"], "" if left is None else f"{left} searches left today"]
-                name = TITLES.get(row["upstream"], row["upstream"].capitalize())
+                name = titles[row["upstream"]]
                 words = ", ".join(filter(None, details))
-                lines.append(f"{name:<10} {row['outcome']:<16} {words}".rstrip())
+                lines.append(f"{name:<{width}} {row['outcome']:<16} {words}".rstrip())
                 label = "to be real" if row["outcome"] == "ok" else "fix"
-                lines += [f"{'':<10} {label}: {row['fix']}"] if row["fix"] else []
+                lines += [f"{'':<{width}} {label}: {row['fix']}"] if row["fix"] else []
             if sample:
-                lines.append(_WAYS_OUT[settings.general.mode == "sandbox"])
+                lines.append(_WAY_OUT)
             columns = shutil.get_terminal_size((_WIDE, 24)).columns
             if columns < _WIDE:
                 leads = (" " * _INDENT if line.startswith(" ") else "" for line in lines)
@@ -94,6 +94,10 @@ def doctor_command(form: Format) -> int:
         return 0 if any(row["outcome"] == "ok" for row in rows[: len(names)]) else 4
 
     return run(work)
+
+
+def _title(name: str) -> str:
+    return TITLES.get(name, name.capitalize())
 
 
 async def _probe(source: Source | SourceError) -> Answered:
@@ -126,10 +130,14 @@ def _row(
         values = getattr(settings, group)
         missing = tuple(name for name in variables if not getattr(values, name.lower()))
     keys = " and ".join(f"`{variable}`" for variable in variables)
-    fix = _FIXES.get(outcome, "").format(keys=f"{keys}, see {page}", address=address)
+    where = f"{keys}, see {page}" if variables else page
+    fix = _FIXES.get(outcome, "").format(keys=where, address=address)
     if sample and outcome == "ok":
-        detail = "a stand-in answers" + ("" if missing else f", though {keys} is set")
-        fix = f"set {keys}, see {page}" if missing else ""
+        detail = "a stand-in answers"
+        if missing:
+            fix = f"set {where}"
+        elif variables:
+            detail += f", though {keys} is set"
     return {
         "upstream": name,
         "configured": not missing if sample else outcome != "not_configured",
