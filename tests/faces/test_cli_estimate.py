@@ -123,6 +123,7 @@ def _bounds(ask: Ask) -> dict[str, Any]:
 
 def test_only_what_is_configured_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Live with a YouTube key alone: no other source, and no model without its key."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
     monkeypatch.setenv("YOUTUBE_API_KEY", "a-key")
     alone = _bounds(Ask(POPULAR, "quick"))
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
@@ -140,6 +141,7 @@ def test_only_what_is_configured_costs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_local_judge_costs_no_gate_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """`LISTENPOST_JUDGE=local` with a key: the model grades and writes only."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
     monkeypatch.setenv("YOUTUBE_API_KEY", "a-key")
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     judged = _bounds(Ask(POPULAR, "quick"))
@@ -161,6 +163,7 @@ def test_without_refetch_and_comments_less_is_asked(monkeypatch: pytest.MonkeyPa
 
 def test_an_unknown_price_is_called_unknown(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     """B101: it is not zero."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
     monkeypatch.setenv("YOUTUBE_API_KEY", "a-key")
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     monkeypatch.setenv("LISTENPOST_AGENT_MODEL", "nobody-s-model")
