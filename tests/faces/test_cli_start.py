@@ -154,7 +154,7 @@ def test_the_dotenv_of_the_working_folder_is_read_and_the_environment_wins(
     ("text", "said"),
     [
         (b"LISTENPOST_MODEE=live\n", "`LISTENPOST_MODEE` is no setting"),
-        (b"LISTENPOST_MODE=liv\n", "`LISTENPOST_MODE`: Input should be"),
+        (b"LISTENPOST_JUDGE=loc\n", "`LISTENPOST_JUDGE`: Input should be"),
         (b"LISTENPOST_USER_ID=caf\xe9\n", "`.env` is no UTF-8 text"),
     ],
 )

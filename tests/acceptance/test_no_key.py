@@ -1,0 +1,74 @@
+"""Nothing set at all: who is asked, what that costs, and what is said when nobody can be reached."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.faces.command import inside, process
+
+PLACES = {"hackernews", "stackexchange", "github", "lemmy"}
+NOTHING = {"LISTENPOST_MODE": "", "LISTENPOST_SOURCES": ""}
+"""What a fresh machine has: the tests' own defaults are taken back."""
+ADDRESSES = ("HACKERNEWS_URL", "STACKEXCHANGE_URL", "GITHUB_URL", "LEMMY_URL")
+DEAD = "http://127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Sandbox]:
+    """All places, on this machine."""
+    with Sandbox.start() as sandbox:
+        yield sandbox
+
+
+def test_four_places_answer_who_has_set_nothing(upstream: Sandbox) -> None:
+    """They are asked, the rest is one line, and there is a report."""
+    upstream.forget()
+    env = NOTHING | dict.fromkeys(ADDRESSES, upstream.url)
+    ended = inside("analyze", "obsidian", "--format", "json", env=env)
+    report = ended.json
+
+    assert ended.code == 0
+    assert report["sample"] is False
+    assert report["decision"] in {"full_report", "short_report"}
+    asked = {name for name, source in report["sources"].items() if source["outcome"] == "ok"}
+    assert asked == PLACES
+    assert {entry.upstream for entry in upstream.log} == PLACES
+    unset = "Reddit, YouTube, Amazon and Discourse forums could not be asked: not configured."
+    assert unset in report["coverage"]
+
+
+def test_searches_are_counted(upstream: Sandbox) -> None:
+    """At standard, refetch included: one each, one per site, and two of Lemmy."""
+    upstream.forget()
+    env = NOTHING | dict.fromkeys(ADDRESSES, upstream.url)
+    report = inside("analyze", "notion", "--format", "json", env=env).json
+    searches = Counter(entry.upstream for entry in upstream.log if entry.endpoint == "search")
+
+    assert searches == {"hackernews": 1, "stackexchange": 3, "github": 1, "lemmy": 2}
+    assert any(report["sources"][name]["refetched"] for name in PLACES)
+    comments = Counter(entry.upstream for entry in upstream.log if entry.endpoint == "comments")
+    assert comments["github"] <= 5
+
+
+def test_nobody_reached_is_no_report_and_names_the_sandbox() -> None:
+    """Every place refuses the connection: exit code 4, why, and where a report can be seen."""
+    ended = process("analyze", "obsidian", env=NOTHING | dict.fromkeys(ADDRESSES, DEAD))
+
+    assert ended.code == 4
+    assert "unreachable" in ended.out or "no connection" in ended.out
+    assert "--sandbox" in ended.out
+    assert "Traceback" not in ended.err
+
+
+def test_a_flag_is_enough_for_the_sample_world() -> None:
+    """`--sandbox` asks nobody else, whatever is set."""
+    env = NOTHING | dict.fromkeys(ADDRESSES, DEAD) | {"LISTENPOST_MODE": "live"}
+    ended = inside("analyze", "plaud.ai", "--sandbox", "--format", "json", env=env)
+
+    assert ended.code == 0
+    assert ended.json["sample"] is True
+    assert len(ended.json["sources"]) == 8
