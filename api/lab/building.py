@@ -37,9 +37,8 @@ PAID = frozenset({"openai", "grader"})
 
 
 def sampled(settings: Settings, name: str) -> bool:
-    """Whether the sandbox's model answers for this name: without a key, or in mode `sandbox`."""
-    mode, key = settings.general.mode, settings.models.openai_api_key
-    return name in PAID and (mode == "sandbox" or (mode == "auto" and key is None))
+    """Whether the sandbox's model answers for this name."""
+    return name in PAID and settings.general.mode == "sandbox"
 
 
 @asynccontextmanager

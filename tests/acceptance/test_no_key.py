@@ -1,4 +1,4 @@
-"""Nothing set at all: who is asked, what that costs, and what is said when nobody can be reached."""
+"""Nothing set at all: who is asked, what it costs, and what is said when nobody can be reached."""
 
 from __future__ import annotations
 

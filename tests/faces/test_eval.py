@@ -153,6 +153,7 @@ def test_a_grader_is_evaluated_on_grades(labels: Path) -> None:
 
 def test_another_server_is_named(labels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is not there degrades every page, so that there is no result."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     result = evaluate(labels, "--judge", "openai")

@@ -137,7 +137,7 @@ def test_answers_of_the_sandbox_go_to_no_project(
     sandbox: Sandbox, labels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model without a key is refused; a judge that needs none is not."""
-    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
     result = evaluate(labels, "--judge", "openai", "--langfuse", "gate")
 
     assert isinstance(result.exception, UsageError)

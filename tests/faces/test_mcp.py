@@ -32,9 +32,10 @@ from api.wiring.serving import House, open_house
 COMMAND = ["-c", "from api.faces.cli.main import run; run()", "mcp"]
 UPSTREAMS = ("reddit", "youtube", "amazon")
 TOOLS = {
-    "fetch_reddit": {"query", "depth", "limit", "since", "about", "include_dropped"},
-    "fetch_youtube": {"query", "depth", "limit", "since", "about", "include_dropped"},
-    "fetch_amazon": {"query", "depth", "limit", "since", "about", "include_dropped"},
+    **{
+        f"fetch_{place}": {"query", "depth", "limit", "since", "about", "include_dropped"}
+        for place in SOURCES
+    },
     "relevance_filter": {"query", "source", "items", "about"},
     "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
 }
@@ -409,8 +410,8 @@ async def test_reports_and_places_can_be_read(
     assert read.mime_type == places.mime_type == "text/markdown"
     assert str(getattr(read, "text", "")).startswith("# What people say about plaud.ai")
     table = str(getattr(places, "text", ""))
-    assert all(f"| `{place}` |" in table for place in UPSTREAMS)
-    assert table.count("| ready |") == 3
+    assert all(f"| `{place}` |" in table for place in SOURCES)
+    assert table.count("| ready |") == len(SOURCES)
     assert re.search(r"^\| deep \| \d+ \| \d+ \| \d\.\d{4} \|$", table, re.M)
     assert refusal.value.error.data == other.value.error.data == {"code": "not_found"}
     assert "there is no report" in refusal.value.error.message

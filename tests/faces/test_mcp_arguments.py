@@ -15,7 +15,10 @@ from api.faces.mcp.arguments import (
     RelevanceArguments,
     read,
 )
+from api.sources import SOURCES
 
+*_OTHERS, _LAST = (f"`{name}`" for name in SOURCES)
+EITHER = f"{', '.join(_OTHERS)} or {_LAST}"
 KNOWN = "known are `query`, `depth`, `limit`, `since`, `about` and `include_dropped`"
 
 
@@ -77,14 +80,12 @@ def test_a_list_may_come_as_its_json_text() -> None:
         (
             AnalysisArguments,
             {"query": "x", "sources": "reddit"},
-            "`sources` must be a list of at most 20, each `reddit`, `youtube` or `amazon`, "
-            "not `reddit`",
+            f"`sources` must be a list of at most 20, each {EITHER}, not `reddit`",
         ),
         (
             AnalysisArguments,
             {"query": "x", "sources": "[reddit"},
-            "`sources` must be a list of at most 20, each `reddit`, `youtube` or `amazon`, "
-            "not `[reddit`",
+            f"`sources` must be a list of at most 20, each {EITHER}, not `[reddit`",
         ),
         (
             RelevanceArguments,

@@ -39,7 +39,7 @@ _OPINIONS = frozenset(
 _UNNAMED = (ASKING_WORDS - _PLACES) | _OPENERS | {"", "better", "wrong"}
 # a word of a name: with a capital or a figure
 _NAMING = regex.compile(r"[\p{Lu}\p{N}]")
-# where it is asked, which is no part of the name: `on Reddit`, `in Amazon reviews`, `on Hacker News`
+# where it is asked, which is no part of the name: `on Reddit`, `in Amazon reviews`
 _PLACE = regex.compile(
     r"\b(?:(?:on|in|from)\s+(?:reddit|youtube|amazon)"
     r"|on\s+(?:hacker\s?news|hn|stack\s?(?:exchange|overflow)|github|lemmy|discourse))\b",
