@@ -30,7 +30,7 @@ async def analyze(
     Args:
         query: a product or a question, as you would say it.
         depth: `quick`, `standard` or `deep`: how far to look.
-        sources: only these, such as `["reddit", "youtube"]`; none: all there are.
+        sources: only these, such as `["reddit", "youtube"]`; none: those of `LISTENPOST_SOURCES`.
         since: `day`, `week`, `month`, `year` or `all`: how far back; undated items stay.
         limit: items per source at first, 1 to 500; None: the depth's.
         about: what it is, to tell it from its namesakes: `"the notes app"`.
@@ -62,7 +62,7 @@ async def fetch(
     """Ask one source and keep what is about the query; at standard and deep grade and rank it too.
 
     Args:
-        source: `reddit`, `youtube` or `amazon`.
+        source: its name, such as `hackernews` or `reddit`; `api.sources.SOURCES` has all.
         query: a product or a question, as you would say it.
         depth: see `analyze`, as the others.
         since: how far back; undated items stay.

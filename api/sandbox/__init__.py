@@ -1,4 +1,4 @@
-"""Loopback Reddit, YouTube, Amazon, OpenAI and Langfuse that behave, and the sample corpus.
+"""Loopback servers of all places, OpenAI and Langfuse that behave, and the sample corpus.
 
 All on one port; real clients are pointed at it by base URL. Everything it serves is made up.
 """

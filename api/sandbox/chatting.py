@@ -158,7 +158,7 @@ def chat(prompt: QuotedPrompt) -> str:
         if any(role == "tool" for role, _ in prompt.messages):
             return _missing(question)
         return (
-            "I can tell you what people say about a product on Reddit, YouTube and Amazon. "
+            "I can tell you what people say about a product on sites such as Reddit and YouTube. "
             "Name the product and I will look."
         )
     if sides := _sides(prompt):
