@@ -20,6 +20,7 @@ from api.services.listening import Ask, Product, analyze, fetch
 from api.services.reporting.report import Report, SourceReport
 from api.services.wire import LONGEST_WAIT
 from api.settings import DeepDepth, Settings
+from api.sources import SOURCES
 from api.wiring.serving import open_store_of
 from relay import Relay, Way
 
@@ -32,7 +33,7 @@ MOST_BYTES = 60_000_000
 WAIT, PATIENCE = 4.0, 60.0
 """Seconds for one call of which nothing comes, and for any other: machines are busy."""
 BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
-Asking = Literal["api", "page", "paid", "model", "traces", "database"]
+Asking = Literal["api", "open", "page", "paid", "model", "traces", "database"]
 Manner = Literal["answer", "closed", "tls", "warm"]
 # `comments: 3 of 4 failed (broken, unreachable)`, `reviews could not be read (blocked)`
 _UNREAD = re.compile(r"(?:comments|reviews)\b.*\(([\w, ]+)\)")
@@ -224,7 +225,7 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
     """Everything at the sandbox but the upstream of the call, every key a planted one."""
     settings, key = wiring.load_settings(), SecretStr(f"sk-{SECRET}")
     upstream = call.name.split(" ")[0]
-    at = dict.fromkeys(("reddit", "youtube", "amazon", "model", "langfuse"), sandbox)
+    at = dict.fromkeys((*SOURCES, "model", "langfuse"), sandbox)
     at["amazon" if call.asking == "paid" else upstream] = relay
     waiting = {
         "gate": "scoring", "grades": "scoring", "support": "scoring", "rewrite": "rewrite",
@@ -236,7 +237,10 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
         "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": at["reddit"],
         "youtube_api_key": key, "youtube_url": at["youtube"],
         "amazon_provider": "openwebninja" if call.asking == "paid" else "html",
-        "amazon_api_key": key, "amazon_url": at["amazon"], "source_timeout": limits["source"],
+        "amazon_api_key": key, "amazon_url": at["amazon"],
+        **{f"{name}_url": at[name] for name in ("hackernews", "stackexchange", "github", "lemmy")},
+        "stackexchange_sites": "superuser", "stackexchange_key": key, "github_token": key,
+        "discourse_forums": at["discourse"], "source_timeout": limits["source"],
         "provider_timeout": limits["source"], "crawl_timeout": PATIENCE, "comments_per_item": 3,
     }  # fmt: skip
     models: dict[str, Any] = {

@@ -25,6 +25,8 @@ CALLS = (
     Call("youtube search", "api", first=True),
     Call("youtube details", "api"),
     Call("youtube comments", "api"),
+    Call("hackernews search", "open", first=True),
+    Call("hackernews comments", "open"),
     Call("amazon search", "page", first=True),
     Call("amazon comments", "page"),
     Call("paid search", "paid", first=True),
@@ -45,6 +47,7 @@ def fault(
     source: str,
     model: str,
     *,
+    free: str | None = None,
     page: str | None = None,
     paid: str | None = None,
     traces: str = "traces",
@@ -53,10 +56,13 @@ def fault(
     waits: bool = False,
     parts: tuple[str, ...] = (),
 ) -> Fault:
-    """A row of the table; `page` and `paid` are as the other sources where nothing is said."""
+    """A row of the table; `free`, `page` and `paid` are as the others where nothing is said.
+
+    `free` is a place that needs no key.
+    """
     outcomes: Mapping[Asking, str | None] = {
-        "api": source, "page": page or source, "paid": paid or source, "model": model,
-        "traces": traces, "database": database,
+        "api": source, "open": free or source, "page": page or source, "paid": paid or source,
+        "model": model, "traces": traces, "database": database,
     }  # fmt: skip
     expected = {asking: outcome for asking, outcome in outcomes.items() if outcome}
     return Fault(name, way, expected, manner, waits, parts)
@@ -129,18 +135,46 @@ FAULTS = (
     fault("an empty object", ways.content(b"{}"), *NOT_READ, traces="ok"),
     fault("wrong types", ways.values(lambda value: [value]), *NOT_READ, page="ok", traces="ok"),
     fault("nulls", ways.values(lambda value: None), *NOT_READ, page="ok", traces="ok"),
-    fault("HTML with 200", ways.page("<html><h1>One moment</h1></html>"), *NOT_READ, traces="ok"),
+    fault(
+        "HTML with 200",
+        ways.page("<html><h1>One moment</h1></html>"),
+        *NOT_READ,
+        free="blocked",
+        traces="ok",
+    ),
     fault("captcha", ways.page(ways.CAPTCHA), "blocked", "malformed", traces="ok"),
     fault("301 to another host", ways.redirect(301, elsewhere=True), "broken", "unreachable"),
     fault("307 to another host", ways.redirect(307, elsewhere=True), "broken", "unreachable"),
     fault("307 in circles", ways.redirect(307, elsewhere=False), "broken", "unreachable"),
     # Reddit answers so to a wrong id or secret: refused
-    fault("400", ways.status(400), "broken|refused", "http_error", page="broken", paid="broken"),
+    fault(
+        "400",
+        ways.status(400),
+        "broken|refused",
+        "http_error",
+        free="broken",
+        page="broken",
+        paid="broken",
+    ),
     fault("401", ways.status(401), "refused", "unauthorized", page="blocked"),
     fault(
-        "402", ways.status(402), "broken", "quota", page="quota_exhausted", paid="quota_exhausted"
+        "402",
+        ways.status(402),
+        "broken",
+        "quota",
+        free="quota_exhausted",
+        page="quota_exhausted",
+        paid="quota_exhausted",
     ),
-    fault("403", ways.status(403), "refused", "unauthorized", page="blocked"),
+    # Hacker News says so that it is asked too often
+    fault(
+        "403",
+        ways.status(403),
+        "refused",
+        "unauthorized",
+        free="refused|rate_limited",
+        page="blocked",
+    ),
     fault("403 page", ways.status(403, page=True), "blocked", "unauthorized"),
     fault("404", ways.status(404), *WRONG),
     fault("408", ways.status(408), *FAILED),

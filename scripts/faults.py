@@ -36,15 +36,15 @@ BUDGET = 300.0
 SEED = 10
 """Of the draw of `--sample`."""
 ASKING: dict[Asking, str] = {
-    "api": "Reddit, YouTube", "page": "Amazon's pages", "paid": "a paid provider",
-    "model": "a model", "traces": "Langfuse", "database": "PostgreSQL",
+    "api": "Reddit, YouTube", "open": "a place without a key", "page": "Amazon's pages",
+    "paid": "a paid provider", "model": "a model", "traces": "Langfuse", "database": "PostgreSQL",
 }  # fmt: skip
 """Columns of the rules."""
 
 
 def small() -> list[Post]:
     """A few posts of each source, with a few comments: enough for a report."""
-    named = [post for post in corpus.load() if "plaud" in post.title.lower()]
+    named = [post for post in (*corpus.load(), *corpus.keyless()) if "plaud" in post.title.lower()]
     first = [[post for post in named if post.source == source][:3] for source in PLACES]
     return [
         replace(post, body=post.body[:200], comments=post.comments[:1], comments_disabled=False)
