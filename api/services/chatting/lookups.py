@@ -53,6 +53,8 @@ class ChatDesk:
     """What the turn before this one was about; empty: there was none."""
     unnamed: tuple[str, ...] = field(init=False)
     """What a question that names nothing known is about: the same, if its posts speak of that."""
+    goes_on: bool = field(init=False)
+    """The question names no product, so that it is about what the turn before was about."""
 
     def __post_init__(self) -> None:
         """Remember where the conversation stands, since look-ups change that."""
@@ -63,17 +65,22 @@ class ChatDesk:
             words & spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
         self.unnamed = self.before if going_on else ()
+        named = named_in(self.question, self.session.subjects)
+        self.goes_on = bool(self.unnamed) and not named and not compared(self.question)
 
     @property
     def subjects(self) -> tuple[str, ...]:
         """What the turn is about: what it looked up and what the question names, else as before.
 
-        A comparison with something that the question only points at is about both.
+        A comparison with something that the question only points at is about both, and so is a
+        question after a comparison that looks up one of the two alone.
         """
-        looked = (name for query in self.queries for name in self.session.subjects_of(query))
+        looked = [name for query in self.queries for name in self.session.subjects_of(query)]
         named = dict.fromkeys((*looked, *named_in(self.question, self.session.subjects)))
         both = named and compared(self.question) and points_back(self.question)
         names = (*named, *self.before) if both else (tuple(named) or self.unnamed)
+        if self.goes_on and set(looked) <= set(self.session.known_as(self.before)):
+            names = self.before
         return self.session.known_as(names)  # a look-up of this turn may have renamed one
 
     @property

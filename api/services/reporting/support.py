@@ -17,12 +17,13 @@ from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
 from api.services.reporting.citing import Drafted, plain_topic
-from api.services.reporting.counting import resummed
+from api.services.reporting.counting import recounted, resummed
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.grounds import says_count
+from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.report import SupportCheck
-from api.services.reporting.themes import recounted
+from api.services.reporting.theme import VERBS
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
@@ -61,7 +62,8 @@ async def supported(
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     free = "" if resummed(draft.summary, ()) == "" else draft.summary
     sentences = list(filter(str.strip, _SENTENCE.split(free)))
-    known = {*words(question.text), *words(question.about), *_CLAIMLESS}
+    asked = VERBS[lean_wanted(question.text)]
+    known = {*words(question.text), *words(question.about), asked, *_CLAIMLESS}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
     worded = [*headlines, *sentences]
     near = [_near(text, draft.findings, question) for text in worded]
