@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from api.services.chatting.saved import Lookup
 from api.services.chatting.session import Session
 from api.services.chatting.subjects import named_in, names_another, weighs
 from api.services.chatting.turns import Moment
@@ -120,7 +121,7 @@ class ChatDesk:
         sent = self._sent(query)
         if sent is None:
             return self._reply(_OFF_TOPIC)
-        if (known := self.session.lookup(source, sent, depth)) is not None:
+        if (known := self._known(source, sent, depth)) is not None:
             self.lines[source] = known.line
             return self._shown(f"{known.line}; looked up before", known.labels)
         if (refusal := self._spend(1, tokens)) is not None:
@@ -144,7 +145,7 @@ class ChatDesk:
         sent, names = self._sent(query), tuple(self.product.sources)
         if sent is None:
             return self._reply(_OFF_TOPIC)
-        known = [self.session.lookup(name, sent, depth) for name in names]
+        known = [self._known(name, sent, depth) for name in names]
         if None not in known:
             lookups = [lookup for lookup in known if lookup]
             labels = {label for lookup in lookups for label in lookup.labels}
@@ -173,6 +174,9 @@ class ChatDesk:
         shown = "\n".join(line.rstrip(".") for line in lines if line)
         return self._shown(shown, self._numbered(query, evidence.shown))
 
+    def _known(self, source: str, query: str, depth: DepthName) -> Lookup | None:
+        return self.session.lookup(source, query, depth, sample=self.product.sample)
+
     def _sent(self, query: str) -> str | None:
         """The query as it may leave: short, searchable, and on what the person asked about."""
         written = f"{self.session.questions_text}\n{self.question}"
@@ -194,7 +198,9 @@ class ChatDesk:
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.answered:
-            self.session.remember(gathered.source, query, depth, line, labels)
+            self.session.remember(
+                gathered.source, query, depth, line, labels, sample=self.product.sample
+            )
         return line
 
     def _failed(self, what: str, failure: Failure) -> str:
@@ -204,7 +210,9 @@ class ChatDesk:
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
         """The labels of what a query found, known from now on."""
-        shown = self.session.show(list(kept)[:SHOWN], self.session.subjects_of(query))
+        shown = self.session.show(
+            list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
+        )
         return [exhibit.label for exhibit in shown]
 
     def _shown(self, line: str, labels: Iterable[str]) -> str:
@@ -212,7 +220,7 @@ class ChatDesk:
         exhibits = [known[label] for label in labels]
         self.exhibits |= {exhibit.label: exhibit for exhibit in exhibits}
         parts = [self._reply(f"{line}.")]
-        if self.session.sample:
+        if self.product.sample:
             parts.append("This is made-up sample data from the offline sandbox.")
         if exhibits:
             parts += [self.fence.rule, describe(exhibits, self.fence, self.question)]

@@ -175,7 +175,7 @@ async def test_sample_data_is_marked(opening: Opening) -> None:
         tenant = LOCAL.id
         await served.house.store.finish(tenant, made_up)
         live = await say(served, "hello")
-        body = {"message": "hello", "report_id": report.id}
+        body = {"message": "what about its battery?", "report_id": report.id}
         sample = (await served.client.post(URL, json=body)).json()
 
     assert (live["sample"], sample["sample"]) == (False, True)

@@ -18,7 +18,8 @@ from api.errors import Blocked, NotConfigured
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chat import STOPPED, Chat
 from api.services.chatting.keyless import FOREIGN
-from api.services.chatting.session import Exchange, Session
+from api.services.chatting.saved import Exchange
+from api.services.chatting.session import Session
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
@@ -208,14 +209,33 @@ async def test_without_grades_an_overview_has_no_figures() -> None:
     one = chat(script, kit(reddit(), sample=True))
 
     turn = await ask(one)
-    back = one.resume("ada", "s1", one.begin().save())
 
     assert turn.sample
     assert turn.json()["sample"]
-    assert back is not None
-    assert back.sample
     assert "Sentiment" not in script.returns()[0]
     assert "This is made-up sample data" in script.returns()[0]
+
+
+async def test_one_turn_over_made_up_data_leaves_the_others_real() -> None:
+    """The same is asked again outside; what cites made-up posts all the same is marked."""
+    world, outside = reddit(2), FakeSource(PENS)
+    script = Script([[fetch("ember mug")], "Warm [E1].", [fetch("ember mug")], "Records [E3].",
+                     "Warm [E1]."])  # fmt: skip
+    sandbox, live = chat(script, kit(world, sample=True)), chat(script, kit(outside))
+    session = sandbox.begin()
+    first = await ask(sandbox, MUG, session)
+    later = live.resume("", session.id, session.save())
+    assert later is not None
+
+    second = await ask(live, MUG, later)
+    third = await ask(live, "and is it warm?", later)
+    hello = await ask(live, "hey this is a test message", later)
+
+    assert [turn.sample for turn in (first, second, third, hello)] == [True, False, True, False]
+    assert [SAMPLE in turn.notes for turn in (first, second, third)] == [True, False, True]
+    assert [exchange.sample for exchange in later.exchanges] == [True, False, True]
+    assert (len(world.plans), len(outside.plans)) == (1, 1)
+    assert later.sample
 
 
 async def test_depth_beyond_quick_grades() -> None:
