@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import QuotedPrompt
-from api.services.chatting.keyless import FOREIGN, shown_lines, side_by_side, silent
+from api.services.chatting.keyless import FOREIGN, on_words, side_by_side, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
 from api.services.question.query import is_foreign
@@ -21,7 +21,6 @@ from api.services.reporting.aspects import aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.subjects import Subject
-from api.services.reporting.themes import find_themes
 from api.services.schemas import Question
 
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
@@ -184,10 +183,9 @@ def chat(prompt: QuotedPrompt) -> str:
         return "\n\n".join(filter(None, (text, *missing)))
     if not _about(prompt, question):
         return _missing(question)
-    themed = find_themes(
-        Question(question.subject or question.text), prompt.shown, focus=question.words, lean=lean
-    )
-    return shown_lines(themed.findings, lean) if themed.findings else silent(question.words)
+    name = question.subject or question.text
+    text, _ = on_words(name, prompt.shown, question.words, lean)
+    return text or silent(question.words)
 
 
 def _missing(question: ChatQuestion) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import regex
@@ -18,8 +18,10 @@ from api.services.question.query import is_foreign
 from api.services.reporting.aspects import aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, quotation
+from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.polarity import lean_wanted
-from api.services.reporting.theme import ThemeFinding, ThemePassage, unsure_side
+from api.services.reporting.sentences import sentences
+from api.services.reporting.theme import PASSAGES, ThemeFinding, ThemePassage, unsure_side
 from api.services.reporting.themes import UNNAMED, find_themes
 from api.services.schemas import Question
 from api.services.text import fold
@@ -46,7 +48,7 @@ async def look_around(desk: ChatDesk) -> None:
     of which no post holds what is asked about; a question that points back, or asks about a part,
     is asked with the name of what it points at.
     """
-    names = compared(desk.question)
+    names, telling = compared(desk.question), question_words(desk.question)
     if names:
         desk.recall()
         queries = [name for name in names if not desk.knows(name)]
@@ -58,7 +60,7 @@ async def look_around(desk: ChatDesk) -> None:
             for name in desk.subjects
             if words and not _mentioning(words, desk.session.exhibits_for([name]).values())
         ]
-    elif fitting(desk, desk.citable.values()):
+    elif any(telling & item_words(exhibit.item) for exhibit in desk.citable.values()):
         queries = []
     elif desk.before and (points_back(desk.question) or _asks_of_it(desk)):
         queries = [" ".join((*desk.before, *telling_words(desk.question)))]
@@ -74,28 +76,14 @@ def _asks_of_it(desk: ChatDesk) -> bool:
     return bool(desk.unnamed) and "the" in desk.question.casefold().split()
 
 
-def fitting(desk: ChatDesk, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
-    """The exhibits on the turn's subjects that hold a word of the question, by how many.
-
-    For a comparison all of them.
-    """
-    words, citable = question_words(desk.question), desk.citable
-    known = [exhibit for exhibit in exhibits if exhibit.label in citable]
-    if compared(desk.question):
-        return known
-    scored = [(len(words & item_words(exhibit.item)), exhibit) for exhibit in known]
-    return [exhibit for score, exhibit in sorted(scored, key=lambda pair: -pair[0]) if score]
-
-
 def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
-    """What the fitting exhibits speak of, as a list with citations, and which are cited.
+    """What the turn's exhibits speak of, as a list with citations, and which are cited.
 
     Of several products each by itself, under its name: in a comparison and in what follows it.
     """
     if len(desk.subjects) > 1 or compared(desk.question):
         return _compared(desk)
-    new = fitting(desk, desk.exhibits.values()) or list(desk.exhibits.values())
-    return _answer(desk, new or fitting(desk, desk.session.exhibits.values()))
+    return _answer(desk, list(desk.citable.values()))
 
 
 def _compared(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
@@ -114,7 +102,7 @@ def _compared(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
 def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
     """What is said of the words that the question adds to its subject.
 
-    Where nothing is said plainly: that, and what else is said, by posts that hold the words first.
+    Where nothing is said plainly: that, and what else is said, after sentences with the words.
     """
     name, lean = next(iter(desk.subjects), "") or desk.question, lean_wanted(desk.question)
     # a question that was looked up as it stands is its own subject, and holds what it asks about
@@ -122,18 +110,56 @@ def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhi
     if words and name not in desk.before:
         asked = set(words)
         name = " ".join(word for word in telling_words(name) if word not in asked) or name
-    if not words:
-        return _themes(name, exhibits, lean=lean)
-    text, cited = _themes(name, exhibits, words, lean)
-    if cited:
-        return text, cited
-    mentioning = _mentioning(words, exhibits)
-    text, cited = _themes(name, mentioning, lean=lean) if mentioning else ("", [])
-    if cited:
-        return f"{silent(words)} What the posts that mention it say:\n\n{text}", cited
-    text, cited = _themes(name, exhibits, lean=lean)
-    opening = silent(words) if mentioning else _unmentioned(words)
-    return f"{opening} What they say besides:\n\n{text}" if cited else "", cited
+    text, labels = on_words(name, exhibits, words, lean, plain)
+    by_label = {exhibit.label: exhibit for exhibit in exhibits}
+    return text, [by_label[label] for label in labels]
+
+
+def on_words(
+    name: str,
+    exhibits: Sequence[Exhibit],
+    words: Sequence[str] = (),
+    lean: int | None = None,
+    escape: Callable[[str], str] = str,
+) -> tuple[str, list[str]]:
+    """What is said of a product, or of words that are asked about it, and the labels cited.
+
+    Where no sentence speaks plainly of the words: that, the sentences that mention them, and what
+    else is said. Nothing, where nothing can be shown.
+
+    Args:
+        name: of the product.
+        exhibits: its posts.
+        words: what is asked about it.
+        lean: the side of it that is asked for.
+        escape: how strangers' words are written.
+    """
+    findings = find_themes(Question(name), exhibits, focus=words, lean=lean).findings[:THEMES]
+    opening, mentions = "", []
+    if words and not findings:
+        mentions = list(_mentions(words, exhibits))
+        findings = find_themes(Question(name), exhibits, lean=lean).findings[:THEMES]
+        opening = silent(words) if _mentioning(words, exhibits) else _unmentioned(words)
+    lines = "\n".join(f"- {_quoted([mention], escape)}" for mention in mentions)
+    parts = (
+        f"{opening} It is mentioned here:\n\n{lines}" if mentions else opening,
+        "What they say besides:" if words and opening and findings else "",
+        shown_lines(findings, lean, escape),
+    )
+    shown = (*mentions, *(passage for finding in findings for passage in finding.shown))
+    labels = list(dict.fromkeys(passage.label for passage in shown))
+    return ("\n\n".join(filter(None, parts)), labels) if labels else ("", [])
+
+
+def _mentions(words: Iterable[str], exhibits: Iterable[Exhibit]) -> Iterator[ThemePassage]:
+    """The first sentence of each exhibit that holds one of the words, for the first exhibits."""
+    stems = {stem(word) for word in words}
+    for exhibit in _mentioning(words, exhibits)[:PASSAGES]:
+        spoken = (part for text in exhibit.item.texts for part in sentences(text))
+        for part in spoken:
+            if len(part) <= LONGEST_PASSAGE and stems & spellings(part):
+                yield ThemePassage(exhibit.label, None, part)
+                break
 
 
 def _asked(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = ()) -> list[str]:
@@ -176,19 +202,6 @@ def silent(words: Iterable[str]) -> str:
 
 def _unmentioned(words: Iterable[str]) -> str:
     return f"No post that was found mentions {', '.join(map(formatted, words))}."
-
-
-def _themes(
-    question: str,
-    exhibits: Sequence[Exhibit],
-    focus: Sequence[str] = (),
-    lean: int | None = None,
-) -> tuple[str, list[Exhibit]]:
-    themed = find_themes(Question(question), exhibits, focus=focus, lean=lean)
-    findings = themed.findings[:THEMES]
-    cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
-    by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    return shown_lines(findings, lean, plain), [by_label[label] for label in cited]
 
 
 def side_by_side(
@@ -238,9 +251,11 @@ def side_by_side(
             for name, held in sentences.items()
             for quote in [_quoted([passage], escape) for passage in held] or [SILENT]
         ]
-        parts.append("\n".join((f"{escape(theme)}:", *lines)))
+        side = unsure_side((of_all[key] for key in of_all if key[1] == theme), lean)
+        unsure = f" (none surely {side})" if side else ""
+        parts.append("\n".join((f"{escape(theme)}{unsure}:", *lines)))
         cited += [passage.label for held in sentences.values() for passage in held]
-    return _unsure(of_all.values(), lean) + "\n\n".join(parts), list(dict.fromkeys(cited))
+    return "\n\n".join(parts), list(dict.fromkeys(cited))
 
 
 def _quoted(passages: Iterable[ThemePassage], escape: Callable[[str], str]) -> str:
@@ -256,17 +271,21 @@ def shown_lines(
 ) -> str:
     """Findings as a list for a chat: each theme with its passages and where they stand.
 
-    Where none surely leans as was asked for, it says so first.
+    What has nothing that surely leans as was asked for stands last, and is said to have nothing.
     """
     findings = list(findings)
-    return _unsure(findings, lean) + "\n".join(
-        f"- {escape(finding.name)}: {_quoted(finding.shown, escape)}" for finding in findings
-    )
+    sure = [finding for finding in findings if lean is None or finding.leans(lean)]
+    rest = [finding for finding in findings if finding not in sure]
+    parts = [
+        "\n".join(f"- {escape(f.name)}: {_quoted(f.shown, escape)}" for f in group)
+        for group in (sure, rest)
+    ]
+    return "\n\n".join(filter(None, (parts[0], _unsure(rest, lean) + parts[1])))
 
 
-def _unsure(findings: Iterable[ThemeFinding], lean: int | None) -> str:
+def _unsure(findings: Collection[ThemeFinding], lean: int | None) -> str:
     """That nothing surely leans as was asked for, before what is shown all the same."""
-    side = unsure_side(findings, lean)
+    side = unsure_side(findings, lean) if findings else ""
     return f"None of these is surely {side}:\n\n" if side else ""
 
 

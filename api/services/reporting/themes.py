@@ -24,6 +24,7 @@ from api.services.reporting.speaking import speaks_of, speaks_plainly
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
 from api.services.reporting.theme import (
+    SIDES,
     VERBS,
     ThemeFinding,
     ThemePassage,
@@ -234,9 +235,12 @@ def _finding(name: str, held: Sequence[_Speech], total: int, lean: int | None) -
     if lean is not None:
         leans = Counter({lean: leans[lean]})
         kind = "other" if kind == _KINDS[-lean] else kind
+    leaning = leaning_of(leans, len(passages))
+    if lean is not None and not leaning:
+        leaning = f"; none is surely {SIDES[lean]}"
     return ThemeFinding(
         title,
-        f"{title}: {count_of(len(passages), total)}{leaning_of(leans, len(passages))}.",
+        f"{title}: {count_of(len(passages), total)}{leaning}.",
         kind,
         passages,
     )

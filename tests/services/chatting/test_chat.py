@@ -963,9 +963,9 @@ async def test_what_no_post_says_plainly_is_said_before_what_they_do_say() -> No
     handle = await ask(one, "and the handle?", session)
 
     assert "No sentence of the posts says plainly anything about lid." in lid.text
-    assert "What the posts that mention it say:" in lid.text
-    assert [citation.label for citation in lid.citations] == ["E2"]
-    assert "No post that was found mentions handle. What they say besides:" in handle.text
+    assert "lid. It is mentioned here:\n\n- “Mine, by its lid” [E2]\n\nWhat they say" in lid.text
+    assert [citation.label for citation in lid.citations] == ["E2", "E1"]
+    assert "No post that was found mentions handle.\n\nWhat they say besides:" in handle.text
     assert [citation.label for citation in handle.citations] == ["E1", "E2"]
     assert session.subjects == ["ember mug"]
 

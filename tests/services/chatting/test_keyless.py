@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.chatting.keyless import shown_lines, side_by_side
+from api.services.chatting.keyless import on_words, shown_lines, side_by_side
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.theme import ThemeFinding, ThemePassage, one_side
 from tests.services.kit import assessed, post
@@ -63,3 +63,26 @@ def test_one_product_alone_is_told_under_its_name() -> None:
 
     assert text.startswith("GLOW LAMP:\n\n- NO SHARED THEME: ")
     assert cited == ["E1"]
+
+
+def test_a_word_in_a_sentence_too_long_to_show_is_mentioned_all_the_same() -> None:
+    """It is not said that no post holds it."""
+    long = f"My Glow Lamp {'and so on ' * 30} by its lid"
+    text, _ = on_words("Glow Lamp", exhibits(long, "My Glow Lamp glows."), ["lid"])
+
+    assert text.startswith(
+        "No sentence of the posts says plainly anything about lid.\n\nWhat they say besides:"
+    )
+
+
+def test_what_does_not_surely_lean_as_was_asked_for_stands_last() -> None:
+    """Behind a line that says so; a theme of a comparison is marked."""
+    shown = exhibits(*["My Glow Lamp. The app is awful. The base is here."] * 3)
+    text, _ = on_words("Glow Lamp", shown, lean=-1)
+    sides, _ = side_by_side({"Glow Lamp": shown, "Sun Dial": exhibits("Sun Dial.")}, lean=-1)
+
+    first, said, rest = text.split("\n\n")
+    assert first.startswith("- App: “The app is awful.”")
+    assert said == "None of these is surely a complaint:"
+    assert rest.startswith("- Base: ")
+    assert "\n\nBase (none surely a complaint):\n" in sides

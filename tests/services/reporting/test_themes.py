@@ -145,7 +145,7 @@ def test_a_question_about_one_side_is_answered_by_what_surely_leans_so() -> None
             "other",
         ),
         ("App: at least two posts speak of it; two lean negative.", "complaint"),
-        ("Screen: at least 3 of 4 kept posts speak of it.", "other"),
+        ("Screen: at least 3 of 4 kept posts speak of it; none is surely a complaint.", "other"),
     ]
     assert [passage.text for passage in battery.passages] == [
         "The battery is awful.", "The battery is awful.", "The battery lasts.",
@@ -168,7 +168,8 @@ def test_of_a_side_that_nothing_surely_takes_the_summary_says_so() -> None:
         "Themes of 3 kept posts, none surely praise, each count a minimum: screen (3)."
     )
     assert none.summary.endswith(", and none that is surely praise.")
-    assert (rest.text, rest.kind) == ("Battery: at least one post speaks of it.", "other")
+    text = "Battery: at least one post speaks of it; none is surely a complaint."
+    assert (rest.text, rest.kind, leans_in(text)) == (text, "other", (0, 0))
 
 
 def test_a_suggestion_is_of_what_was_not_shown() -> None:
