@@ -130,7 +130,9 @@ def _is_aside(text: str) -> bool:
     if text.count(",") > 1 and is_english(fold(text)) and not _STATING.search(text):
         return True
     announcing = _ANNOUNCING.search(text) or _TELLING_TO.search(text)
-    return announcing is not None or len(aspects_in(text)) >= _LISTED
+    # in another language no word of feeling is known: only what is written as a list is one
+    listing = is_english(text) or text.count(",") > 1
+    return announcing is not None or (listing and len(aspects_in(text)) >= _LISTED)
 
 
 def _is_beside(text: str, start: int, end: int, subject: Subject) -> bool:
