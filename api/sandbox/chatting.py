@@ -85,8 +85,8 @@ def _after(before: ChatQuestion, text: str) -> ChatQuestion:
     pointing = len(names) < 2 and _POINTING.search(text) is not None
     if subject and (of_one or not names or pointing or len(names) > _LONGEST):
         known = " ".join((subject, *sides)).casefold().split()
-        asked = tuple(word for word in content if word.casefold() not in known)
-        return ChatQuestion(subject, asked, text, sides)
+        topics = tuple(word for word in content if word.casefold() not in known)
+        return ChatQuestion(subject, topics, text, sides)
     if not names or len(names) > _LONGEST:
         return ChatQuestion("", () if names else tuple(content), text)
     return ChatQuestion(" ".join(names), tuple(word for word in content if word not in names), text)

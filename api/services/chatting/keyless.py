@@ -54,7 +54,7 @@ async def look_around(desk: ChatDesk) -> None:
         queries = [name for name in names if not desk.knows(name)]
     elif len(desk.subjects) > 1:
         desk.recall()
-        words = _asked(desk.question, desk.subjects)
+        words = _topics(desk.question, desk.subjects)
         queries = [
             " ".join((name, *words))
             for name in desk.subjects
@@ -91,7 +91,7 @@ def _compared(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
     sides = {name: list(desk.session.exhibits_for([name]).values()) for name in desk.subjects}
     held = {name: exhibits for name, exhibits in sides.items() if exhibits}
     lean = lean_wanted(desk.question)
-    words = _asked(desk.question, desk.subjects) if desk.goes_on else []
+    words = _topics(desk.question, desk.subjects) if desk.goes_on else []
     text, labels = side_by_side(held, plain, words, lean)
     if words and not labels:
         rest, labels = side_by_side(held, plain, lean=lean)
@@ -106,10 +106,9 @@ def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhi
     """
     name, lean = next(iter(desk.subjects), "") or desk.question, lean_wanted(desk.question)
     # a question that was looked up as it stands is its own subject, and holds what it asks about
-    words = _asked(desk.question, () if name not in desk.before else (name,), exhibits)
+    words = _topics(desk.question, () if name not in desk.before else (name,), exhibits)
     if words and name not in desk.before:
-        asked = set(words)
-        name = " ".join(word for word in telling_words(name) if word not in asked) or name
+        name = " ".join(word for word in telling_words(name) if word not in words) or name
     text, labels = on_words(name, exhibits, words, lean, plain)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
     return text, [by_label[label] for label in labels]
@@ -162,7 +161,7 @@ def _mentions(words: Iterable[str], exhibits: Iterable[Exhibit]) -> Iterator[The
                 break
 
 
-def _asked(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = ()) -> list[str]:
+def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = ()) -> list[str]:
     """What a question asks about its products; nothing where those are too many words for that.
 
     Args:

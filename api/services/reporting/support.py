@@ -54,18 +54,17 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    No call without findings or a checker. Headline and summary are checked by
-    findings that share their words; one that counts themes is counted anew. Never raises.
+    No call without findings or a checker. Headline and summary are checked by findings that
+    share their words; one that counts themes is counted anew. Never raises.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     free = "" if resummed(draft.summary, ()) == "" else draft.summary
     sentences = list(filter(str.strip, _SENTENCE.split(free)))
-    asked = VERBS[lean_wanted(question.text)]
-    known = {*words(question.text), *words(question.about), asked, *_CLAIMLESS}
+    known = {*_claimless(question), *words(f"{question.text} {question.about}")}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
-    worded = [*headlines, *sentences]
+    worded = headlines + sentences
     near = [_near(text, draft.findings, question) for text in worded]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
@@ -110,6 +109,11 @@ async def supported(
         answer.usage,
         tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
     )
+
+
+def _claimless(question: Question) -> set[str]:
+    """Words of a headline that claims nothing: `dislike`, too, where that is asked for."""
+    return {VERBS[lean_wanted(question.text)], *_CLAIMLESS}
 
 
 async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:

@@ -7,7 +7,7 @@ sure. A theme is a known aspect of products or a telling word that three items s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import regex
@@ -114,8 +114,7 @@ def find_themes(
     stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
     themes = {aspect.name: aspect.pattern for aspect in aspects() if aspect.fits(stated)}
     if focus:
-        named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in focus]
-        themes = {name: themes.get(name, _pattern(name)) for names in named for name in names}
+        themes = _focused(themes, focus)
     else:
         themes.pop(KIND if KIND in question.text.lower().split() else "", None)
         labelled = ((speech.passage.label, speech.passage.text) for speech in speeches)
@@ -136,42 +135,64 @@ def find_themes(
             finding.name.lower() not in wanted, not finding.leans(lean), -len(finding.passages),
         ),
     )  # fmt: skip
-    whole = [
-        finding
-        for finding in findings
-        if sizes[finding.name] >= SHARED or finding.name.lower() in wanted
-    ]
-    few = [f for f in findings if sizes[f.name] > 1 or f.leans(lean)][:FEW]
-    chosen = findings if focus else whole if len(whole) >= FEW else few
+    chosen = findings if focus else _shared(findings, sizes, wanted, lean)
     chosen = _shown_once(chosen[:most])
-    name = subject.name or "it"
-    topic = f"the {' and '.join(sorted(wanted))} of {name}" if wanted and subject.name else ""
-    topic = topic or (subject.name if lean else "") or one_line(sought(question.text))
     shown = {finding.name for finding in chosen}
     unshown = [finding for finding in findings if finding.name not in shown]
     return Themed(
-        f"What people {VERBS[lean]} about {topic}",
+        f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
         summary_of(
             [(finding.name, len(finding.passages)) for finding in chosen],
             len(exhibits),
             unsure_side(chosen, lean),
         ),
         tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
-        () if compared(question.text) else tuple(_next(name, unshown, findings, lean))[:NEXT],
+        () if compared(question.text) else _next(subject.name or "it", unshown, findings, lean),
     )
+
+
+def _focused(
+    themes: Mapping[str, regex.Pattern[str]], focus: Iterable[str]
+) -> dict[str, regex.Pattern[str]]:
+    """The themes that these words mean, else the words themselves."""
+    named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in focus]
+    return {name: themes.get(name, _pattern(name)) for names in named for name in names}
+
+
+def _shared(
+    findings: Sequence[ThemeFinding],
+    sizes: Mapping[str, int],
+    wanted: Collection[str],
+    lean: int | None,
+) -> list[ThemeFinding]:
+    """Themes of enough posts, and those asked about; where those are few, smaller ones."""
+    whole = [f for f in findings if sizes[f.name] >= SHARED or f.name.lower() in wanted]
+    few = [f for f in findings if sizes[f.name] > 1 or f.leans(lean)]
+    return whole if len(whole) >= FEW else few[:FEW]
+
+
+def _topic(question: Question, subject: Subject, wanted: Iterable[str], lean: int | None) -> str:
+    """What the headline is about: aspects that are asked about, the product, or what is sought."""
+    aspects_asked = " and ".join(sorted(wanted))
+    if aspects_asked and subject.name:
+        return f"the {aspects_asked} of {subject.name}"
+    return (subject.name if lean else "") or one_line(sought(question.text))
 
 
 def _next(
     name: str, unshown: Iterable[ThemeFinding], findings: Sequence[ThemeFinding], lean: int | None
-) -> Iterator[str]:
+) -> tuple[str, ...]:
     """Questions that show more than was shown: the sides of the product, then smaller themes."""
+    questions = []
     for side, words in ((-1, "What annoys people about"), (1, "What do people like about")):
         # of a question about one side the other's sentences are left out, so nobody knows
         known = lean is None and any(finding.leans(side) for finding in findings)
         if known or lean == -side:
-            yield f"{words} {name}?"
-    for finding in unshown:
-        yield f"What do people say about the {finding.name.lower()} of {name}?"
+            questions.append(f"{words} {name}?")
+    questions += [
+        f"What do people say about the {finding.name.lower()} of {name}?" for finding in unshown
+    ]
+    return tuple(questions[:NEXT])
 
 
 def is_spoken_of(name: str, text: str) -> bool:
@@ -285,8 +306,8 @@ def _telling_first(by_label: dict[str, list[_Speech]], lean: int | None) -> list
     def weight(speech: _Speech) -> float:
         length, sides = len(speech.passage.text), len(aspects_in(speech.passage.text))
         fits = (30 <= length <= 160) + 0.5 * (speech.wish + speech.named) - 1.5 * speech.question
-        asked = lean is not None and speech.lean == lean
-        return 2 * bool(speech.lean) + 4 * asked + fits - 0.4 * sides
+        fitting = lean is not None and speech.lean == lean
+        return 2 * bool(speech.lean) + 4 * fitting + fits - 0.4 * sides
 
     best = [max(spoken, key=weight) for spoken in by_label.values()]
     best.sort(key=weight, reverse=True)
