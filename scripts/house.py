@@ -54,7 +54,7 @@ RIDDLES = frozenset(
 FIXED = frozenset(
     {
         ("api/services/listening.py", "listening"),
-        ("api/services/chatting/session.py", "asked"),
+        ("api/services/chatting/saved.py", "asked"),
     }
 )
 """Those that others hold by now: the documented module, and a field of stored sessions."""

@@ -111,7 +111,7 @@ GOOD: dict[str, dict[str, str]] = {
     },
     "riddles that users and stored data hold": {
         "api/services/listening.py": "\n",
-        "api/services/chatting/session.py": "class Saved:\n    asked: list[str]\n",
+        "api/services/chatting/saved.py": "class Saved:\n    asked: list[str]\n",
     },
     "a named except": {"api/a.py": BROAD.format("(OSError, ValueError)")},
     "imports for types only": {

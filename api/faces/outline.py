@@ -233,7 +233,7 @@ def judged_by(sources: Iterable[SourceReport]) -> str:
 def _judge(name: str) -> str:
     """A judge as a person knows it."""
     if name == STAND_IN:
-        return "the sandbox's stand-in for a model"
+        return "a small program on this machine, in place of a language model,"
     return f"the judge on this machine ({name})" if name.startswith("local") else f"`{name}`"
 
 

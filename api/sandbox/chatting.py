@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import QuotedPrompt
-from api.services.chatting.keyless import FOREIGN, leaning, shown_lines, side_by_side, silent
+from api.services.chatting.keyless import FOREIGN, on_words, side_by_side, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
 from api.services.question.query import is_foreign
@@ -21,7 +21,6 @@ from api.services.reporting.aspects import aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.subjects import Subject
-from api.services.reporting.themes import find_themes
 from api.services.schemas import Question
 
 _POINTING = re.compile(r"(?<!\w)(?:it|its|it's|they|their|them|the|this|that|one)(?!\w)", re.I)
@@ -46,6 +45,8 @@ class ChatQuestion:
     """What about it is asked."""
     text: str
     """The question as it was written."""
+    sides: tuple[str, ...] = ()
+    """The products that it compares, or the one before it did; what it points at comes first."""
 
     @property
     def query(self) -> str:
@@ -55,23 +56,11 @@ class ChatQuestion:
 
 def last_question(prompt: QuotedPrompt) -> ChatQuestion:
     """The last question, with the subject of an earlier one when it names none."""
-    return _last_of([text.strip() for role, text in prompt.messages if role == "user"], prompt)
-
-
-def _last_of(texts: Sequence[str], prompt: QuotedPrompt) -> ChatQuestion:
     question = ChatQuestion("", (), prompt.question)
-    for text in texts:
-        question = _after(question.subject, text)
+    for role, text in prompt.messages:
+        if role == "user":
+            question = _after(question, text.strip())
     return question
-
-
-def _sides(prompt: QuotedPrompt) -> tuple[str, ...]:
-    """The products that the last question compares; what it points at comes first."""
-    texts = [text.strip() for role, text in prompt.messages if role == "user"]
-    last = texts[-1] if texts else prompt.question
-    names = compared(last)
-    earlier = _last_of(texts[:-1], prompt).subject if names and points_back(last) else ""
-    return tuple(dict.fromkeys(filter(None, (earlier, *names))))
 
 
 def _naming(name: str, prompt: QuotedPrompt, *, titles: bool = False) -> list[Exhibit]:
@@ -81,20 +70,30 @@ def _naming(name: str, prompt: QuotedPrompt, *, titles: bool = False) -> list[Ex
     return [exhibit for exhibit, body in bodies if subject.is_named(f"{exhibit.item.title} {body}")]
 
 
-def _after(subject: str, text: str) -> ChatQuestion:
+def _after(before: ChatQuestion, text: str) -> ChatQuestion:
+    """A question after another: about what that was about, unless it names something else."""
+    if compares := compared(text):
+        earlier = (before.sides or (before.subject,)) if points_back(text) else ()
+        sides = tuple(dict.fromkeys(filter(None, (*earlier, *compares))))
+        return ChatQuestion(sides[0], (), text, sides)
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
     idle = ASKING_WORDS | _ASIDE
     content = [word for word in words if word and word.casefold() not in idle]
     names = [word for word in content if not aspects_in(word)]
+    of_one = [side for side in before.sides if names and _is_within(names, side)]
+    subject, sides = (of_one[0], ()) if of_one else (before.subject, before.sides)
     pointing = len(names) < 2 and _POINTING.search(text) is not None
-    if subject and (not names or pointing or len(names) > _LONGEST):
-        known = subject.casefold().split()
-        return ChatQuestion(
-            subject, tuple(word for word in content if word.casefold() not in known), text
-        )
+    if subject and (of_one or not names or pointing or len(names) > _LONGEST):
+        known = " ".join((subject, *sides)).casefold().split()
+        topics = tuple(word for word in content if word.casefold() not in known)
+        return ChatQuestion(subject, topics, text, sides)
     if not names or len(names) > _LONGEST:
         return ChatQuestion("", () if names else tuple(content), text)
     return ChatQuestion(" ".join(names), tuple(word for word in content if word not in names), text)
+
+
+def _is_within(names: Iterable[str], side: str) -> bool:
+    return set(side.casefold().split()).issuperset(name.casefold() for name in names)
 
 
 def looks(
@@ -106,9 +105,9 @@ def looks(
     A tool whose name stands in the question goes before the rest, and fetching before all else.
     """
     last = next((role for role, _ in reversed(prompt.messages) if role != "system"), "")
-    question, sides = last_question(prompt), _sides(prompt)
-    queries = [name for name in sides if not _naming(name, prompt, titles=True)]
-    if not sides and not _known(question, prompt):
+    question = last_question(prompt)
+    queries = [query for side in question.sides if (query := _lacking(side, question, prompt))]
+    if not question.sides and not _known(question, prompt):
         known = _about(prompt, question)
         queries = [question.query if known or not question.subject else question.subject]
     if last == "tool" or choice == "none" or not queries:
@@ -126,6 +125,19 @@ def looks(
         for query in queries
         for name in wanted or fetching or named
     )
+
+
+def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
+    """What to look up of one side: its name, with what is asked about where only that is missing.
+
+    Nothing where some exhibit of it holds each word that is asked about.
+    """
+    if not _naming(side, prompt, titles=True):
+        return side
+    texts = [" ".join(exhibit.item.texts) for exhibit in _naming(side, prompt)]
+    if all(any(_holds(text, word) for text in texts) for word in question.words):
+        return ""
+    return " ".join((side, *question.words))
 
 
 def _is_named(tool: str, text: str) -> bool:
@@ -161,20 +173,19 @@ def chat(prompt: QuotedPrompt) -> str:
             "I can tell you what people say about a product on sites such as Reddit and YouTube. "
             "Name the product and I will look."
         )
-    if sides := _sides(prompt):
-        held = {name: _naming(name, prompt) for name in sides}
-        text, _ = side_by_side({name: shown for name, shown in held.items() if shown})
-        missing = (f"I could not find posts about {name}." for name in sides if not held[name])
+    lean = lean_wanted(question.text)
+    if question.sides:
+        named = {name: _naming(name, prompt) for name in question.sides}
+        held = {name: shown for name, shown in named.items() if shown}
+        text, _ = side_by_side(held, focus=question.words, lean=lean)
+        missing = (f"I could not find posts about {name}." for name in named if name not in held)
+        text = text or (silent(question.words) if held else "")
         return "\n\n".join(filter(None, (text, *missing)))
     if not _about(prompt, question):
         return _missing(question)
-    themed = find_themes(
-        Question(question.subject or question.text), prompt.shown, focus=question.words
-    )
-    if not themed.findings:
-        return silent(", ".join(question.words))
-    lean = lean_wanted(question.text)
-    return shown_lines(leaning(themed.findings, lean), lean)
+    name = question.subject or question.text
+    text, _ = on_words(name, prompt.shown, question.words, lean)
+    return text or silent(question.words)
 
 
 def _missing(question: ChatQuestion) -> str:

@@ -33,7 +33,7 @@ from api.services.reporting.clearing import Clearing
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.explaining import Shortfall
 from api.services.reporting.grounds import ground_of
-from api.services.reporting.themes import PASSAGES
+from api.services.reporting.theme import PASSAGES
 from api.services.schemas import Grade, Item, Question
 from api.settings import ChatSettings
 from tests.judges.model_server import client_of, says, serving

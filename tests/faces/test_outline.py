@@ -7,8 +7,16 @@ import pytest
 from api.faces import outline
 from api.faces.cli.terminal import report_text
 from api.faces.markdown import report_markdown
-from api.faces.outline import LONGEST_HEADING, LONGEST_TITLE, progress, source_rows, title_of
+from api.faces.outline import (
+    LONGEST_HEADING,
+    LONGEST_TITLE,
+    judged_by,
+    progress,
+    source_rows,
+    title_of,
+)
 from api.faces.web.page import report_html
+from api.judges.answers import STAND_IN
 from api.services.progress import SourceLookedAgain
 from tests.faces.answers import plain_report
 
@@ -51,6 +59,21 @@ async def test_a_long_question_is_not_repeated_whole() -> None:
         lines = report_text(report, True, 80).splitlines()
         assert query[:200] not in " ".join(lines)
         assert max(len(line) for line in lines if set(line) == {"="}) <= 80
+
+
+async def test_who_judged_is_said_in_plain_words() -> None:
+    """A reader need not know what the sample world is made of."""
+    source = (await plain_report()).sources["reddit"]
+
+    def judged(model: str) -> str:
+        gate = source.gate.model_copy(update={"model": model})
+        return judged_by([source.model_copy(update={"gate": gate})])
+
+    assert judged(STAND_IN) == (
+        "A small program on this machine, in place of a language model, "
+        "judged what is about the question."
+    )
+    assert judged("gpt") == "`gpt` judged what is about the question."
 
 
 async def test_what_nobody_judged_is_no_share() -> None:

@@ -103,7 +103,10 @@ def test_without_fitting_exhibits_it_says_so() -> None:
     silent = chat(prompt("Glow Lamp", "and the warranty?", exhibits=LAMP))
 
     assert other == "I could not find posts about Oura Ring."
-    assert silent == "No sentence of the posts says plainly anything about warranty."
+    opening, besides, lines = silent.split("\n\n")
+    assert opening == "No post that was found mentions warranty."
+    assert besides == "What they say besides:"
+    assert lines.startswith("- Battery: “The battery is great.” [E1]")
     assert chat(prompt("Glow Lamp", after="none")) == ("I could not find posts about Glow Lamp.")
     assert "Name the product" in chat(prompt("hello"))
 
@@ -117,3 +120,32 @@ def test_a_comparison_looks_up_what_nobody_names_and_tells_each_side() -> None:
     assert {json.loads(arguments)["query"] for _, arguments in looked} == {"Sun Dial"}
     assert first == "Glow Lamp:"
     assert last == "I could not find posts about Sun Dial."
+
+
+DIAL = {"E4": "Sun Dial in my garden | The base is solid.", "E5": "Sun Dial | Its base rusts."}
+
+
+def test_what_follows_a_comparison_is_about_both() -> None:
+    """Each is looked up by its own name; naming one, or a third, is about that."""
+    both = LAMP | DIAL
+
+    def queries(*texts: str) -> list[str]:
+        made = looks(TOOLS[:1], prompt("Glow Lamp vs Sun Dial", *texts, exhibits=both), None)
+        return [json.loads(arguments)["query"] for _, arguments in made]
+
+    assert queries("and the battery?") == ["Sun Dial battery"]
+    assert queries("and the base?") == []
+    assert queries("compare it with the Oura Ring") == ["Oura Ring"]
+    assert queries("and the base of the Sun Dial?") == []
+    assert queries("what about the Oura Ring?") == ["Oura Ring"]
+
+    said = ("Glow Lamp vs Sun Dial", "and the base?")
+    silent = chat(prompt(*said[:1], "and the warranty?", exhibits=both))
+    alone = chat(prompt(*said, "and the base of the Sun Dial?", exhibits=both))
+
+    assert chat(prompt(*said, exhibits=both)).splitlines()[:2] == [
+        "Base:", "- Glow Lamp: “The base wobbles.” [E1]",
+    ]  # fmt: skip
+    assert silent == "No sentence of the posts says plainly anything about warranty."
+    assert "Glow Lamp" not in alone
+    assert "E4" in alone

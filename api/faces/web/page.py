@@ -10,6 +10,7 @@ from html import escape
 from api.faces import outline
 from api.faces.web.charts import STYLE as CHARTS
 from api.faces.web.charts import charts
+from api.services.reporting.escaping import quotation
 from api.services.reporting.findings import Finding
 from api.services.reporting.report import DroppedItem, KeptItem, Report
 from api.services.text import clean, web_url
@@ -68,7 +69,8 @@ def report_html(report: Report) -> str:
     if quotes:
         parts.append("<h2>In their words</h2>")
     parts += [
-        f"<blockquote>{text(quote.text)} {link('link', quote.url) if web_url(quote.url) else ''}"
+        f"<blockquote>{text(quotation(quote.text))} "
+        f"{link('link', quote.url) if web_url(quote.url) else ''}"
         f"{_cites([quote.key], numbers)}</blockquote>"
         for quote in quotes
     ]
@@ -109,7 +111,7 @@ def _finding(finding: Finding, numbers: Mapping[str, int]) -> str:
     also = outline.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
     sentence = f"{text(finding.text)}{also}"
     passages = "".join(
-        f"<li><q>{text(passage.passage)}</q>{_cites([passage.key], numbers)}</li>"
+        f"<li><q>{text(quotation(passage.passage))}</q>{_cites([passage.key], numbers)}</li>"
         for passage in outline.evidence(finding, numbers)
     )
     listed = f'<ul class="evidence">{passages}</ul>' if passages else ""

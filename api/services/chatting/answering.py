@@ -92,13 +92,13 @@ class AnswerDraft:
     ) -> Turn:
         session = self._desk.session
         citations = cited(text, exhibits, session.subjects)
-        notes = tuple(dict.fromkeys(notes))
-        return Turn(session.id, text, citations, notes, partial, sample=session.sample)
+        labels = [citation.label for citation in citations]
+        sample = self._desk.product.sample or session.is_sample(labels)
+        notes = tuple(dict.fromkeys((*((SAMPLE,) if sample else ()), *notes)))
+        return Turn(session.id, text, citations, notes, partial, sample=sample)
 
     def _notes(self, stopped: str | None, failed: str | None) -> Iterator[str]:
         desk = self._desk
-        if desk.session.sample:
-            yield SAMPLE
         if desk.session.anew:
             desk.session.anew = False
             yield ANEW

@@ -33,7 +33,8 @@ from api.services.chatting.answering import SAMPLE, AnswerDraft
 from api.services.chatting.keyless import look_around
 from api.services.chatting.lookups import SHOWN, ChatDesk
 from api.services.chatting.reports import read_report
-from api.services.chatting.session import Exchange, Session, restored
+from api.services.chatting.saved import Exchange
+from api.services.chatting.session import Session, restored
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.containment import translated
@@ -75,17 +76,13 @@ class Chat:
         """A session that remembers nothing, or what a report rests on."""
         run = self.product.start()
         session = Session(session_id or uuid4().hex, tenant, run, Dossier(run.places))
-        session.sample = self.product.sample
         if report is not None:
             read_report(session, report)
         return session
 
     def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
         """A session as it was saved; None when the text cannot be read."""
-        session = restored(session_id, tenant, self.product.start(), text)
-        if session is not None and self.product.sample:
-            session.sample = True
-        return session
+        return restored(session_id, tenant, self.product.start(), text)
 
     def stream(
         self, session: Session, message: str, depth: DepthName = "quick"
@@ -108,14 +105,14 @@ class Chat:
         with self.product.observer.analysis("chat", Question(screened.query), depth) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:
-                notes = (SAMPLE,) if session.sample else ()
+                notes = (SAMPLE,) if self.product.sample else ()
                 turn = Turn(
                     session.id,
                     screened.guidance,
                     notes=notes,
                     outcome="clarify",
                     trace_id=trace_id,
-                    sample=session.sample,
+                    sample=self.product.sample,
                 )
                 emit(AnswerPiece(turn.text))
                 span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
@@ -125,7 +122,8 @@ class Chat:
             try:
                 turn = await self._answered(desk, answer, depth)
             except asyncio.CancelledError:
-                shown = Exchange(desk.question, answer.text, stopped=True)
+                sample = self.product.sample or session.is_sample(answer.cited)
+                shown = Exchange(desk.question, answer.text, stopped=True, sample=sample)
                 session.close(shown, answer.cited, desk.subjects)
                 raise
             calls = sum(gathered.upstream_calls for gathered in desk.gathered)
@@ -136,7 +134,8 @@ class Chat:
                     items_cited=len(set(cited)),
                 )
             )  # fmt: skip
-        session.close(Exchange(desk.question, turn.text), cited, desk.subjects)
+        closed = Exchange(desk.question, turn.text, sample=turn.sample)
+        session.close(closed, cited, desk.subjects)
         return replace(turn, trace_id=trace_id)
 
     async def _answered(self, desk: ChatDesk, answer: AnswerDraft, depth: DepthName) -> Turn:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from api.errors import NotFound
 from api.services.chatting.passages import cited
-from api.services.chatting.session import Exchange, saved_in
+from api.services.chatting.saved import Exchange, saved_in
 from api.services.chatting.turns import Citation
 from api.services.keeping.storage import KeptSession, Sessions, SessionShelf
 from api.services.reporting.dossier import Exhibit
@@ -49,6 +49,8 @@ class PastTurn:
     """Posts that it cites and that are still remembered."""
     stopped: bool
     """The person left before the answer was complete; `text` is what was shown by then."""
+    sample: bool
+    """It rests on what is made up, in part at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,15 @@ async def read_chat(sessions: Sessions, tenant: str, session_id: str) -> Transcr
         return Transcript(session_id, [], sample=False)
     exhibits = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
     turns = []
+    made_up = {entry.label for entry in saved.exhibits if entry.sample}
     for exchange in saved.exchanges:
         labels = dict.fromkeys(LABEL.findall(exchange.answer))
         shown = [exhibits[label] for label in labels if label in exhibits]
         citations = list(cited(exchange.answer, shown, saved.subjects))
-        turns.append(PastTurn(exchange.question, exchange.answer, citations, exchange.stopped))
+        sample = exchange.sample or not made_up.isdisjoint(labels)
+        turns.append(
+            PastTurn(exchange.question, exchange.answer, citations, exchange.stopped, sample)
+        )
     return Transcript(session_id, turns, saved.sample)
 
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import regex
 
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.passages import plain
 from api.services.chatting.session import item_words, question_words
 from api.services.question.comparing import compared, points_back
-from api.services.question.guard import stem, telling_words
+from api.services.question.guard import spellings, stem, telling_words
 from api.services.question.query import is_foreign
+from api.services.reporting.aspects import aspects_in
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, quotation
+from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.polarity import lean_wanted
-from api.services.reporting.themes import UNNAMED, ThemeFinding, ThemePassage, find_themes
+from api.services.reporting.sentences import sentences
+from api.services.reporting.theme import PASSAGES, ThemeFinding, ThemePassage, unsure_side
+from api.services.reporting.themes import UNNAMED, find_themes
 from api.services.schemas import Question
+from api.services.text import fold
 
 FOREIGN = (
     "a question in another language than English may be misread: write the product's name alone, "
@@ -28,22 +35,32 @@ THEMES = 5
 _COMPARED, _QUOTED = 3, 2
 """Of each product in a comparison: themes looked for in all, and passages under one, at most."""
 SILENT = "no sentence says plainly anything about it"
-_LEANING = {1: "praise", -1: "a complaint"}
 _MOST_WORDS = 3
 """Words that a question asks about at most; more are no list of subjects."""
+# a word inside a question that by its form belongs to a name: `Ember`, `rtx4090`
+_NAME_LIKE = regex.compile(r"(?<=\S\s)[\p{L}\p{N}]*[\p{Lu}\p{N}][\p{L}\p{N}.]*")
 
 
 async def look_around(desk: ChatDesk) -> None:
     """Ask every source the question itself, when nothing known holds its words.
 
-    Of a comparison each product that nothing is known of is looked up by name; a question that
-    points back, or asks about a part, is asked with the name of what it points at.
+    Of a comparison each product that nothing is known of is looked up by name, and after it each
+    of which no post holds what is asked about; a question that points back, or asks about a part,
+    is asked with the name of what it points at.
     """
-    names = compared(desk.question)
+    names, telling = compared(desk.question), question_words(desk.question)
     if names:
         desk.recall()
         queries = [name for name in names if not desk.knows(name)]
-    elif fitting(desk, desk.citable.values()):
+    elif len(desk.subjects) > 1:
+        desk.recall()
+        words = _topics(desk.question, desk.subjects)
+        queries = [
+            " ".join((name, *words))
+            for name in desk.subjects
+            if words and not _mentioning(words, desk.session.exhibits_for([name]).values())
+        ]
+    elif any(telling & item_words(exhibit.item) for exhibit in desk.citable.values()):
         queries = []
     elif desk.before and (points_back(desk.question) or _asks_of_it(desk)):
         queries = [" ".join((*desk.before, *telling_words(desk.question)))]
@@ -59,109 +76,183 @@ def _asks_of_it(desk: ChatDesk) -> bool:
     return bool(desk.unnamed) and "the" in desk.question.casefold().split()
 
 
-def fitting(desk: ChatDesk, exhibits: Iterable[Exhibit]) -> list[Exhibit]:
-    """The exhibits on the turn's subjects that hold a word of the question, by how many.
-
-    For a comparison all of them.
-    """
-    words, citable = question_words(desk.question), desk.citable
-    known = [exhibit for exhibit in exhibits if exhibit.label in citable]
-    if compared(desk.question):
-        return known
-    scored = [(len(words & item_words(exhibit.item)), exhibit) for exhibit in known]
-    return [exhibit for score, exhibit in sorted(scored, key=lambda pair: -pair[0]) if score]
-
-
 def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
-    """What the fitting exhibits speak of, as a list with citations, and which are cited.
+    """What the turn's exhibits speak of, as a list with citations, and which are cited.
 
-    Of a comparison each product by itself, under its name.
+    Of several products each by itself, under its name: in a comparison and in what follows it.
     """
-    new = fitting(desk, desk.exhibits.values()) or list(desk.exhibits.values())
-    exhibits = new or fitting(desk, desk.session.exhibits.values())
-    if not compared(desk.question):
-        return _answer(desk, exhibits)
-    sides = {name: desk.session.exhibits_for([name]) for name in desk.subjects}
-    held = {
-        name: [exhibit for exhibit in exhibits if exhibit.label in labels]
-        for name, labels in sides.items()
-    }
-    text, labels = side_by_side({name: known for name, known in held.items() if known}, plain)
-    by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    return text, [by_label[label] for label in labels]
+    if len(desk.subjects) > 1 or compared(desk.question):
+        return _compared(desk)
+    return _answer(desk, list(desk.citable.values()))
+
+
+def _compared(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
+    """The turn's products side by side, on what is asked about them."""
+    sides = {name: list(desk.session.exhibits_for([name]).values()) for name in desk.subjects}
+    held = {name: exhibits for name, exhibits in sides.items() if exhibits}
+    lean = lean_wanted(desk.question)
+    words = _topics(desk.question, desk.subjects) if desk.goes_on else []
+    text, labels = side_by_side(held, plain, words, lean)
+    if words and not labels:
+        rest, labels = side_by_side(held, plain, lean=lean)
+        text = f"{silent(words)} What they say besides:\n\n{rest}"
+    return text, [desk.session.exhibits[label] for label in labels]
 
 
 def _answer(desk: ChatDesk, exhibits: Sequence[Exhibit]) -> tuple[str, list[Exhibit]]:
     """What is said of the words that the question adds to its subject.
 
-    Where nothing is: that, and what else is said.
+    Where nothing is said plainly: that, and what else is said, after sentences with the words.
     """
-    name = next(iter(desk.subjects), "") or desk.question
-    known = {stem(word) for word in telling_words(name)}
-    lean = lean_wanted(desk.question)
-    telling = [word for word in telling_words(desk.question) if lean_wanted(word) is None]
-    words = [word for word in telling if stem(word) not in known]
-    if not words or len(words) > _MOST_WORDS:
-        return _themes(name, exhibits, lean=lean)
-    text, cited = _themes(name, exhibits, words, lean)
-    if cited:
-        return text, cited
-    text, cited = _themes(name, exhibits, lean=lean)
-    named = ", ".join(formatted(word) for word in words)
-    return f"{silent(named)} What they say besides:\n\n{text}" if cited else "", cited
-
-
-def silent(words: str) -> str:
-    """That nothing was found to show for words that were asked about."""
-    return f"No sentence of the posts says plainly anything about {words}."
-
-
-def _themes(
-    question: str,
-    exhibits: Sequence[Exhibit],
-    focus: Sequence[str] = (),
-    lean: int | None = None,
-) -> tuple[str, list[Exhibit]]:
-    findings = leaning(find_themes(Question(question), exhibits, focus=focus).findings, lean)
-    findings = findings[:THEMES]
-    cited = dict.fromkeys(passage.label for finding in findings for passage in finding.shown)
+    name, lean = next(iter(desk.subjects), "") or desk.question, lean_wanted(desk.question)
+    # a question that was looked up as it stands is its own subject, and holds what it asks about
+    words = _topics(desk.question, () if name not in desk.before else (name,), exhibits)
+    if words and name not in desk.before:
+        name = " ".join(word for word in telling_words(name) if word not in words) or name
+    text, labels = on_words(name, exhibits, words, lean, plain)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
-    return shown_lines(findings, lean, plain), [by_label[label] for label in cited]
+    return text, [by_label[label] for label in labels]
+
+
+def on_words(
+    name: str,
+    exhibits: Sequence[Exhibit],
+    words: Sequence[str] = (),
+    lean: int | None = None,
+    escape: Callable[[str], str] = str,
+) -> tuple[str, list[str]]:
+    """What is said of a product, or of words that are asked about it, and the labels cited.
+
+    Where no sentence speaks plainly of the words: that, the sentences that mention them, and what
+    else is said. Nothing, where nothing can be shown.
+
+    Args:
+        name: of the product.
+        exhibits: its posts.
+        words: what is asked about it.
+        lean: the side of it that is asked for.
+        escape: how strangers' words are written.
+    """
+    findings = find_themes(Question(name), exhibits, focus=words, lean=lean).findings[:THEMES]
+    opening, mentions = "", []
+    if words and not findings:
+        mentions = list(_mentions(words, exhibits))
+        findings = find_themes(Question(name), exhibits, lean=lean).findings[:THEMES]
+        opening = silent(words) if _mentioning(words, exhibits) else _unmentioned(words)
+    lines = "\n".join(f"- {_quoted([mention], escape)}" for mention in mentions)
+    parts = (
+        f"{opening} It is mentioned here:\n\n{lines}" if mentions else opening,
+        "What they say besides:" if words and opening and findings else "",
+        shown_lines(findings, lean, escape),
+    )
+    shown = (*mentions, *(passage for finding in findings for passage in finding.shown))
+    labels = list(dict.fromkeys(passage.label for passage in shown))
+    return ("\n\n".join(filter(None, parts)), labels) if labels else ("", [])
+
+
+def _mentions(words: Iterable[str], exhibits: Iterable[Exhibit]) -> Iterator[ThemePassage]:
+    """The first sentence of each exhibit that holds one of the words, for the first exhibits."""
+    stems = {stem(word) for word in words}
+    for exhibit in _mentioning(words, exhibits)[:PASSAGES]:
+        spoken = (part for text in exhibit.item.texts for part in sentences(text))
+        for part in spoken:
+            if len(part) <= LONGEST_PASSAGE and stems & spellings(part):
+                yield ThemePassage(exhibit.label, None, part)
+                break
+
+
+def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = ()) -> list[str]:
+    """What a question asks about its products; nothing where those are too many words for that.
+
+    Args:
+        question: as it was written.
+        names: of the products, whose words are left out.
+        exhibits: where the names are not known apart from what is asked, posts that were found for
+            both: what asks is an aspect of products, or stands in few of them.
+    """
+    known = {stem(word) for name in names for word in telling_words(name)}
+    words = [
+        word
+        for word in telling_words(question)
+        if stem(word) not in known and lean_wanted(word) is None
+    ]
+    if not known:
+        proper = {fold(word) for word in _NAME_LIKE.findall(question)}
+        words = [
+            word
+            for word in words
+            if aspects_in(word)
+            or (word not in proper and 2 * len(_mentioning([word], exhibits)) < len(exhibits))
+        ]
+    return words if len(words) <= _MOST_WORDS else []
+
+
+def _mentioning(words: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhibit]:
+    """The exhibits that hold one of the words, in any spelling."""
+    stems = {stem(word) for word in words}
+    return [exhibit for exhibit in exhibits if stems & spellings(" ".join(exhibit.item.texts))]
+
+
+def silent(words: Iterable[str]) -> str:
+    """That nothing was found to show for words that were asked about."""
+    named = ", ".join(map(formatted, words))
+    return f"No sentence of the posts says plainly anything about {named}."
+
+
+def _unmentioned(words: Iterable[str]) -> str:
+    return f"No post that was found mentions {', '.join(map(formatted, words))}."
 
 
 def side_by_side(
-    sides: Mapping[str, Sequence[Exhibit]], escape: Callable[[str], str] = str
+    sides: Mapping[str, Sequence[Exhibit]],
+    escape: Callable[[str], str] = str,
+    focus: Sequence[str] = (),
+    lean: int | None = None,
 ) -> tuple[str, list[str]]:
     """Theme by theme what is said of each product, and the labels that are cited, in order.
 
     A theme of more products goes first; where nobody speaks plainly of one, that. Without a
     theme, or with one product alone, what is said of each under its name.
+
+    Args:
+        sides: each product with its posts.
+        escape: how strangers' words are written.
+        focus: words that are asked about; then nothing, where nobody speaks of them.
+        lean: the side of the products that is asked for.
     """
-    own = {name: find_themes(Question(name), known, most=_COMPARED).findings
-           for name, known in sides.items()}  # fmt: skip
+    own = {
+        name: find_themes(Question(name), known, most=_COMPARED, focus=focus, lean=lean).findings
+        for name, known in sides.items()
+    }
     counts = Counter(
         finding.name for findings in own.values() for finding in findings if finding.name != UNNAMED
     )
+    if focus and not counts:
+        return "", []
     if len(sides) < 2 or not counts:
-        parts = [f"{escape(name)}:\n\n{shown_lines(own[name], None, escape)}" for name in own]
+        parts = [f"{escape(name)}:\n\n{shown_lines(own[name], lean, escape)}" for name in own]
         shown = (passage for findings in own.values() for f in findings for passage in f.shown)
         return "\n\n".join(parts), list(dict.fromkeys(passage.label for passage in shown))
     themes = [theme for theme, _ in counts.most_common(THEMES)]
-    focus = [theme.lower() for theme in themes]
+    named = [theme.lower() for theme in themes]
     of_all = {
-        (name, finding.name): finding.passages[:_QUOTED]
+        (name, finding.name): replace(finding, passages=finding.passages[:_QUOTED])
         for name, known in sides.items()
-        for finding in find_themes(Question(name), known, focus=focus).findings
+        for finding in find_themes(Question(name), known, focus=named, lean=lean).findings
     }
     parts, cited = [], []
     for theme in themes:
-        sentences = {name: of_all.get((name, theme), ()) for name in sides}
+        sentences = {
+            name: of_all[name, theme].passages if (name, theme) in of_all else () for name in sides
+        }
         lines = [
             f"- {escape(name)}: {quote}"
             for name, held in sentences.items()
             for quote in [_quoted([passage], escape) for passage in held] or [SILENT]
         ]
-        parts.append("\n".join((f"{escape(theme)}:", *lines)))
+        side = unsure_side((of_all[key] for key in of_all if key[1] == theme), lean)
+        unsure = f" (none surely {side})" if side else ""
+        parts.append("\n".join((f"{escape(theme)}{unsure}:", *lines)))
         cited += [passage.label for held in sentences.values() for passage in held]
     return "\n\n".join(parts), list(dict.fromkeys(cited))
 
@@ -172,26 +263,6 @@ def _quoted(passages: Iterable[ThemePassage], escape: Callable[[str], str]) -> s
     )
 
 
-def leaning(findings: Iterable[ThemeFinding], lean: int | None) -> list[ThemeFinding]:
-    """The findings without what leans the other way than is asked for, what leans so first."""
-    if lean is None:
-        return list(findings)
-    kept = [
-        replace(
-            finding,
-            passages=tuple(
-                sorted(
-                    (passage for passage in finding.passages if passage.lean != -lean),
-                    key=lambda passage: passage.lean != lean,
-                )
-            ),
-        )
-        for finding in findings
-    ]
-    kept.sort(key=lambda finding: all(passage.lean != lean for passage in finding.passages))
-    return [finding for finding in kept if finding.passages]
-
-
 def shown_lines(
     findings: Iterable[ThemeFinding],
     lean: int | None = None,
@@ -199,14 +270,22 @@ def shown_lines(
 ) -> str:
     """Findings as a list for a chat: each theme with its passages and where they stand.
 
-    Where none surely leans as was asked for, it says so first.
+    What has nothing that surely leans as was asked for stands last, and is said to have nothing.
     """
     findings = list(findings)
-    sure = any(passage.lean == lean for finding in findings for passage in finding.shown)
-    unsure = "" if lean is None or sure else f"None of these is surely {_LEANING[lean]}:\n\n"
-    return unsure + "\n".join(
-        f"- {escape(finding.name)}: {_quoted(finding.shown, escape)}" for finding in findings
-    )
+    sure = [finding for finding in findings if lean is None or finding.leans(lean)]
+    rest = [finding for finding in findings if finding not in sure]
+    parts = [
+        "\n".join(f"- {escape(f.name)}: {_quoted(f.shown, escape)}" for f in group)
+        for group in (sure, rest)
+    ]
+    return "\n\n".join(filter(None, (parts[0], _unsure(rest, lean) + parts[1])))
+
+
+def _unsure(findings: Collection[ThemeFinding], lean: int | None) -> str:
+    """That nothing surely leans as was asked for, before what is shown all the same."""
+    side = unsure_side(findings, lean) if findings else ""
+    return f"None of these is surely {side}:\n\n" if side else ""
 
 
 def nothing_found(question: str, lines: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from api.services.chatting.saved import Lookup
 from api.services.chatting.session import Session
 from api.services.chatting.subjects import named_in, names_another, weighs
 from api.services.chatting.turns import Moment
@@ -55,6 +56,8 @@ class ChatDesk:
     """What the turn before this one was about; empty: there was none."""
     unnamed: tuple[str, ...] = field(init=False)
     """What a question that names nothing known is about: the same, if its posts speak of that."""
+    goes_on: bool = field(init=False)
+    """The question names no product, so that it is about what the turn before was about."""
 
     def __post_init__(self) -> None:
         """Remember where the conversation stands, since look-ups change that."""
@@ -65,17 +68,22 @@ class ChatDesk:
             words & spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
         self.unnamed = self.before if going_on else ()
+        named = named_in(self.question, self.session.subjects)
+        self.goes_on = bool(self.unnamed) and not named and not compared(self.question)
 
     @property
     def subjects(self) -> tuple[str, ...]:
         """What the turn is about: what it looked up and what the question names, else as before.
 
-        A comparison with something that the question only points at is about both.
+        A comparison with something that the question only points at is about both, and so is a
+        question after a comparison that looks up one of the two alone.
         """
-        looked = (name for query in self.queries for name in self.session.subjects_of(query))
+        looked = [name for query in self.queries for name in self.session.subjects_of(query)]
         named = dict.fromkeys((*looked, *named_in(self.question, self.session.subjects)))
         both = named and compared(self.question) and points_back(self.question)
         names = (*named, *self.before) if both else (tuple(named) or self.unnamed)
+        if self.goes_on and set(looked) <= set(self.session.known_as(self.before)):
+            names = self.before
         return self.session.known_as(names)  # a look-up of this turn may have renamed one
 
     @property
@@ -115,7 +123,7 @@ class ChatDesk:
         sent = self._sent(query)
         if sent is None:
             return self._reply(_OFF_TOPIC)
-        if (known := self.session.lookup(source, sent, depth)) is not None:
+        if (known := self._known(source, sent, depth)) is not None:
             self.lines[source] = known.line
             return self._shown(f"{known.line}; looked up before", known.labels)
         if (refusal := self._spend(1, tokens)) is not None:
@@ -139,7 +147,7 @@ class ChatDesk:
         sent, names = self._sent(query), self.product.askable
         if sent is None:
             return self._reply(_OFF_TOPIC)
-        known = [self.session.lookup(name, sent, depth) for name in names]
+        known = [self._known(name, sent, depth) for name in names]
         if None not in known:
             lookups = [lookup for lookup in known if lookup]
             labels = {label for lookup in lookups for label in lookup.labels}
@@ -168,6 +176,9 @@ class ChatDesk:
         shown = "\n".join(line.rstrip(".") for line in lines if line)
         return self._shown(shown, self._numbered(query, evidence.shown))
 
+    def _known(self, source: str, query: str, depth: DepthName) -> Lookup | None:
+        return self.session.lookup(source, query, depth, sample=self.product.sample)
+
     def _sent(self, query: str) -> str | None:
         """The query as it may leave: short, searchable, and on what the person asked about."""
         written = f"{self.session.questions_text}\n{self.question}"
@@ -189,7 +200,9 @@ class ChatDesk:
         self.gathered.append(gathered)
         line = self.lines[gathered.source] = gate_line(gathered)
         if gathered.outcome.answered:
-            self.session.remember(gathered.source, query, depth, line, labels)
+            self.session.remember(
+                gathered.source, query, depth, line, labels, sample=self.product.sample
+            )
         return line
 
     def _failed(self, what: str, failure: Failure) -> str:
@@ -199,7 +212,9 @@ class ChatDesk:
 
     def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
         """The labels of what a query found, known from now on."""
-        shown = self.session.show(list(kept)[:SHOWN], self.session.subjects_of(query))
+        shown = self.session.show(
+            list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
+        )
         return [exhibit.label for exhibit in shown]
 
     def _shown(self, line: str, labels: Iterable[str]) -> str:
@@ -207,7 +222,7 @@ class ChatDesk:
         exhibits = [known[label] for label in labels]
         self.exhibits |= {exhibit.label: exhibit for exhibit in exhibits}
         parts = [self._reply(f"{line}.")]
-        if self.session.sample:
+        if self.product.sample:
             parts.append("This is made-up sample data from the offline sandbox.")
         if exhibits:
             parts += [self.fence.rule, describe(exhibits, self.fence, self.question)]

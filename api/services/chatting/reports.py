@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from api.services.chatting.session import EXHIBITS, Exchange, Session
+from api.services.chatting.saved import Exchange
+from api.services.chatting.session import EXHIBITS, Session
 from api.services.ports import title_of
 from api.services.reporting.composing import assessed_of
 from api.services.reporting.report import Report
@@ -13,19 +14,19 @@ def read_report(session: Session, report: Report) -> None:
 
     What the report asked is then not asked again, and its items are exhibits on its question.
     """
-    session.sample = session.sample or report.sample
     subjects = session.subjects_of(report.query)
-    shown = session.show(map(assessed_of, report.items[:EXHIBITS]), subjects)
+    shown = session.show(map(assessed_of, report.items[:EXHIBITS]), subjects, sample=report.sample)
     for name, source in report.sources.items():
         if source.outcome.answered:
             labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
             title = title_of(session.run.places, name)
             line = f"{title}: {source.kept} of {source.fetched} results were about it"
-            session.remember(name, report.query, report.depth, line, labels)
+            session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
     by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
     lines = [report.summary or report.explanation_text or ""]
     for finding in report.findings:
         cited = [by_key[key] for key in finding.cites if key in by_key]
         lines.append(f"- {finding.text} [{', '.join(cited)}]" if cited else f"- {finding.text}")
     answer = "\n".join(lines).strip()
-    session.close(Exchange(report.query, answer), by_key.values(), subjects)
+    exchange = Exchange(report.query, answer, sample=report.sample)
+    session.close(exchange, by_key.values(), subjects)

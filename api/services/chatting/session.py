@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pydantic import TypeAdapter, ValidationError
-
+from api.services.chatting.saved import (
+    SAVED,
+    VERSION,
+    Exchange,
+    Lookup,
+    SavedExhibit,
+    SavedSession,
+    saved_in,
+)
 from api.services.chatting.subjects import is_variant, names_in
 from api.services.evidence.run import Run
 from api.services.question.query import canonical, content_words, words
@@ -19,36 +26,10 @@ from api.services.schemas import Assessed, Item
 from api.services.text import cut
 from api.settings import DepthName
 
-VERSION = 1
 TURNS, EXHIBITS, LOOKS, BYTES = 12, 60, 60, 400_000
 """What a saved session keeps at most: turns, exhibits, look-ups, and bytes of JSON."""
 _BODY, _COMMENT, _COMMENTS = 2000, 500, 8
 _DEPTHS: Mapping[DepthName, int] = {"quick": 0, "standard": 1, "deep": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One question and its answer."""
-
-    question: str
-    answer: str
-    """Empty when the turn was stopped before anything was said."""
-    stopped: bool = False
-    """The person left before the answer was complete."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """One source that was asked one query, and answered."""
-
-    source: str
-    query: str
-    """In its canonical form."""
-    depth: DepthName
-    line: str
-    """How it went, for a person."""
-    labels: list[str]
-    """Exhibits it brought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,35 +41,8 @@ class KnownExhibit:
     """When it was last shown or cited."""
     subjects: frozenset[str] = frozenset()
     """What it was found for; empty: nobody knows, so that it may stand for anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class SavedExhibit:
-    """An exhibit as it is saved."""
-
-    key: str
-    label: str
-    turn: int
-    assessed: Assessed
-    subjects: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class SavedSession:
-    """A session as it is saved; see `Session`."""
-
-    version: int
-    number: int
-    given: int
-    exhibits: list[SavedExhibit]
-    looks: list[Lookup]
-    exchanges: list[Exchange]
-    subjects: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
     sample: bool = False
-
-
-_SAVED = TypeAdapter(SavedSession)
+    """It is made up."""
 
 
 @dataclass(slots=True)
@@ -107,8 +61,6 @@ class Session:
     """What was asked about so far."""
     last_subjects: list[str] = field(default_factory=list)
     """What the last turn was about; stored as `asked`."""
-    sample: bool = False
-    """What it knows is made up, in part at least."""
     anew: bool = False
     """What was saved of it could not be read; told in its first turn, never saved."""
     dropped: bool = False
@@ -119,6 +71,15 @@ class Session:
     def exhibits(self) -> Mapping[str, Exhibit]:
         """All of them, by label."""
         return {label: known.exhibit for label, known in self._known.items()}
+
+    @property
+    def sample(self) -> bool:
+        """What it knows is made up, in part at least."""
+        return self.is_sample(self._known) or any(turn.sample for turn in self.exchanges)
+
+    def is_sample(self, labels: Iterable[str]) -> bool:
+        """Whether one of these exhibits is made up."""
+        return any(self._known[label].sample for label in labels)
 
     @property
     def questions_text(self) -> str:
@@ -166,29 +127,42 @@ class Session:
         for label, known in self._known.items():
             self._known[label] = replace(known, subjects=frozenset(renamed(known.subjects)))
 
-    def show(self, items: Iterable[Assessed], subjects: Iterable[str] = ()) -> tuple[Exhibit, ...]:
+    def show(
+        self, items: Iterable[Assessed], subjects: Iterable[str] = (), *, sample: bool = False
+    ) -> tuple[Exhibit, ...]:
         """The exhibits for these items, known from now on as found for these subjects too."""
         shown = self.dossier.show(items)
         for exhibit in shown:
             known = self._known.get(exhibit.label)
             earlier = known.subjects if known else frozenset()
-            self._known[exhibit.label] = KnownExhibit(exhibit, self.number, earlier.union(subjects))
+            self._known[exhibit.label] = KnownExhibit(
+                exhibit, self.number, earlier.union(subjects), sample
+            )
         return shown
 
-    def lookup(self, source: str, query: str, depth: DepthName) -> Lookup | None:
-        """The look-up that makes this one needless: same source and name, no less deep."""
+    def lookup(
+        self, source: str, query: str, depth: DepthName, *, sample: bool = False
+    ) -> Lookup | None:
+        """The look-up that makes this one needless: same world, source and name, no less deep."""
         name = canonical(query)
         for lookup in reversed(self.looks):
-            same = lookup.source == source and lookup.query == name
+            same = (lookup.source, lookup.query, lookup.sample) == (source, name, sample)
             if same and _DEPTHS[lookup.depth] >= _DEPTHS[depth]:
                 return lookup
         return None
 
     def remember(
-        self, source: str, query: str, depth: DepthName, line: str, labels: Iterable[str] = ()
+        self,
+        source: str,
+        query: str,
+        depth: DepthName,
+        line: str,
+        labels: Iterable[str] = (),
+        *,
+        sample: bool = False,
     ) -> None:
         """Note a look-up and the exhibits it brought."""
-        lookup = Lookup(source, canonical(query), depth, line, list(labels))
+        lookup = Lookup(source, canonical(query), depth, line, list(labels), sample)
         self.looks = [*self.looks, lookup][-LOOKS:]
 
     def best(
@@ -255,6 +229,7 @@ class Session:
                 known.turn,
                 _trimmed(known.exhibit.assessed),
                 sorted(known.subjects),
+                known.sample,
             )
             for label, known in self._known.items()
         ]
@@ -269,16 +244,7 @@ class Session:
             self.last_subjects,
             self.sample,
         )
-        return _SAVED.dump_json(saved).decode()
-
-
-def saved_in(text: str) -> SavedSession | None:
-    """What `Session.save` wrote; None when the text is none of ours."""
-    try:
-        saved = _SAVED.validate_json(text)
-    except ValidationError:
-        return None
-    return saved if saved.version == VERSION else None
+        return SAVED.dump_json(saved).decode()
 
 
 def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:
@@ -289,7 +255,10 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
     dossier = Dossier(run.places, saved.given)
     known = {
         entry.label: KnownExhibit(
-            dossier.keep(entry.label, entry.assessed), entry.turn, frozenset(entry.subjects)
+            dossier.keep(entry.label, entry.assessed),
+            entry.turn,
+            frozenset(entry.subjects),
+            bool(entry.sample),
         )
         for entry in saved.exhibits
     }
@@ -303,7 +272,6 @@ def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | Non
         [lookup for lookup in saved.looks if known.keys() >= set(lookup.labels)],
         saved.subjects,
         saved.asked,
-        saved.sample,
         _known=known,
     )
 

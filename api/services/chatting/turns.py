@@ -40,7 +40,7 @@ class Turn:
     usage: Usage = field(default_factory=Usage)
     trace_id: str | None = None
     sample: bool = False
-    """Everything it rests on is made up."""
+    """It rests on what is made up, in part at least, whatever the session's other turns do."""
 
     def json(self) -> dict[str, Any]:
         """As the interface has it."""

@@ -13,8 +13,9 @@ from itertools import pairwise
 
 import regex
 
-from api.services.reporting.escaping import formatted
-from api.services.reporting.grounds import ADDRESS, LABEL, NAME, Ground, bare, numbers
+from api.services.reporting.escaping import formatted, quotation
+from api.services.reporting.grounds import ADDRESS, ADDRESSES, LABEL, NAME, Ground, bare, numbers
+from api.services.reporting.verbatim import verbatim
 from api.services.text import clean, cut
 
 # `[E1]`, `(E1; E2)`: what may stand behind a full stop and still belongs to the sentence
@@ -38,6 +39,10 @@ _TOKEN = regex.compile(
     rf"|(?P<group>[\[(（【]\s*+{NAME}(?:{_JOINED}{NAME})*+\s*+[\])）】])"
     rf"|(?P<address>{ADDRESS})"
     rf"|(?P<label>{LABEL.pattern})"
+)
+# Their words, quoted, with what looks like a citation of ours: `“warm [E2] mug”`
+_FORGED = regex.compile(
+    r"(?P<open>[“\"„«])(?P<words>[^“”\"„«»]{0,400}?\[\s*+[Ee]\d[^“”\"„«»]{0,400}+)(?P<end>[”\"»])"
 )
 # Nothing but names: `E1`, `E1, E2`.
 _NAMES = regex.compile(rf"{NAME}(?:{_JOINED}{NAME})*+")
@@ -199,7 +204,20 @@ class _Sentence:
 
     def marked(self, text: str) -> str:
         """The text with citations between marks, and a mark where something was taken out."""
-        return str(_TOKEN.sub(self._replaced, text))
+        parts, at = [], 0
+        for match in _FORGED.finditer(text):
+            if self._is_quoted(match["words"]):
+                parts.append(_TOKEN.sub(self._replaced, text[at : match.start()]))
+                parts.append(match["open"] + quotation(match["words"]) + match["end"])
+                at = match.end()
+        return "".join((*parts, _TOKEN.sub(self._replaced, text[at:])))
+
+    def _is_quoted(self, words: str) -> bool:
+        """Whether an exhibit holds the words as they are: then what they cite is no exhibit."""
+        exhibits = self.ground.exhibits.values()
+        return not ADDRESSES.search(words) and any(
+            verbatim(words, exhibit.item) is not None for exhibit in exhibits
+        )
 
     def _replaced(self, match: regex.Match[str]) -> str:
         if match["words"] is not None:

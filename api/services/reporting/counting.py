@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import regex
 
 SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
 """Small numbers in words, from none."""
+SHARED = 3
+"""Posts that make a theme, and that are told in figures."""
 
 COUNTED = regex.compile(
     r"^(?P<name>.+?): (?:at least )?(?:\d+ of (?P<total>\d+) kept posts|one post|two posts)"
@@ -22,8 +25,57 @@ counted.
 _LEANING = regex.compile(
     rf"\b(?P<count>{'|'.join(SMALL)}|\d+) (?:leans? )?(?P<side>positive|negative)\b"
 )
-SUMMARY = regex.compile(r"^Themes of (?:one|\d+) kept posts?, each count a minimum: (?P<names>.+)$")
+SUMMARY = regex.compile(
+    r"^Themes of (?:one|\d+) kept posts?(?:, none surely (?:praise|a complaint))?"
+    r", each count a minimum: (?P<names>.+)$"
+)
 """The summary: `Themes of 12 kept posts, each count a minimum: battery (5), price (3).`"""
+
+
+def count_of(
+    number: int, total: int, singular: str = "speaks of it", plural: str = "speak of it"
+) -> str:
+    """How many posts speak of a theme; at least, unless all do."""
+    least = "at least " if number < total else ""
+    if number < SHARED:
+        return least + (f"one post {singular}" if number == 1 else f"two posts {plural}")
+    return f"{least}{number} of {total} kept posts {plural}"
+
+
+def leaning_of(leans: Counter[int], speaking: int) -> str:
+    """How many of those that speak surely lean which way, as the end of that sentence."""
+    sides = [(leans[1], "positive"), (leans[-1], "negative")]
+    parts = [
+        (SMALL[count] if count < len(SMALL) else str(count), side) for count, side in sides if count
+    ]
+    if not parts:
+        return ""
+    (count, side), *rest = parts
+    verb = "leans" if count == "one" else "lean"
+    least = "at least " if leans.total() < speaking else ""  # the others' lean is not sure
+    return f"; {least}{count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
+
+
+def recounted(sentence: str, count: int) -> str | None:
+    """The sentence of a theme with another count of posts; None for any other sentence.
+
+    Leans go: nobody knows whose are left.
+    """
+    match = COUNTED.match(sentence)
+    if match is None or not match["total"]:
+        return None
+    return f"{match['name']}: {count_of(count, int(match['total']))}."
+
+
+def summary_of(themes: Sequence[tuple[str, int]], total: int, unsure: str = "") -> str:
+    """The summary: each theme with its posts; `unsure` is the side that nothing surely takes."""
+    if not themes:
+        also = f", and none that is surely {unsure}" if unsure else ""
+        return f"The posts share no theme that could be counted{also}."
+    named = ", ".join(f"{name.lower()} ({count})" for name, count in themes)
+    posts = "one kept post" if total == 1 else f"{total} kept posts"
+    also = f", none surely {unsure}" if unsure else ""
+    return f"Themes of {posts}{also}, each count a minimum: {named}."
 
 
 def leans_in(sentence: str) -> tuple[int, int]:

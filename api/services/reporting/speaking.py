@@ -15,9 +15,11 @@ from api.services.reporting.polarity import feelings, is_english
 from api.services.reporting.subjects import Subject
 from api.services.text import fold
 
-# where, by what or since when something happens: `found over |Bluetooth`, `look in the |app`
+# where, by what or since when something happens: `found over |Bluetooth`, `look in the |app`,
+# `flat by lunch, even after the |updates`
 _BESIDE = regex.compile(
-    r"\b(?:in|on|off|onto|into|via|over|through|by|using|inside|from|per|im|auf|sur|dans)"
+    r"\b(?:even after|in|on|off|onto|into|via|over|through|by|using|inside|from|per"
+    r"|im|auf|sur|dans)"
     r"(?:\s+(?:the|its|my|a|an|your|their|our|this|that|dem|der|la|le|les)(?:\s+[\p{L}-]+)?)?\s+$",
     regex.I,
 )
@@ -73,6 +75,14 @@ _TITLE = regex.compile(
     r"|^\W*(?:(?:honest|full|long[- ]term) )*(?:test|review|unboxing|comparison)\b\s*[:|–—-]",
     regex.I,
 )
+# counts set side by side: `9 months, 4 pen tips, 1 big complaint`
+_TALLY = regex.compile(r"(?:\b\d++ [\p{L}\- ]++, ){2,}\d++ [\p{L}\- ]++$")
+# who tells in another language what a text will treat: `Testei tradução, câmera e bateria`
+_TESTING = regex.compile(
+    r"^\W*+(?:testei|testamos|probé|probamos|analizamos|j'ai testé|on a testé|nous testons"
+    r"|ich teste|wir testen)\b",
+    regex.I,
+)
 # what a statement has and an enumeration lacks: somebody, or a small verb
 _STATING = regex.compile(
     r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|should|may"
@@ -80,7 +90,7 @@ _STATING = regex.compile(
     regex.I,
 )
 _LISTED = 3
-"""Aspects in one English sentence without a word of feeling: a table of contents."""
+"""Aspects in one sentence without an English word of feeling: a table of contents."""
 # what to do, told to a reader: `Leave it off the charger`, `Try the cable`, `Make sure`
 _TELLING_TO = regex.compile(
     r"^\W*(?:(?:please|just|pro ?tip|tip|first|then|also|always|never|don't|do not)\W+)*"
@@ -113,14 +123,16 @@ def speaks_plainly(sentence: str, theme: regex.Pattern[str], subject: Subject) -
 
 def _is_aside(text: str) -> bool:
     """Whether a sentence only announces, lists or instructs."""
-    if _CONTENTS.search(text) or _TITLE.search(text):
+    if any(rule.search(text) for rule in (_CONTENTS, _TITLE, _TALLY, _TESTING)):
         return True
     if any(feelings(text)):
         return False
     if text.count(",") > 1 and is_english(fold(text)) and not _STATING.search(text):
         return True
     announcing = _ANNOUNCING.search(text) or _TELLING_TO.search(text)
-    return announcing is not None or (is_english(text) and len(aspects_in(text)) >= _LISTED)
+    # in another language no word of feeling is known: only what is written as a list is one
+    listing = is_english(text) or text.count(",") > 1
+    return announcing is not None or (listing and len(aspects_in(text)) >= _LISTED)
 
 
 def _is_beside(text: str, start: int, end: int, subject: Subject) -> bool:

@@ -17,12 +17,13 @@ from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
 from api.services.reporting.citing import Drafted, plain_topic
-from api.services.reporting.counting import resummed
+from api.services.reporting.counting import recounted, resummed
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.grounds import says_count
+from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.report import SupportCheck
-from api.services.reporting.themes import recounted
+from api.services.reporting.theme import VERBS
 from api.services.schemas import Item, Question, Usage
 from api.services.text import one_line
 
@@ -53,17 +54,17 @@ async def supported(
 ) -> CheckedDraft:
     """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
 
-    No call without findings or a checker. Headline and summary are checked by
-    findings that share their words; one that counts themes is counted anew. Never raises.
+    No call without findings or a checker. Headline and summary are checked by findings that
+    share their words; one that counts themes is counted anew. Never raises.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
     free = "" if resummed(draft.summary, ()) == "" else draft.summary
     sentences = list(filter(str.strip, _SENTENCE.split(free)))
-    known = {*words(question.text), *words(question.about), *_CLAIMLESS}
+    known = {*_claimless(question), *words(f"{question.text} {question.about}")}
     headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
-    worded = [*headlines, *sentences]
+    worded = headlines + sentences
     near = [_near(text, draft.findings, question) for text in worded]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
@@ -108,6 +109,11 @@ async def supported(
         answer.usage,
         tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
     )
+
+
+def _claimless(question: Question) -> set[str]:
+    """Words of a headline that claims nothing: `dislike`, too, where that is asked for."""
+    return {VERBS[lean_wanted(question.text)], *_CLAIMLESS}
 
 
 async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:

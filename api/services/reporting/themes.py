@@ -7,7 +7,7 @@ sure. A theme is a known aspect of products or a telling word that three items s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import regex
@@ -15,22 +15,30 @@ import regex
 from api.services.question.comparing import compared
 from api.services.question.naming import sought
 from api.services.reporting.aspects import aspects, aspects_in
-from api.services.reporting.counting import COUNTED, SMALL
+from api.services.reporting.counting import SHARED, count_of, leaning_of, summary_of
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
-from api.services.reporting.polarity import ASKING, WISHING, lean_of
+from api.services.reporting.polarity import ASKING, WISHING, lean_of, lean_wanted
 from api.services.reporting.sentences import beginning, sentences
 from api.services.reporting.speaking import speaks_of, speaks_plainly
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
+from api.services.reporting.theme import (
+    SIDES,
+    VERBS,
+    ThemeFinding,
+    ThemePassage,
+    one_side,
+    unsure_side,
+)
 from api.services.reporting.threads import is_elsewhere, is_told_apart, is_topic
 from api.services.schemas import Comment, Question
 from api.services.text import one_line
 
-THEMES, PASSAGES, TELLING = 7, 4, 3
-"""Themes of a report, passages worth showing, and themes named by a telling word, at most."""
-SHARED, FEW = 3, 3
-"""Items that make a theme, and themes below which those of two posts are shown, too."""
+THEMES, TELLING, NEXT = 7, 3, 3
+"""Themes of a report, themes named by a telling word, and suggestions, at most."""
+FEW = 3
+"""Themes below which those of two posts are shown, too."""
 DOUBTED = 0.55
 """Below this probability a kept item's passages come last."""
 KIND = "app"
@@ -39,35 +47,7 @@ KIND = "app"
 _TURNING = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 UNNAMED = "No shared theme"
 """What a finding is called when the posts share none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThemePassage:
-    """A whole sentence of an exhibit, word for word."""
-
-    label: str
-    """The exhibit's name."""
-    comment_id: str | None
-    """The comment it stands in; None for title and body."""
-    text: str
-    lean: int | None = None
-    """Which way it leans about the theme it is shown for, where that is sure."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThemeFinding:
-    """One theme: how many speak of it, and passages that show it."""
-
-    name: str
-    text: str
-    kind: FindingKind
-    passages: tuple[ThemePassage, ...]
-    """One of each exhibit that was counted, the most telling first."""
-
-    @property
-    def shown(self) -> tuple[ThemePassage, ...]:
-        """Those worth showing to a person."""
-        return self.passages[:PASSAGES]
+_KINDS: dict[int, FindingKind] = {1: "praise", -1: "complaint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,63 +95,104 @@ def find_themes(
     *,
     most: int = THEMES,
     focus: Sequence[str] = (),
+    lean: int | None = None,
 ) -> Themed:
     """The themes of the exhibits, those that the question names first, then by how many speak.
 
-    With a `focus`, words that the question is about, only what is said of those, by one post too.
+    Args:
+        question: it names the product, and may ask for one side of it.
+        exhibits: what is read.
+        most: themes at most.
+        focus: words that are asked about; only what is said of those, by one post too.
+        lean: the side that is asked for where the question does not say it, as `lean_of` has it.
+            What surely leans so goes first, what leans the other way is left out.
     """
+    lean = lean_wanted(question.text) if lean is None else lean
     texts = [beginning(text) for exhibit in exhibits for text in exhibit.item.texts]
     subject = Subject.of(question, texts)
     speeches = [speech for exhibit in exhibits for speech in _speeches(exhibit, subject)]
     stated = " ".join((question.text, question.about, *(e.item.title for e in exhibits)))
     themes = {aspect.name: aspect.pattern for aspect in aspects() if aspect.fits(stated)}
     if focus:
-        named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in focus]
-        themes = {name: themes.get(name, _pattern(name)) for names in named for name in names}
+        themes = _focused(themes, focus)
     else:
         themes.pop(KIND if KIND in question.text.lower().split() else "", None)
         labelled = ((speech.passage.label, speech.passage.text) for speech in speeches)
         telling = telling_words(labelled, subject, question, SHARED)[:TELLING]
         themes |= {word: _pattern(word) for word in telling}
     wanted = {aspect.name for aspect in aspects_in(subject.pattern.sub(" ", question.text))}
+    spoken = {
+        name: held
+        for name, pattern in themes.items()
+        if (held := _speaking(speeches, pattern, subject))
+    }
+    # how many posts speak of a theme, those included that lean the other way than is asked for
+    sizes = {_title(name): len({s.passage.label for s in held}) for name, held in spoken.items()}
+    each = (_finding(name, held, len(exhibits), lean) for name, held in spoken.items())
     findings = sorted(
-        (
-            _finding(name, held, len(exhibits))
-            for name, pattern in themes.items()
-            if (held := _speaking(speeches, pattern, subject))
+        (finding for finding in each if finding.passages),
+        key=lambda finding: (
+            finding.name.lower() not in wanted, not finding.leans(lean), -len(finding.passages),
         ),
-        key=lambda finding: (finding.name.lower() not in wanted, -len(finding.passages)),
-    )
-    whole = [
-        finding
-        for finding in findings
-        if len(finding.passages) >= SHARED or finding.name.lower() in wanted
-    ]
-    few = [finding for finding in findings if len(finding.passages) > 1][:FEW]
-    chosen = findings if focus else whole if len(whole) >= FEW else few
+    )  # fmt: skip
+    chosen = findings if focus else _shared(findings, sizes, wanted, lean)
     chosen = _shown_once(chosen[:most])
-    name = subject.name or "it"
-    topic = f"the {' and '.join(sorted(wanted))} of {name}" if wanted and subject.name else ""
+    shown = {finding.name for finding in chosen}
+    unshown = [finding for finding in findings if finding.name not in shown]
     return Themed(
-        f"What people say about {topic or one_line(sought(question.text))}",
-        _summary(chosen, len(exhibits)),
-        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
-        tuple(
-            f"What do people say about the {finding.name.lower()} of {name}?"
-            for finding in (() if compared(question.text) else chosen[:3])
+        f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
+        summary_of(
+            [(finding.name, len(finding.passages)) for finding in chosen],
+            len(exhibits),
+            unsure_side(chosen, lean),
         ),
+        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
+        () if compared(question.text) else _next(subject.name or "it", unshown, findings, lean),
     )
 
 
-def recounted(sentence: str, count: int) -> str | None:
-    """The sentence of a theme with another count of posts; None for any other sentence.
+def _focused(
+    themes: Mapping[str, regex.Pattern[str]], focus: Iterable[str]
+) -> dict[str, regex.Pattern[str]]:
+    """The themes that these words mean, else the words themselves."""
+    named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in focus]
+    return {name: themes.get(name, _pattern(name)) for names in named for name in names}
 
-    Leans go: nobody knows whose are left.
-    """
-    match = COUNTED.match(sentence)
-    if match is None or not match["total"]:
-        return None
-    return f"{match['name']}: {_count(count, int(match['total']))}."
+
+def _shared(
+    findings: Sequence[ThemeFinding],
+    sizes: Mapping[str, int],
+    wanted: Collection[str],
+    lean: int | None,
+) -> list[ThemeFinding]:
+    """Themes of enough posts, and those asked about; where those are few, smaller ones."""
+    whole = [f for f in findings if sizes[f.name] >= SHARED or f.name.lower() in wanted]
+    few = [f for f in findings if sizes[f.name] > 1 or f.leans(lean)]
+    return whole if len(whole) >= FEW else few[:FEW]
+
+
+def _topic(question: Question, subject: Subject, wanted: Iterable[str], lean: int | None) -> str:
+    """What the headline is about: aspects that are asked about, the product, or what is sought."""
+    aspects_asked = " and ".join(sorted(wanted))
+    if aspects_asked and subject.name:
+        return f"the {aspects_asked} of {subject.name}"
+    return (subject.name if lean else "") or one_line(sought(question.text))
+
+
+def _next(
+    name: str, unshown: Iterable[ThemeFinding], findings: Sequence[ThemeFinding], lean: int | None
+) -> tuple[str, ...]:
+    """Questions that show more than was shown: the sides of the product, then smaller themes."""
+    questions = []
+    for side, words in ((-1, "What annoys people about"), (1, "What do people like about")):
+        # of a question about one side the other's sentences are left out, so nobody knows
+        known = lean is None and any(finding.leans(side) for finding in findings)
+        if known or lean == -side:
+            questions.append(f"{words} {name}?")
+    questions += [
+        f"What do people say about the {finding.name.lower()} of {name}?" for finding in unshown
+    ]
+    return tuple(questions[:NEXT])
 
 
 def is_spoken_of(name: str, text: str) -> bool:
@@ -214,18 +235,35 @@ def _pattern(word: str) -> regex.Pattern[str]:
     return regex.compile(rf"(?<!\w){regex.escape(word)}", regex.I)
 
 
-def _finding(name: str, held: Sequence[_Speech], total: int) -> ThemeFinding:
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _finding(name: str, held: Sequence[_Speech], total: int, lean: int | None) -> ThemeFinding:
+    """The theme with what answers a question about one side; maybe no passage is left.
+
+    Then its sentence counts what is left; what it is, praise or complaint, all posts decide.
+    """
     by_label: dict[str, list[_Speech]] = {}
     for speech in held:
         by_label.setdefault(speech.passage.label, []).append(speech)
-    leans = Counter(lean for spoken in by_label.values() if (lean := _lean(spoken)))
+    leans = Counter(agreed for spoken in by_label.values() if (agreed := _lean(spoken)))
     wishes = sum(any(speech.wish for speech in spoken) for spoken in by_label.values())
-    title = name[0].upper() + name[1:]
+    title = _title(name)
+    telling = _telling_first(by_label, lean)
+    passages = one_side((replace(speech.passage, lean=speech.lean) for speech in telling), lean)
+    kind = _kind(leans, wishes, len(by_label))
+    if lean is not None:
+        leans = Counter({lean: leans[lean]})
+        kind = "other" if kind == _KINDS[-lean] else kind
+    leaning = leaning_of(leans, len(passages))
+    if lean is not None and not leaning:
+        leaning = f"; none is surely {SIDES[lean]}"
     return ThemeFinding(
         title,
-        f"{title}: {_count(len(by_label), total)}{_leaning(leans, len(by_label))}.",
-        _kind(leans, wishes, len(by_label)),
-        tuple(replace(speech.passage, lean=speech.lean) for speech in _telling_first(by_label)),
+        f"{title}: {count_of(len(passages), total)}{leaning}.",
+        kind,
+        passages,
     )
 
 
@@ -259,13 +297,17 @@ def _lean(spoken: Iterable[_Speech]) -> int | None:
     return leans.pop() if len(leans) == 1 else None
 
 
-def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
-    """The most telling sentence of each exhibit; one of each side first, doubted ones last."""
+def _telling_first(by_label: dict[str, list[_Speech]], lean: int | None) -> list[_Speech]:
+    """The most telling sentence of each exhibit; one of each side first, doubted ones last.
+
+    Where one side is asked for, a sentence of that side.
+    """
 
     def weight(speech: _Speech) -> float:
         length, sides = len(speech.passage.text), len(aspects_in(speech.passage.text))
         fits = (30 <= length <= 160) + 0.5 * (speech.wish + speech.named) - 1.5 * speech.question
-        return 2 * bool(speech.lean) + fits - 0.4 * sides
+        fitting = lean is not None and speech.lean == lean
+        return 2 * bool(speech.lean) + 4 * fitting + fits - 0.4 * sides
 
     best = [max(spoken, key=weight) for spoken in by_label.values()]
     best.sort(key=weight, reverse=True)
@@ -275,42 +317,10 @@ def _telling_first(by_label: dict[str, list[_Speech]]) -> list[_Speech]:
     return sorted(order, key=lambda speech: speech.doubted)
 
 
-def _count(
-    number: int, total: int, singular: str = "speaks of it", plural: str = "speak of it"
-) -> str:
-    least = "at least " if number < total else ""
-    if number < SHARED:
-        return least + (f"one post {singular}" if number == 1 else f"two posts {plural}")
-    return f"{least}{number} of {total} kept posts {plural}"
-
-
-def _leaning(leans: Counter[int], speaking: int) -> str:
-    sides = [(leans[1], "positive"), (leans[-1], "negative")]
-    parts = [(_worded(count), side) for count, side in sides if count]
-    if not parts:
-        return ""
-    (count, side), *rest = parts
-    verb = "leans" if count == "one" else "lean"
-    least = "at least " if leans.total() < speaking else ""  # the others' lean is not sure
-    return f"; {least}{count} {verb} {side}" + "".join(f", {more} {other}" for more, other in rest)
-
-
-def _worded(count: int) -> str:
-    return SMALL[count] if count < len(SMALL) else str(count)
-
-
 def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:
     if len(leans) == 1 and leans.total() >= max(2, total / 2):
-        return "praise" if leans[1] else "complaint"
+        return _KINDS[next(iter(leans))]
     return "request" if not leans and 2 * wishes >= total else "other"
-
-
-def _summary(findings: Sequence[ThemeFinding], total: int) -> str:
-    if not findings:
-        return "The posts share no theme that could be counted."
-    named = ", ".join(f"{finding.name.lower()} ({len(finding.passages)})" for finding in findings)
-    posts = "one kept post" if total == 1 else f"{total} kept posts"
-    return f"Themes of {posts}, each count a minimum: {named}."
 
 
 def _bare(
@@ -329,5 +339,5 @@ def _bare(
         if len(passage.text) <= LONGEST_PASSAGE and subject.is_named(passage.text)
     )
     if held:
-        count = _count(len(held), len(exhibits), "is about it", "are about it")
+        count = count_of(len(held), len(exhibits), "is about it", "are about it")
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", held)

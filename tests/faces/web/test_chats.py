@@ -92,7 +92,13 @@ async def test_a_stopped_turn_is_remembered(served: Served) -> None:
 
     assert running.status_code == 404
     (turn,) = whole["turns"]
-    assert turn == {"question": ASKED, "text": "", "citations": [], "stopped": True}
+    assert turn == {
+        "question": ASKED,
+        "text": "",
+        "citations": [],
+        "stopped": True,
+        "sample": False,
+    }
 
 
 async def test_a_conversation_deleted_while_a_turn_runs_is_not_kept(served: Served) -> None:

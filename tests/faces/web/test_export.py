@@ -20,6 +20,7 @@ from api.faces.web.page import report_html
 from api.faces.web.schemas import AnalysisRequest
 from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.keys import LOCAL
+from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import QUESTION, Served
 
@@ -172,6 +173,18 @@ async def test_strangers_cannot_write_the_page(report: dict[str, Any]) -> None:
     counts = [sorted(tag for tag, _ in page.tags if tag not in harmless) for page in (plain, evil)]
     assert counts[0] == counts[1]
     assert "\x1b" not in report_html(Report.model_validate(hostile(report)))
+
+
+async def test_what_is_quoted_on_the_page_cites_nothing(report: dict[str, Any]) -> None:
+    """Neither under a finding nor by itself: a number in it would pass for a source of ours."""
+    whole = Report.model_validate(report)
+    key = whole.items[0].key
+    finding = Finding.resting("Warm.", "other", [Passage(key, "Warm [2] “mug”")], "counted")
+    quotes = (Quote("Cold [3] “cup”", key, ""),)
+    page = report_html(whole.model_copy(update={"findings": (finding,), "quotes": quotes}))
+
+    assert "<q>Warm (2) ‘mug’</q>" in page
+    assert "<blockquote>Cold (3) ‘cup’ " in page
 
 
 async def test_the_page_of_a_report_without_anything(served: Served) -> None:

@@ -18,7 +18,8 @@ from api.errors import Blocked, NotConfigured
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chat import STOPPED, Chat
 from api.services.chatting.keyless import FOREIGN
-from api.services.chatting.session import Exchange, Session
+from api.services.chatting.saved import Exchange
+from api.services.chatting.session import Session
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
@@ -208,14 +209,33 @@ async def test_without_grades_an_overview_has_no_figures() -> None:
     one = chat(script, kit(reddit(), sample=True))
 
     turn = await ask(one)
-    back = one.resume("ada", "s1", one.begin().save())
 
     assert turn.sample
     assert turn.json()["sample"]
-    assert back is not None
-    assert back.sample
     assert "Sentiment" not in script.returns()[0]
     assert "This is made-up sample data" in script.returns()[0]
+
+
+async def test_one_turn_over_made_up_data_leaves_the_others_real() -> None:
+    """The same is asked again outside; what cites made-up posts all the same is marked."""
+    world, outside = reddit(2), FakeSource(PENS)
+    script = Script([[fetch("ember mug")], "Warm [E1].", [fetch("ember mug")], "Records [E3].",
+                     "Warm [E1]."])  # fmt: skip
+    sandbox, live = chat(script, kit(world, sample=True)), chat(script, kit(outside))
+    session = sandbox.begin()
+    first = await ask(sandbox, MUG, session)
+    later = live.resume("", session.id, session.save())
+    assert later is not None
+
+    second = await ask(live, MUG, later)
+    third = await ask(live, "and is it warm?", later)
+    hello = await ask(live, "hey this is a test message", later)
+
+    assert [turn.sample for turn in (first, second, third, hello)] == [True, False, True, False]
+    assert [SAMPLE in turn.notes for turn in (first, second, third)] == [True, False, True]
+    assert [exchange.sample for exchange in later.exchanges] == [True, False, True]
+    assert (len(world.plans), len(outside.plans)) == (1, 1)
+    assert later.sample
 
 
 async def test_depth_beyond_quick_grades() -> None:
@@ -405,6 +425,54 @@ async def test_without_the_model_a_comparison_looks_up_what_is_not_known() -> No
     assert [c.label for c in second.citations] == ["E3", "E4", "E1", "E2"]
     assert second.text.index("plaud:") < second.text.index("ember mug:")
     assert {c.label for c in third.citations} == {"E1", "E2", "E3", "E4"}
+
+
+HELD: dict[str, Any] = {
+    "by_query": {
+        "ember mug": [post(1, title="my ember mug", body="The battery is excellent. It broke.")],
+        "plaud": [post(7, title="my plaud", body="The price is awful.")],
+        "plaud battery": [post(8, title="on my plaud", body="The battery is awful.")],
+    }
+}
+
+
+async def test_without_the_model_what_follows_a_comparison_is_about_both() -> None:
+    """Theme by theme, each looked up by its own name where its posts lack the word."""
+    source = FakeSource(**HELD)
+    one = chat(None, kit(source))
+    session = one.begin()
+    await ask(one, "ember mug vs plaud", session)
+
+    battery = await ask(one, "and the battery?", session)
+    lid = await ask(one, "and the lid?", session)
+    annoying = await ask(one, "what annoys people about them?", session)
+    first = await ask(one, "and the battery of the ember mug?", session)
+
+    assert [plan.query for plan in source.plans] == [
+        "ember mug", "plaud", "plaud battery", "ember mug lid", "plaud lid",
+    ]  # fmt: skip
+    assert battery.text.endswith(
+        "Battery:\n- ember mug: “The battery is excellent.” [E1]\n"
+        "- plaud: “The battery is awful.” [E3]"
+    )
+    assert "No sentence of the posts says plainly anything about lid." in lid.text
+    assert "ember mug:" in lid.text
+    assert "plaud:" in lid.text
+    assert "excellent" not in annoying.text
+    assert "awful" in annoying.text
+    assert "plaud" not in first.text
+
+
+async def test_a_model_that_looks_up_one_of_two_answers_about_both() -> None:
+    """After a comparison the other's posts may be cited, too."""
+    answer = "Ember mug: lasts [E1]. Plaud: dies [E3]."
+    script = Script([[fetch("ember mug"), fetch("plaud")], "Both [E1, E2].",
+                     [fetch("plaud battery")], answer])  # fmt: skip
+    one = chat(script, kit(FakeSource(**HELD)))
+    session = one.begin()
+    await ask(one, "ember mug vs plaud", session)
+
+    assert (await ask(one, "and the battery?", session)).text == answer
 
 
 async def test_a_comparison_says_what_was_not_found() -> None:
@@ -884,18 +952,37 @@ async def test_a_question_in_another_language_is_told_that_it_may_be_misread() -
 
 async def test_what_no_post_says_plainly_is_said_before_what_they_do_say() -> None:
     """
-    The posts of the product, for a word that none of them speaks of.
+    The posts that mention the word, where there are any, else that there are none.
     """
-    one = chat(None, kit(FakeSource([post(0, body="The battery is weak"), post(1)])))
+    bodies = ("The battery is weak", "The battery is weak. Mine, by its lid", "It is blue")
+    one = chat(None, kit(FakeSource([post(n, body=body) for n, body in enumerate(bodies)])))
     session = one.begin()
     await ask(one, session=session)
 
-    turn = await ask(one, "and the lid?", session)
+    lid = await ask(one, "and the lid?", session)
+    handle = await ask(one, "and the handle?", session)
 
-    assert "No sentence of the posts says plainly anything about lid." in turn.text
-    assert "What they say besides:" in turn.text
-    assert [citation.label for citation in turn.citations] == ["E1", "E2"]
+    assert "No sentence of the posts says plainly anything about lid." in lid.text
+    assert "lid. It is mentioned here:\n\n- “Mine, by its lid” [E2]\n\nWhat they say" in lid.text
+    assert [citation.label for citation in lid.citations] == ["E2", "E1"]
+    assert "No post that was found mentions handle.\n\nWhat they say besides:" in handle.text
+    assert [citation.label for citation in handle.citations] == ["E1", "E2"]
     assert session.subjects == ["ember mug"]
+
+
+@pytest.mark.parametrize(
+    "question", ["Is the Ember mug dishwasher safe?", "is the battery of the ember mug any good?"]
+)
+async def test_a_look_up_is_answered_with_what_was_asked_about(question: str) -> None:
+    """Although the whole question was the query, and no model tells its words from the name."""
+    bodies = ("It is blue", "The battery is weak", "The dishwasher killed it", "It is red")
+    one = chat(None, kit(FakeSource([post(n, body=body) for n, body in enumerate(bodies)])))
+
+    turn = await ask(one, question)
+
+    asked = next(word for word in ("dishwasher", "battery") if word in question)
+    assert turn.text.count("“") == 1
+    assert asked in turn.citations[0].passage
 
 
 async def test_a_follow_up_of_small_words_is_a_question_about_what_is_known() -> None:

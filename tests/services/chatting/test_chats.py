@@ -14,7 +14,8 @@ from api.errors import NotFound, StoreUnavailable, UsageError
 from api.services.chatting.answering import ANEW
 from api.services.chatting.chat import Chat
 from api.services.chatting.chats import LIVE, LONGEST_ID, UNKEPT, Chats, Forgetful
-from api.services.chatting.session import Exchange, Session, restored
+from api.services.chatting.saved import Exchange
+from api.services.chatting.session import Session, restored
 from api.services.chatting.turns import AnswerPiece, Moment, Turn
 from api.services.listening import Ask, analyze
 from api.services.reporting.report import Report

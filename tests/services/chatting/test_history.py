@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ import pytest
 from api.errors import NotFound
 from api.services.chatting.chats import Forgetful
 from api.services.chatting.history import Transcript, list_chats, read_chat
-from api.services.chatting.session import Exchange
+from api.services.chatting.saved import Exchange
 from api.services.keeping.storage import KeptSession, SessionListing
 from tests.services.chatting.test_session import session
 from tests.services.kit import assessed, post
@@ -34,9 +35,8 @@ class Shelf(Forgetful):
 async def test_a_conversation_is_listed_by_its_first_question() -> None:
     """One without a question, or that cannot be read, has no title and can still be deleted."""
     talk = session()
-    talk.sample = True
     empty = talk.save()
-    talk.close(Exchange("mug?", "Fine."))
+    talk.close(Exchange("mug?", "Fine.", sample=True))
     talk.close(Exchange("and the lid?", "Fine."))
     texts = {"s1": talk.save(), "s2": empty, "s3": "damaged"}
     kept = tuple(KeptSession(name, text, NOON) for name, text in texts.items())
@@ -44,15 +44,15 @@ async def test_a_conversation_is_listed_by_its_first_question() -> None:
     listing = await list_chats(Shelf(page=SessionListing(kept, "more")), "ada", 3)
 
     shown = [(chat.id, chat.title, chat.updated_at, chat.sample) for chat in listing.chats]
-    assert shown == [("s1", "mug?", NOON, True), ("s2", "", NOON, True), ("s3", "", NOON, False)]
+    assert shown == [("s1", "mug?", NOON, True), ("s2", "", NOON, False), ("s3", "", NOON, False)]
     assert listing.cursor == "more"
 
 
 async def test_turns_come_with_the_posts_they_cite() -> None:
     """In the order of first mention; a post that was let go is no citation any more."""
     talk = session()
-    talk.sample = True
-    talk.show([assessed(post(1)), assessed(post(2))])
+    talk.show([assessed(post(1))])
+    talk.show([assessed(post(2))], sample=True)
     talk.close(Exchange("mug?", "Warm [E2, E1]. Heavy [E2], dear [E9]."))
     talk.close(Exchange("and the lid?", "It leaks [E1].", stopped=True))
 
@@ -68,6 +68,22 @@ async def test_turns_come_with_the_posts_they_cite() -> None:
     ]  # fmt: skip
     assert [citation.label for citation in second.citations] == ["E1"]
     assert (first.stopped, second.stopped) == (False, True)
+    assert (first.sample, second.sample) == (True, False)
+
+
+async def test_a_session_that_an_older_release_marked_is_made_up_throughout() -> None:
+    """It marked the session, not what is in it."""
+    talk = session()
+    talk.show([assessed(post(1))], sample=True)
+    talk.close(Exchange("mug?", "Warm [E1]."))
+    saved = json.loads(talk.save())
+    del saved["exhibits"][0]["sample"], saved["exchanges"][0]["sample"]
+    store = Forgetful()
+    await store.keep_session("ada", "s1", json.dumps(saved))
+
+    (only,) = (await read_chat(store, "ada", "s1")).turns
+
+    assert only.sample
 
 
 async def test_what_is_not_there_and_what_cannot_be_read_differ() -> None:

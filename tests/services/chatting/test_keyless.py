@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.chatting.keyless import leaning, shown_lines, side_by_side
+from api.services.chatting.keyless import on_words, shown_lines, side_by_side
 from api.services.reporting.dossier import Dossier, Exhibit
-from api.services.reporting.themes import ThemeFinding, ThemePassage
+from api.services.reporting.theme import ThemeFinding, ThemePassage, one_side
 from tests.services.kit import assessed, post
 
 
@@ -16,32 +16,20 @@ def finding(name: str, **leans: int | None) -> ThemeFinding:
     return ThemeFinding(name, f"{name}.", "other", tuple(passages))
 
 
-FINDINGS = (
-    finding("Lid", E1=1, E2=None),
-    finding("Light", E3=1),
-    finding("Battery", E4=None, E5=-1, E6=1),
-)
-
-
 @pytest.mark.parametrize(
-    ("lean", "lines"),
-    [
-        (None, ["Lid: “e1” [E1] “e2” [E2]", "Light: “e3” [E3]",
-                "Battery: “e4” [E4] “e5” [E5] “e6” [E6]"]),
-        (1, ["Lid: “e1” [E1] “e2” [E2]", "Light: “e3” [E3]", "Battery: “e6” [E6] “e4” [E4]"]),
-        (-1, ["Battery: “e5” [E5] “e4” [E4]", "Lid: “e2” [E2]"]),
-    ],
-)  # fmt: skip
-def test_what_leans_as_was_asked_for_goes_first(lean: int | None, lines: list[str]) -> None:
-    """And what surely leans the other way is no answer; a theme of nothing else is left out."""
-    text = shown_lines(leaning(FINDINGS, lean), lean)
-    assert text == "\n".join(f"- {line}" for line in lines)
+    ("lean", "labels"), [(None, ["E4", "E5", "E6"]), (1, ["E6", "E4"]), (-1, ["E5", "E4"])]
+)
+def test_what_leans_as_was_asked_for_goes_first(lean: int | None, labels: list[str]) -> None:
+    """And what surely leans the other way is no answer."""
+    battery = finding("Battery", E4=None, E5=-1, E6=1)
+
+    assert [passage.label for passage in one_side(battery.passages, lean)] == labels
 
 
 @pytest.mark.parametrize(("lean", "kind"), [(1, "praise"), (-1, "a complaint")])
 def test_where_nothing_surely_leans_so_it_says_so(lean: int, kind: str) -> None:
     """What is said follows; names and words are escaped as the caller wishes."""
-    text = shown_lines(leaning([finding("Lid", E1=None)], lean), lean, str.upper)
+    text = shown_lines([finding("Lid", E1=None)], lean, str.upper)
     assert text == f"None of these is surely {kind}:\n\n- LID: “E1” [E1]"
 
 
@@ -75,3 +63,26 @@ def test_one_product_alone_is_told_under_its_name() -> None:
 
     assert text.startswith("GLOW LAMP:\n\n- NO SHARED THEME: ")
     assert cited == ["E1"]
+
+
+def test_a_word_in_a_sentence_too_long_to_show_is_mentioned_all_the_same() -> None:
+    """It is not said that no post holds it."""
+    long = f"My Glow Lamp {'and so on ' * 30} by its lid"
+    text, _ = on_words("Glow Lamp", exhibits(long, "My Glow Lamp glows."), ["lid"])
+
+    assert text.startswith(
+        "No sentence of the posts says plainly anything about lid.\n\nWhat they say besides:"
+    )
+
+
+def test_what_does_not_surely_lean_as_was_asked_for_stands_last() -> None:
+    """Behind a line that says so; a theme of a comparison is marked."""
+    shown = exhibits(*["My Glow Lamp. The app is awful. The base is here."] * 3)
+    text, _ = on_words("Glow Lamp", shown, lean=-1)
+    sides, _ = side_by_side({"Glow Lamp": shown, "Sun Dial": exhibits("Sun Dial.")}, lean=-1)
+
+    first, said, rest = text.split("\n\n")
+    assert first.startswith("- App: “The app is awful.”")
+    assert said == "None of these is surely a complaint:"
+    assert rest.startswith("- Base: ")
+    assert "\n\nBase (none surely a complaint):\n" in sides

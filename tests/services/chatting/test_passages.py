@@ -10,7 +10,7 @@ from api.services.chatting.keyless import shown_lines
 from api.services.chatting.passages import passage_for, plain
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import md
-from api.services.reporting.themes import ThemeFinding, ThemePassage
+from api.services.reporting.theme import ThemeFinding, ThemePassage
 from tests.services.kit import assessed, post, said
 
 LONG = "The battery " + "really " * 30 + "died."

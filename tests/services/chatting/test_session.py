@@ -7,16 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from api.services.chatting.session import (
-    BYTES,
-    EXHIBITS,
-    LOOKS,
-    TURNS,
-    VERSION,
-    Exchange,
-    Session,
-    restored,
-)
+from api.services.chatting.saved import VERSION, Exchange
+from api.services.chatting.session import BYTES, EXHIBITS, LOOKS, TURNS, Session, restored
 from api.services.reporting.dossier import Dossier
 from api.services.schemas import Comment
 from tests.services.fakes import FakeSource

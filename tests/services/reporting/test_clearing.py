@@ -13,7 +13,8 @@ HOME, TALK = "https://www.example.org/reddit/x", "https://www.example.org/reddit
 ASKED = "https://maker.example/mug"
 EXHIBITS = {
     "E1": Exhibit(
-        "E1", assessed(post(0, body="40 of 2024. E27 fits.", comments=(said("", url=TALK),)))
+        "E1",
+        assessed(post(0, body="40 of 2024. E27 fits.", comments=(said("", url=TALK),))),
     ),
     "E2": Exhibit("E2", assessed(post(1, "youtube")), "YouTube"),
     "E12": Exhibit("E12", assessed(post(2))),
@@ -47,6 +48,21 @@ def test_what_is_sound_stays_as_it_is(text: str) -> None:
 
     assert told == text
     assert not clearing.flaws
+
+
+def test_what_a_quote_cites_is_their_word_and_no_citation() -> None:
+    """A post cannot name another as its witness; words that no post holds are the model's own."""
+    post_of = {"E1": Exhibit("E1", assessed(post(0, body="Warm [E2] mug.")))}
+    ground = ground_of(EXHIBITS | post_of, [])
+    shown = []
+    for text in ("They write “Warm [E2] mug” [E1].", "They write “Hot [E2] mug” [E1]."):
+        clearing = Clearing(lambda _: ground, markdown=True)
+        shown.append((clearing.whole(text), clearing.cited))
+
+    assert shown == [
+        ("They write “Warm (E2) mug” [E1].", ("E1",)),
+        ("They write “Hot [E2] mug” [E1].", ("E2", "E1")),
+    ]
 
 
 UNSOUND = [

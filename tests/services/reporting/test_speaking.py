@@ -29,7 +29,7 @@ PATTERNS: dict[str, regex.Pattern[str]] = {aspect.name: aspect.pattern for aspec
         ("battery", "Leave it off the charger, the battery is awful."),
         ("screen", "I built a shelf for it, the screen wobbles."),
         ("connection", "Set up took a minute and sync works."),
-        ("battery", "Akku, Preis, Bildschirm und die App im Test."),
+        ("battery", "Abonnement trop cher à mon goût, batterie de treize jours au top."),
     ],
 )
 def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> None:
@@ -41,6 +41,11 @@ def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> 
     ("theme", "sentence"),
     [
         ("battery", "It glows."),
+        ("battery", "Akku, Preis, Bildschirm und die App im Test."),
+        ("price", "Trois mois avec la lampe : lumière, autonomie, export et prix."),
+        ("battery", "Testei tradução, câmera e bateria no dia a dia."),
+        ("battery", "Glow Lamp long-term: 9 months, 4 battery packs, 1 big complaint"),
+        ("updates", "Dark by lunch, even after the updates."),
         ("battery", "Lost the cable and could not charge it with anything else."),
         ("battery", "The battery app froze twice."),
         ("screen", "Glow announces the Lamp Pro with a tiny screen."),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.services.reporting.counting import COUNTED, SUMMARY, leans_in, resummed
+from api.services.reporting.counting import COUNTED, SUMMARY, leans_in, recounted, resummed
 from api.services.reporting.dossier import Dossier, Exhibit
 from api.services.reporting.sentences import READ
 from api.services.reporting.themes import (
@@ -14,7 +14,6 @@ from api.services.reporting.themes import (
     UNNAMED,
     find_themes,
     is_spoken_of,
-    recounted,
 )
 from api.services.schemas import Assessed, Item, Question, Verdict
 from tests.services.kit import assessed, post, said
@@ -61,7 +60,9 @@ def test_a_theme_is_counted_and_shown_in_whole_sentences() -> None:
     assert [passage.text for passage in finding.passages][:2] == [
         "The battery is excellent.", "The battery is awful, every day.",
     ]  # fmt: skip
-    assert themed.suggestions == ("What do people say about the battery of Glow Lamp?",)
+    assert themed.suggestions == (
+        "What annoys people about Glow Lamp?", "What do people like about Glow Lamp?",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,65 @@ def test_what_is_asked_about_goes_first_and_small_themes_only_fill_up() -> None:
     assert [finding.name for finding in plain.findings] == ["App", "Battery", "Price"]
     assert [finding.name for finding in wanted.findings] == ["Price", "App", "Battery"]
     assert len(find_themes(LAMP, exhibits(*bodies), most=1).findings) == 1
+
+
+SIDED = (
+    "The battery is excellent. The screen is here. The app is awful.",
+    "The battery lasts. The screen is there. The app is awful.",
+    "The battery is excellent. The battery is awful. The screen is small.",
+    "The battery is awful.",
+)
+
+
+def test_a_question_about_one_side_is_answered_by_what_surely_leans_so() -> None:
+    """Its themes first, without what leans the other way; the sentence counts what is shown."""
+    asked = find_themes(Question("What annoys people about the Glow Lamp?"), exhibits(*SIDED))
+    shown = [(finding.text, finding.kind) for finding in asked.findings]
+    battery = next(finding for finding in asked.findings if finding.name == "Battery")
+
+    assert asked.topic == "What people dislike about Glow Lamp"
+    assert shown == [
+        (
+            "Battery: at least 3 of 4 kept posts speak of it; at least one leans negative.",
+            "other",
+        ),
+        ("App: at least two posts speak of it; two lean negative.", "complaint"),
+        ("Screen: at least 3 of 4 kept posts speak of it; none is surely a complaint.", "other"),
+    ]
+    assert [passage.text for passage in battery.passages] == [
+        "The battery is awful.", "The battery is awful.", "The battery lasts.",
+    ]  # fmt: skip
+    assert asked.suggestions == ("What do people like about Glow Lamp?",)
+
+
+def test_of_a_side_that_nothing_surely_takes_the_summary_says_so() -> None:
+    """Praise that is left out makes no theme of praise of what is left."""
+    bodies = ["The screen is there."] * 3
+    screen = find_themes(Question("What do people like about the Glow Lamp?"), exhibits(*bodies))
+    none = find_themes(Question("What do people like about the Glow Lamp?"), exhibits("Blue."))
+    praised = ["The battery is excellent."] * 2 + ["The battery holds."]
+    (rest,) = find_themes(
+        Question("What annoys people about the Glow Lamp?"), exhibits(*praised)
+    ).findings
+
+    assert screen.topic == "What people like about Glow Lamp"
+    assert screen.summary == (
+        "Themes of 3 kept posts, none surely praise, each count a minimum: screen (3)."
+    )
+    assert none.summary.endswith(", and none that is surely praise.")
+    text = "Battery: at least one post speaks of it; none is surely a complaint."
+    assert (rest.text, rest.kind, leans_in(text)) == (text, "other", (0, 0))
+
+
+def test_a_suggestion_is_of_what_was_not_shown() -> None:
+    """A smaller theme, and a side; never a theme that stands above it."""
+    body = "The battery lasts. The price is fair. The app opens."
+    bodies = [body, body, body + " The support is excellent."]
+
+    assert find_themes(LAMP, exhibits(*bodies)).suggestions == (
+        "What do people like about Glow Lamp?",
+        "What do people say about the support of Glow Lamp?",
+    )
 
 
 def test_what_is_asked_about_is_shown_however_few_speak_of_it() -> None:
@@ -274,7 +334,7 @@ def test_two_products_have_no_battery_in_common() -> None:
     """
     A suggestion would ask about a product of both names; which two to ask is said elsewhere.
     """
-    shown = exhibits(*[f"The Glow Lamp battery is weak, take {n}." for n in range(4)])
+    shown = exhibits(*[f"The battery is awful, take {n}." for n in range(4)])
 
     assert find_themes(Question("Glow Lamp"), shown).suggestions
     assert not find_themes(Question("Glow Lamp vs Sun Dial"), shown).suggestions
