@@ -31,6 +31,11 @@ LATENCY = {
     "reddit.token": 0, "reddit.search": 300, "reddit.comments": 150,
     "youtube.search": 300, "youtube.videos": 150, "youtube.comments": 150,
     "amazon.search": 300, "amazon.product": 150,
+    "hackernews.search": 300, "hackernews.item": 150,
+    "stackexchange.search": 300, "stackexchange.answers": 150,
+    "github.search": 300, "github.comments": 150,
+    "lemmy.version": 0, "lemmy.search": 300, "lemmy.comments": 150,
+    "discourse.search": 300, "discourse.topic": 150,
     "openai.judge": 500, "openai.grades": 500, "openai.agent": 1500,
 }  # fmt: skip
 """Milliseconds."""
@@ -97,13 +102,14 @@ async def analyses(runs: int, query: str) -> None:
 
 
 def compare(answer: dict[str, Any], naive: dict[str, Spent]) -> None:
-    """Requests and judged items per source beside the plain pattern."""
-    print("source    refetched  judged (naive)  upstream calls (naive)")
+    """Requests and judged items per source, beside the plain pattern's where there is one."""
+    print("source         refetched  judged (naive)  upstream calls (naive)")
     for name, one in answer["sources"].items():
-        judged, plain = sum(attempt["new"] for attempt in one["attempts"]), naive[name]
+        judged, plain = sum(attempt["new"] for attempt in one["attempts"]), naive.get(name)
+        judged_by, called = (plain.judged, plain.calls) if plain else ("-", "-")
         print(
-            f"{name:<10}{'yes' if one['refetched'] else 'no':<11}{judged:>6} ({plain.judged})"
-            f"{one['upstream_calls']:>14} ({plain.calls})"
+            f"{name:<15}{'yes' if one['refetched'] else 'no':<11}{judged:>6} ({judged_by})"
+            f"{one['upstream_calls']:>14} ({called})"
         )
     cost = answer["cost"]
     print(
