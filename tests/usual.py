@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
+from api.sources import SOURCES
+
 USUAL = {"LISTENPOST_MODE": "sandbox", "LISTENPOST_SOURCES": "reddit,youtube,amazon"}
+*_OTHERS, _LAST = (f"`{name}`" for name in SOURCES)
+EITHER = f"{', '.join(_OTHERS)} or {_LAST}"
+"""All places, as a refusal names them."""

@@ -15,10 +15,8 @@ from api.faces.mcp.arguments import (
     RelevanceArguments,
     read,
 )
-from api.sources import SOURCES
+from tests.usual import EITHER
 
-*_OTHERS, _LAST = (f"`{name}`" for name in SOURCES)
-EITHER = f"{', '.join(_OTHERS)} or {_LAST}"
 KNOWN = "known are `query`, `depth`, `limit`, `since`, `about` and `include_dropped`"
 
 

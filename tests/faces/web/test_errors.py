@@ -14,8 +14,10 @@ from api.errors import ListenpostError, UsageError
 from api.faces.web.app import ROUTERS, create_app
 from api.faces.web.errors import LARGEST
 from api.services.trace_ids import current_trace_id
+from api.sources import SOURCES
 from tests.faces.web.conftest import QUESTION, Served
 from tests.faces.web.test_access import code
+from tests.usual import EITHER
 
 JSON = {"Content-Type": "application/json"}
 SHORT = "it must be text of at most 500 characters"
@@ -121,7 +123,7 @@ async def test_what_is_not_there(
         (
             "/v1/analyses",
             '{"query": "x", "sandbox": {}, "sources": [[]], "items": []}',
-            "`sources[0]` must be `reddit`, `youtube` or `amazon`, not a list; `items` must be a "
+            f"`sources[0]` must be {EITHER}, not a list; `items` must be a "
             "list of 1 to 500, each an object, not of 0; `sandbox` must be true or false, not an "
             "object",
         ),
@@ -135,7 +137,7 @@ async def test_what_is_not_there(
         (
             f"/v1/fetch/{'x' * 101}",
             '{"query": "mug", "limit": 0}',
-            "`source` must be `reddit`, `youtube` or `amazon`",
+            f"`source` must be {EITHER}",
         ),
         ("/v1/fetch/myspace", '{"query": "mug"}', "there is no source `myspace`"),
         ("/v1/fetch/reddit", '{"query": "hello"}', "Hello! Say which product"),
@@ -371,9 +373,9 @@ async def test_a_fetch_that_fails_is_an_outcome(served: Served) -> None:
 async def test_sources_say_whether_they_can_be_asked(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All three point at the sandbox here."""
+    """All point at the sandbox here."""
     told = (await served.client.get("/v1/sources")).json()
 
-    assert [one["name"] for one in told["sources"]] == ["reddit", "youtube", "amazon"]
+    assert [one["name"] for one in told["sources"]] == list(SOURCES)
     assert all(one["configured"] and one["reason"] is None for one in told["sources"])
     assert told["sample"] is False
