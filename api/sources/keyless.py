@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar, TypeVar
 
 from api.errors import (
     Blocked,
@@ -27,6 +28,8 @@ from api.sources.commenting import LIMITS, read_each
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.web import Reply, WebClient, usable
+
+T = TypeVar("T")
 
 
 class KeylessSource(ABC):
@@ -126,6 +129,11 @@ class KeylessSource(ABC):
     def _pace(self, root: str) -> Pace:
         return pace_of(self.name, root, *self.limits)
 
+    def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
+        """Obey what an answer says of the next search."""
+        if isinstance(failure, RateLimited | QuotaExhausted):
+            pace.pause(failure.retry_at)
+
     async def _ask(
         self,
         path: str,
@@ -145,11 +153,41 @@ class KeylessSource(ABC):
             await pace.turn()
         reply = await server.get(path, params)
         failure = self._failure(reply) or failure_of(self.name, reply)
-        if failure is None:
-            return reply.data
-        if search and isinstance(failure, RateLimited | QuotaExhausted):
-            pace.pause(failure.retry_at)
-        raise failure
+        if search:
+            self._heed(pace, reply, failure)
+        if failure is not None:
+            raise failure
+        return reply.data
+
+
+async def of_each(
+    parts: Sequence[str], ask: Callable[[str], Awaitable[T]]
+) -> tuple[dict[str, T], tuple[str, ...]]:
+    """What the parts of a place answered that did, asked at once, and a note on each other.
+
+    Raises:
+        SourceError: none did; the first one's.
+    """
+    failures: dict[str, SourceError] = {}
+
+    async def attempt(part: str) -> list[T]:
+        try:
+            return [await ask(part)]
+        except SourceError as error:
+            failures[part] = error
+            return []
+
+    answers = dict(zip(parts, await asyncio.gather(*map(attempt, parts)), strict=True))
+    if len(failures) == len(parts):
+        raise failures[parts[0]]
+    notes = (f"{part} not searched: {failures[part].detail}" for part in parts if part in failures)
+    return {part: answer for part, got in answers.items() for answer in got}, tuple(notes)
+
+
+def in_turn(lists: Iterable[Sequence[Item | None]]) -> tuple[Item | None, ...]:
+    """The first of each, then the second of each: several rankings as one."""
+    placed = [entry for slots in lists for entry in enumerate(slots)]
+    return tuple(slot for _, slot in sorted(placed, key=itemgetter(0)))
 
 
 def failure_of(name: str, reply: Reply) -> SourceError | None:

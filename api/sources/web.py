@@ -71,6 +71,14 @@ def usable(root: str) -> bool:
         return False
 
 
+def host_of(address: str) -> str:
+    """The host in an address, without its port; empty where there is none."""
+    try:
+        return httpx.URL(address).host
+    except httpx.InvalidURL:
+        return ""
+
+
 class WebClient:
     """One server of a place, through httpx; belongs to one event loop."""
 

@@ -1,0 +1,153 @@
+"""Discourse: each forum that was named is asked by itself; one that fails does not fail the rest.
+
+A found post stands for its topic; what is read of a kept one is the whole topic.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError, Unreachable
+from api.services.keeping.storage import SourceMemory
+from api.services.ports import Probe
+from api.services.schemas import FetchPlan, Item
+from api.services.text import searchable
+from api.services.wire import retry_at
+from api.settings import SourceSettings
+from api.sources.discourse import NAME, forums_of
+from api.sources.discourse.answers import is_post, items_of, read_whole
+from api.sources.fields import entries, record
+from api.sources.keyless import KeylessSource, in_turn, of_each
+from api.sources.pacing import Limit, Pace
+from api.sources.paging import Page, since
+from api.sources.web import Reply, host_of
+
+_LAST = 10
+"""The last page of a search."""
+_SHORTEST = 3
+"""Characters of a word that is searched for; fewer only in scripts whose words are short."""
+_MINUTE = timedelta(minutes=1)
+"""For so long a forum that has enough of us is left alone, unless it says for how long."""
+# a letter of a script that writes words without blanks between them: `小米`
+_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0002ffff]")
+NOT_A_FORUM = "`DISCOURSE_FORUMS` holds what is no forum's address, such as `forum.example.com`"
+OVERLOADED = "it is too busy to search"
+
+
+class MembersOnly(Refused):
+    """A forum answers nobody who is not logged in."""
+
+    remedy = "take that forum out of `DISCOURSE_FORUMS`"
+
+
+class TooShort(Refused):
+    """No forum searches for such a short word."""
+
+    remedy = "ask with a longer name, or with a word more"
+
+
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> DiscourseSource:
+    """The source; asks nothing. `memory` keeps pages between runs."""
+    return DiscourseSource(settings, memory)
+
+
+class DiscourseSource(KeylessSource):
+    """Topics of forums; see `Source` for the contract."""
+
+    name = NAME
+    address = "DISCOURSE_FORUMS"
+    limits = (Limit(2, 1), Limit(15, 60))
+
+    def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
+        """Whether a forum stands at an address is known when it was asked.
+
+        Raises:
+            NotConfigured: no forum is named, or what is no address.
+        """
+        forums = forums_of(settings)
+        if not forums or any(re.search(r"[?#@]", forum) for forum in forums):
+            raise NotConfigured(NAME, NOT_A_FORUM)
+        super().__init__(settings, forums, memory)
+        self._forums = {_name(root): root for root in self._roots}
+
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
+        """A page of every forum that has one, the best of each in turn."""
+        query, start = searchable(plan.query), since(plan.window)
+        words = query.replace('"', " ").split()
+        if not _DENSE.search(query) and max(map(len, words), default=0) < _SHORTEST:
+            detail = f"forums search for words of {_SHORTEST} characters or more"
+            raise TooShort(NAME, f"{detail}, and `{query}` has none")
+        number, *forums = cursor.split() if cursor else ("1", *self._forums)
+        dated = f"{query} after:{start:%Y-%m-%d}" if start else query
+
+        async def of_forum(forum: str) -> tuple[tuple[Item | None, ...], bool]:
+            return await self._of_forum(forum, dated, int(number))
+
+        answers, notes = await of_each(forums, of_forum)
+        further = [forum for forum, (_, more) in answers.items() if more]
+        slots = in_turn(slots for slots, _ in answers.values())
+        return Page(slots, " ".join((str(int(number) + 1), *further)) if further else None, notes)
+
+    async def _of_forum(
+        self, forum: str, query: str, number: int
+    ) -> tuple[tuple[Item | None, ...], bool]:
+        """A page of one forum, and whether it has another."""
+        root = self._forums[forum]
+        params: dict[str, str | int] = {"q": query, "page": number}
+        answer = record(await self._ask("/search.json", params, root, search=True))
+        result, posts = record(answer.get("grouped_search_result")), answer.get("posts")
+        if "posts" not in answer or not isinstance(posts, list | None):
+            raise Broken(NAME, "an answer without posts")
+        slots = items_of(answer, forum, root)
+        if slots and not any(slots):
+            raise Broken(NAME, "results without the fields that are read")
+        more = result.get("more_full_page_results") is True and number < _LAST
+        return slots, bool(slots) and more
+
+    async def _commented(self, item: Item) -> Item:
+        """With its topic: the first post as its text, the other posts of the page as comments."""
+        answer = record(await self._ask(f"/t/{item.id}.json", None, self._forums[item.place or ""]))
+        posts: list[Any] = list(entries(record(answer.get("post_stream")).get("posts")))
+        if not any(map(is_post, posts)):
+            raise Broken(NAME, "a topic without its posts")
+        return read_whole(item, answer, posts, self._most)
+
+    async def _probed(self) -> Probe:
+        """Ask each forum for a word."""
+
+        async def of_forum(forum: str) -> int:
+            await self._of_forum(forum, "product", 1)
+            return self._pace(self._forums[forum]).left
+
+        left, notes = await of_each(tuple(self._forums), of_forum)
+        each = (f"{forum}: {count} of {self.limits[-1].requests}" for forum, count in left.items())
+        return Probe("ok", "; ".join((f"searches a minute left to us: {', '.join(each)}", *notes)))
+
+    def _failure(self, reply: Reply) -> SourceError | None:
+        """Too busy is an answer without results, or a 503; why not is written in the answer."""
+        answer, wait = record(reply.data), reply.wait
+        if reply.status == 200 and record(answer.get("grouped_search_result")).get("error"):
+            return Unreachable(NAME, OVERLOADED)
+        if reply.status == 429 and not reply.html:
+            seconds = record(answer.get("extras")).get("wait_seconds")
+            wait = wait or retry_at({"retry-after": str(seconds)})
+            return RateLimited(NAME, "its limit is reached", retry_at=wait)
+        if reply.status == 503:
+            return RateLimited(NAME, "HTTP 503", retry_at=wait or datetime.now(UTC) + _MINUTE)
+        if reply.status == 403 and not reply.html:
+            return MembersOnly(NAME, "it answers members alone")
+        return None
+
+    def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
+        """A forum that has enough is left alone, however it says so."""
+        super()._heed(pace, reply, failure)
+        if isinstance(failure, RateLimited) and failure.retry_at is None:
+            pace.pause(datetime.now(UTC) + _MINUTE)
+
+
+def _name(root: str) -> str:
+    """What an item calls its forum: host, and path where it stands below one."""
+    return host_of(root) + urlsplit(root).path

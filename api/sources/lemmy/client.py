@@ -1,0 +1,220 @@
+"""Lemmy through one of its servers: 0.19 by `/api/v3`, 1.0 by `/api/v4`, which page differently.
+
+A search looks for the words in their order, as parts of words, and ranks by votes: the shorter the
+query, the more is found. Posts and comments are two requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal
+
+from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
+from api.services.flights import Flights
+from api.services.keeping.storage import SourceMemory
+from api.services.ports import Probe
+from api.services.progress import Listener
+from api.services.schemas import FetchPlan, Item
+from api.services.text import clean, one_line, searchable
+from api.settings import SourceSettings, Window
+from api.sources.fields import entries, record
+from api.sources.keyless import KeylessSource, in_turn, of_each, readable
+from api.sources.lemmy import NAME
+from api.sources.lemmy.answers import comment_hit_of, comment_of, is_comment, post_of
+from api.sources.pacing import Limit
+from api.sources.paging import Page, since
+from api.sources.web import Reply
+
+PAGE = 50
+"""Posts, and comments, of one request: the most there is."""
+_LAST = 100
+"""The last page that 0.19 gives."""
+Api = Literal["v3", "v4"]
+Kind = Literal["posts", "comments"]
+_READERS = {"posts": post_of, "comments": comment_hit_of}
+_TOPS: Mapping[Window, str] = {
+    "day": "TopDay", "week": "TopWeek", "month": "TopMonth", "year": "TopYear", "all": "TopAll",
+}  # fmt: skip
+"""Order and window of 0.19 in one."""
+COARSE = "its server counts a {window} by the calendar; posts of its first day may be missing"
+NEWEST = "its server takes no window for comments; they are the newest that hold the words"
+UNKNOWN = "its server names no version that is known and was asked as Lemmy 0.19"
+
+
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> LemmySource:
+    """The source; asks nothing. `memory` keeps pages between runs."""
+    return LemmySource(settings, [settings.lemmy_url], memory)
+
+
+@dataclass(slots=True)
+class Dialect:
+    """What a server speaks, once it was asked."""
+
+    api: Api | None = None
+    note: str = ""
+
+
+@cache
+def dialect_of(root: str) -> Dialect:
+    """The one of a server in this process."""
+    return Dialect()
+
+
+class LemmySource(KeylessSource):
+    """Posts and comments; see `Source` for the contract."""
+
+    name = NAME
+    address = "LEMMY_URL"
+    limits = (Limit(60, 600),)
+    phrases = False
+
+    def __init__(
+        self, settings: SourceSettings, roots: list[str], memory: SourceMemory | None = None
+    ) -> None:
+        """See `KeylessSource`."""
+        super().__init__(settings, roots, memory)
+        self._asking: Flights[str, Dialect] = Flights()
+
+    def _worded(self, plan: FetchPlan) -> FetchPlan:
+        """The product's name alone: each word more must stand behind it in the same text."""
+        words = (plan.name or plan.query).replace('"', " ")
+        return replace(plan, query=searchable(words))
+
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
+        """Posts and comments, the best of each in turn; 1.0 gives each an own cursor."""
+        dialect = await self._dialect()
+        cursors: dict[str, str | None] = json.loads(cursor) if cursor else dict.fromkeys(_READERS)
+
+        async def of_kind(kind: str) -> tuple[tuple[Item | None, ...], str | None]:
+            if dialect.api == "v4":
+                return await self._of_1_0(plan, kind, cursors[kind])
+            return await self._of_0_19(plan, kind, int(cursors[kind] or 1))
+
+        answers, failed = await of_each(tuple(cursors), of_kind)
+        further = {kind: following for kind, (_, following) in answers.items() if following}
+        notes = [dialect.note] if dialect.note else []
+        if dialect.api == "v3" and plan.window != "all":
+            notes += [COARSE.format(window=plan.window)] if plan.window in ("month", "year") else []
+            notes.append(NEWEST)
+        slots = in_turn(slots for slots, _ in answers.values())
+        return Page(slots, json.dumps(further) if further else None, (*notes, *failed))
+
+    async def _of_0_19(
+        self, plan: FetchPlan, kind: str, number: int
+    ) -> tuple[tuple[Item | None, ...], str | None]:
+        """A page and the number of the next; comments know votes or time, no window."""
+        newest = kind == "comments" and plan.window != "all"
+        answer = await self._ask(
+            "/api/v3/search",
+            {
+                "q": plan.query,
+                "type_": kind.capitalize(),
+                "listing_type": "All",
+                "sort": "New" if newest else _TOPS[plan.window],
+                "limit": PAGE,
+                "page": number,
+            },
+            search=True,
+        )
+        listed = _listed(answer, kind)
+        more = len(listed) >= PAGE and number < _LAST
+        return readable(NAME, listed, _READERS[kind]), str(number + 1) if more else None
+
+    async def _of_1_0(
+        self, plan: FetchPlan, kind: str, cursor: str | None
+    ) -> tuple[tuple[Item | None, ...], str | None]:
+        """A page and the cursor of the next, within the window to the second."""
+        start = since(plan.window)
+        params: dict[str, str | int] = {"search_term": plan.query, "type_": kind, "limit": PAGE}
+        if start is not None:
+            params["time_range_seconds"] = int((datetime.now(UTC) - start).total_seconds())
+        if cursor:
+            params["page_cursor"] = cursor
+        answer = await self._ask("/api/v4/search", params, search=True)
+        listed, following = _listed(answer, "items", "search", "results"), answer.get("next_page")
+        more = listed and isinstance(following, str) and following != cursor
+        return readable(NAME, listed, _READERS[kind]), following if more else None
+
+    async def _commented(self, item: Item) -> Item:
+        """With the best voted comments of the post, or the replies to the comment."""
+        v4 = (await self._dialect()).api == "v4"
+        params: dict[str, str | int] = {
+            "parent_id" if item.thread else "post_id": item.id,
+            "sort": "top" if v4 else "Top",
+            "type_": "all" if v4 else "All",
+            "limit": PAGE,
+        }
+        answer = await self._ask(f"/api/{'v4' if v4 else 'v3'}/comment/list", params)
+        listed = _listed(answer, "comments", "items")
+        if listed and not any(map(is_comment, listed)):
+            raise Broken(NAME, "a thread without comments' texts")
+        said = (comment_of(entry) for entry in listed if is_comment(entry))
+        others = [each for each in said if each is not None and each.url != item.url]
+        return replace(item, comments=tuple(others)[: self._most])
+
+    async def _probed(self) -> Probe:
+        dialect = await self._dialect()
+        plan = FetchPlan("product", 1)
+        if dialect.api == "v4":
+            await self._of_1_0(plan, "posts", None)
+        else:
+            await self._of_0_19(plan, "posts", 1)
+        left = f"{self._pace(self._roots[0]).left} of {self.limits[0].requests} searches in 10 min"
+        return Probe("ok", "; ".join(filter(None, (f"{left} left to us", dialect.note))))
+
+    def _failure(self, reply: Reply) -> SourceError | None:
+        """0.19 says of a limit, and of a login that is needed, as of a mistake of ours."""
+        fault = one_line(clean(record(reply.data).get("error")))
+        if reply.status == 400 and fault == "rate_limit_error":
+            return RateLimited(NAME, "its limit is reached", retry_at=reply.wait)
+        if reply.status == 400 and fault == "instance_is_private":
+            return Refused(NAME, "its server is for members alone")
+        return None
+
+    async def _dialect(self) -> Dialect:
+        """What the server speaks; asked once in this process."""
+        dialect = dialect_of(self._roots[0])
+        if dialect.api is None:
+            return await self._asking.share(self._roots[0], self._introduced)
+        return dialect
+
+    async def _introduced(self, listener: Listener) -> Dialect:
+        """Ask for the version; what names none that is known is taken for 0.19.
+
+        Raises:
+            SourceError: the server cannot be reached, or lets nobody in.
+        """
+        version = ""
+        for path, place in (("/nodeinfo/2.1", "software"), ("/api/v3/site", "")):
+            try:
+                answer = record(await self._ask(path))
+            except (Broken, Refused):
+                continue
+            except Blocked:
+                if place:  # perhaps a page for want of that address: the other one tells a wall
+                    continue
+                raise
+            about = record(answer.get(place)) if place else answer
+            if about.get("name", NAME) == NAME and (version := clean(about.get("version"))):
+                break
+        dialect = dialect_of(self._roots[0])
+        head = version.partition(".")[0]
+        dialect.note = "" if head in {"0", "1"} else UNKNOWN
+        dialect.api = "v4" if head == "1" else "v3"
+        return dialect
+
+
+def _listed(answer: Any, *names: str) -> list[Any]:
+    """The list that an answer has under one of the names.
+
+    Raises:
+        Broken: it has none.
+    """
+    for name in names:
+        if isinstance(record(answer).get(name), list):
+            return list(entries(record(answer).get(name)))
+    raise Broken(NAME, f"an answer without {names[0]}")
