@@ -47,6 +47,8 @@ class Emulator(AbstractContextManager["Emulator"]):
     search_path = ""
     comments_path = ""
     page = 0
+    requests = 1
+    """What a page of results costs."""
 
     def __init__(self, count: int = 220) -> None:
         self.count = count

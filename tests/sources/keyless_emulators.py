@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from api.settings import SourceSettings
@@ -49,5 +50,165 @@ def reply(number: int, **more: Any) -> dict[str, Any]:
     fields = {
         "id": 5000 + number, "author": f"drinker{number}", "text": f"<p>Review {number}",
         "created_at_i": NOW, "points": None, "children": [below | {"children": []}],
+    }  # fmt: skip
+    return fields | more
+
+
+class LemmyEmulator(Emulator):
+    """A server of Lemmy 0.19: its version, posts and comments apart, threads."""
+
+    name, search_path, comments_path, page = "lemmy", "/api/v3/search", "/comment/list", 100
+    requests = 2
+    version = "0.19.20"
+
+    @property
+    def paths(self) -> list[str]:
+        return [asked.path for asked in self.server.asked if "nodeinfo" not in asked.path]
+
+    @property
+    def searches(self) -> list[Asked]:
+        """Those for posts; as many were for comments."""
+        return [asked for asked in super().searches if asked.query["type_"].lower() == "posts"]
+
+    def settings(self, **more: Any) -> SourceSettings:
+        return SourceSettings.model_validate({"LEMMY_URL": self.server.url} | more)
+
+    def comments_of(self, number: int) -> str:
+        # posts and comments take turns
+        kind, first = ("parent_id", 500) if number % 2 else ("post_id", 180)
+        return f"'{kind}': '{first + number // 2}'"
+
+    def limited(self, headers: Mapping[str, str]) -> Reply:
+        return Reply(400, {"error": "rate_limit_error"}, headers)
+
+    def strange(self) -> tuple[Reply, Reply]:
+        rows = [{"post": {"uid": 1, "headline": "Mug"}, "comment": {"uid": 1}} for _ in range(3)]
+        return Reply(body={"posts": rows, "comments": rows}), Reply(body={"comments": rows})
+
+    def reply(self, asked: Asked) -> Reply:
+        if "nodeinfo" in asked.path:
+            return Reply(body={"software": {"name": "lemmy", "version": self.version}})
+        if self.comments_path in asked.path:
+            return Reply(body={"comments": [remark(900 + n, f"Review {n}") for n in range(30)]})
+        kind, start = asked.query["type_"].lower(), (int(asked.query["page"]) - 1) * 50
+        rows = self.rows("nothing" in asked.query["q"], kind, start)
+        return Reply(body={"posts": [], "comments": []} | {kind: rows})
+
+    def rows(self, nothing: bool, kind: str, start: int) -> list[Any]:
+        """Fifty results from there on."""
+        numbers = range(start, min(start + 50, 0 if nothing else self.count // 2))
+        return [talk(180 + n) if kind == "posts" else remark(500 + n, "Warm") for n in numbers]
+
+
+class Lemmy1Emulator(LemmyEmulator):
+    """A server of Lemmy 1.0: one list per search, and cursors."""
+
+    search_path, version = "/api/v4/search", "1.0.0"
+
+    def limited(self, headers: Mapping[str, str]) -> Reply:
+        return Reply(429, {"error": "too_many_requests"}, headers)
+
+    def strange(self) -> tuple[Reply, Reply]:
+        search, thread = super().strange()
+        return Reply(body={"items": search.body["posts"], "next_page": None}), thread
+
+    def reply(self, asked: Asked) -> Reply:
+        if self.search_path not in asked.path:
+            return super().reply(asked)
+        start = int(asked.query.get("page_cursor", "P0").removeprefix("P"))
+        rows = self.rows("nothing" in asked.query["search_term"], asked.query["type_"], start)
+        return Reply(body={"items": rows, "next_page": f"P{start + 50}" if rows else None})
+
+
+def talk(number: int, **more: Any) -> dict[str, Any]:
+    """A post as a search of 0.19 lists it."""
+    post = {
+        "id": number, "name": f"Mug {number}", "body": "It is *warm*", "nsfw": False,
+        "ap_id": f"https://lemmy.example/post/{number}", "published": "2026-09-21T13:33:20.123456Z",
+    }  # fmt: skip
+    return {"post": post | more, "counts": {"score": 12, "comments": 3}, **_around("potter")}
+
+
+def remark(number: int, text: str, **more: Any) -> dict[str, Any]:
+    """A comment, wherever it is listed."""
+    comment = {
+        "id": number, "content": text, "path": f"0.{number}", "post_id": 180,
+        "ap_id": f"https://lemmy.example/comment/{number}", "published": "2026-09-22T13:33:20Z",
+    }  # fmt: skip
+    post = talk(180)["post"]
+    return {
+        "comment": comment | more, "post": post, "counts": {"score": 3}, **_around(f"kiln{number}")
+    }  # fmt: skip
+
+
+def _around(name: str) -> dict[str, Any]:
+    root = "https://lemmy.example"
+    return {
+        "creator": {"name": name, "actor_id": f"{root}/u/{name}", "bot_account": False},
+        "community": {"name": "mugs", "title": "Mugs", "actor_id": f"{root}/c/mugs"},
+    }
+
+
+class DiscourseEmulator(Emulator):
+    """A forum: search with topics beside the posts, and topics."""
+
+    name, search_path, comments_path, page = "discourse", "/search.json", "/t/", 50
+
+    def __init__(self, count: int = 120) -> None:
+        super().__init__(count)
+
+    def settings(self, **more: Any) -> SourceSettings:
+        return SourceSettings.model_validate({"DISCOURSE_FORUMS": self.server.url} | more)
+
+    def comments_of(self, number: int) -> str:
+        return f"/t/{300 + number}.json"
+
+    def strange(self) -> tuple[Reply, Reply]:
+        rows = [{"uid": 1, "headline": "Mug"}]
+        return Reply(body=results(rows, [])), Reply(body={"post_stream": {"posts": rows}})
+
+    def reply(self, asked: Asked) -> Reply:
+        if self.comments_path in asked.path:
+            posts = [posted(number, f"<p>Review {number}</p>") for number in range(1, 21)]
+            return Reply(body={"id": 300, "views": 70, "post_stream": {"posts": posts}})
+        start = (int(asked.query["page"]) - 1) * self.page
+        total = 0 if "nothing" in asked.query["q"] else self.count
+        numbers = range(start, min(start + self.page, total))
+        posts = [hit(number) for number in numbers]
+        more = bool(numbers) and numbers[-1] + 1 < total
+        return Reply(body=results(posts, [topic(number) for number in numbers], more=more))
+
+
+def results(posts: Any, topics: Any, *, more: Any = None, error: Any = None) -> dict[str, Any]:
+    """The envelope of a full-page search."""
+    grouped = {"error": error, "more_full_page_results": more}
+    return {"posts": posts, "topics": topics, "users": [], "grouped_search_result": grouped}
+
+
+def hit(number: int, **more: Any) -> dict[str, Any]:
+    """The first post of a topic, as a search lists it."""
+    fields = {
+        "id": 7000 + number, "topic_id": 300 + number, "post_number": 1, "username": "potter",
+        "name": None, "blurb": "It&#39;s warm", "like_count": 4,
+        "created_at": "2026-09-21T13:33:20.123Z",
+    }  # fmt: skip
+    return fields | more
+
+
+def topic(number: int, **more: Any) -> dict[str, Any]:
+    """A topic beside the posts of a search."""
+    fields = {
+        "id": 300 + number, "title": f"Mug & saucer {number}", "posts_count": 9,
+        "fancy_title": f"Mug &amp; saucer {number}", "slug": "mug-saucer",
+    }  # fmt: skip
+    return fields | more
+
+
+def posted(number: int, cooked: str, **more: Any) -> dict[str, Any]:
+    """A post of a topic that is read whole."""
+    fields = {
+        "id": 8000 + number, "post_number": number, "post_type": 1, "username": f"kiln{number}",
+        "cooked": cooked, "created_at": "2026-09-21T13:33:20.123Z", "deleted_at": None,
+        "hidden": False, "actions_summary": [{"id": 2, "count": number}],
     }  # fmt: skip
     return fields | more
