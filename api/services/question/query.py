@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -79,31 +80,62 @@ FIELDS = (
     "channel description hashtag duration"
 ).split()
 """Field prefixes that Reddit, YouTube or a web search obeys."""
+OWN_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "stackexchange": tuple(
+        "user score answers views is isaccepted hasaccepted inquestion closed duplicate wiki "
+        "migrated locked lastactive code body collective hascode hasnotice".split()
+    ),
+    "github": tuple(
+        "repo org user is type state label milestone assignee mentions commenter involves team in "
+        "language project no head base sha updated closed merged draft review reviewed-by archived "
+        "linked reason sort topic comments reactions interactions status".split()
+    ),
+    "discourse": tuple(
+        "order category categories tag tags user users group groups badge status in with topic "
+        "posts_count min_posts max_posts min_post_count post_count min_views max_views".split()
+    ),
+}
+"""What single places obey besides; elsewhere these may be words of a name."""
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»「」『』", '"') | dict.fromkeys("‘’‛", "'"))
-_FIELD = "|".join(sorted(FIELDS, key=len, reverse=True))
-_SHARED = tuple(
-    (regex.compile(pattern), by)
-    for pattern, by in (
-        # the scheme of an address: `https://www.`
-        (r"(?i)https?://(?:www\.)?", " "),
+
+
+def _without_fields(names: Iterable[str]) -> tuple[tuple[regex.Pattern[str], str], ...]:
+    field = "|".join(sorted(names, key=len, reverse=True))
+    return (
         # a known field with its value: `-site:reddit.com`, `title:"Dune"`, `self:(a b)`
-        (rf'(?i)(?<!\w)[-+!]*(?:{_FIELD}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)', " "),
+        (
+            regex.compile(
+                rf'(?i)(?<!\w)[-+!]*(?:{field}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)'
+            ),
+            " ",
+        ),
         # a known field before a blank: the colon of `title: Dune`
-        (rf"(?i)(?<!\w)({_FIELD}):", r"\1 "),
-        # any field with a comparison: `score:>=10`
-        (r'\b\w+:[<>=]+[^\s"]*', " "),
-        # the minus of a number, which stays: `-20`
-        (r'(?<![^\s("])-+(?=\d)', ""),
-        # what must not be there: `-used`, `-"for parts"`
-        (r'(?<![^\s("])-+(?:"[^"]*"?|[^\s"]+)', " "),
-        # the sign of what must be there: `+case`, `!case`
-        (r'(?<![^\s("])[+!]+(?=\S)', ""),
-        # a dash between blanks: `mug - red`
-        (r"(?<!\S)-+(?!\S)", " "),
-        # other words for OR and AND: `a|b`, `a && b`
-        (r"\|+|&&+", " "),
+        (regex.compile(rf"(?i)(?<!\w)({field}):"), r"\1 "),
     )
+
+
+_SHARED = (
+    # the scheme of an address: `https://www.`
+    (regex.compile(r"(?i)https?://(?:www\.)?"), " "),
+    *_without_fields(FIELDS),
+    *(
+        (regex.compile(pattern), by)
+        for pattern, by in (
+            # any field with a comparison: `score:>=10`
+            (r'\b\w+:[<>=]+[^\s"]*', " "),
+            # the minus of a number, which stays: `-20`
+            (r'(?<![^\s("])-+(?=\d)', ""),
+            # what must not be there: `-used`, `-"for parts"`
+            (r'(?<![^\s("])-+(?:"[^"]*"?|[^\s"]+)', " "),
+            # the sign of what must be there: `+case`, `!case`
+            (r'(?<![^\s("])[+!]+(?=\S)', ""),
+            # a dash between blanks: `mug - red`
+            (r"(?<!\S)-+(?!\S)", " "),
+            # other words for OR and AND: `a|b`, `a && b`
+            (r"\|+|&&+", " "),
+        )
+    ),
 )
 # `mug AND lid`, but not `R&D`, `AND-gate` or the `NOT` of `NOT.com`
 _BOOLEAN = regex.compile(r"(?<![\w&.'-])(?:AND|OR|NOT)(?![\w&'-]|\.\w)")
@@ -127,6 +159,26 @@ _EXTRA = {
         # whatever is no part of a word; the last two join letters in Persian and Hindi
         for pattern, by in ((r"[^\p{L}\p{M}\p{N}\s.+&#'\-\u200c\u200d]", " "), _LONE)
     ),
+    "stackexchange": (
+        *_without_fields(OWN_FIELDS["stackexchange"]),
+        # tags and wildcards: `[android]`, `app*`
+        (regex.compile(r"[][]"), " "),
+        (regex.compile(r"\*+"), ""),
+    ),
+    "github": (
+        *_without_fields(OWN_FIELDS["github"]),
+        # groups, and a person: `(mug OR cup)`, `@potter`
+        (regex.compile(r"[()]|(?<![^\s\"])@+(?=\w)"), " "),
+    ),
+    "discourse": (
+        *_without_fields(OWN_FIELDS["discourse"]),
+        # a person, a category or tag: `@potter`, `#mugs`, while `C#` stays
+        (regex.compile(r"(?<![^\s\"])[@#]+(?=\S)"), " "),
+        # short for `order:latest`, `in:title` and more
+        (regex.compile(r"(?<!\S)[ltr](?!\S)"), " "),
+    ),
+    # a quote is a sign like others there, and `@potter@lemmy.world` an address
+    "lemmy": ((regex.compile(r"\"|(?<!\S)@+(?=\S)"), " "),),
 }
 # `"standing desk"`
 _PHRASE = regex.compile(r'"([^"]*)"')
@@ -140,7 +192,9 @@ def neutralise(query: str, source: str) -> str:
     OR, NOT become lower case; quotes become straight and pair up. Names such as `C++`, `R&D`,
     `Spider-Man`, `plaud.ai` and "quoted phrases" stay.
     Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `!`, `\`, `:` and `/` at
-    a word's edge. Amazon keeps words only: no quotes either. Doing it twice changes nothing.
+    a word's edge. Amazon keeps words only: no quotes either. Stack Exchange, GitHub and Discourse
+    lose their own fields (`repo:x`, `order:latest`), brackets and `@`; Lemmy loses quotes, which
+    are plain signs there. Doing it twice changes nothing.
     """
     text, before = searchable(query).translate(_QUOTES), None
     while text != before:

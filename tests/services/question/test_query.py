@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from api.services.question.query import (
     FIELDS,
+    OWN_FIELDS,
     canonical,
     content_words,
     is_small_talk,
@@ -16,9 +17,14 @@ from api.services.question.query import (
     screen,
 )
 
-SOURCES = ("reddit", "youtube", "amazon", "items")
+SOURCES = (
+    "reddit", "youtube", "amazon", "items", "hackernews", "stackexchange", "github", "lemmy",
+    "discourse",
+)  # fmt: skip
+OWN = [field for fields in OWN_FIELDS.values() for field in fields]
 PIECES = st.sampled_from(
-    [*(f"{field}:" for field in FIELDS), *"()[]{}\"'*?~^\\|&-+!:/<>= ", "&&", "AND", "OR", "NOT",
+    [*(f"{field}:" for field in [*FIELDS, *OWN]), "@potter", "#mugs", " l ",
+     *"()[]{}\"'*?~^\\|&-+!:/<>= ", "&&", "AND", "OR", "NOT",
      "created:>2020", "mug", "C++", "R&D", "Spider-Man", "plaud.ai", "小米", "x", "2", "“", "”"]
 )  # fmt: skip
 QUERIES = st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size=8).map(" ".join)
@@ -136,6 +142,36 @@ def test_operators_are_disarmed(query: str, reddit: str, youtube: str, amazon: s
     assert [neutralise(query, source) for source in SOURCES[:3]] == [reddit, youtube, amazon]
 
 
+@pytest.mark.parametrize(
+    ("query", "hackernews", "stackexchange", "github", "lemmy", "discourse"),
+    [
+        ("mug repo:a/b is:issue -label:x", "mug repo:a/b is:issue", "mug repo:a/b", "mug",
+         "mug repo:a/b is:issue", "mug repo:a/b is:issue"),
+        ("mug user:12 score:3", "mug user:12 score:3", "mug", "mug score:3", "mug user:12 score:3",
+         "mug score:3"),
+        ("mug order:latest category:tea after:2026-01-01", "mug order:latest category:tea",
+         "mug order:latest category:tea", "mug order:latest category:tea",
+         "mug order:latest category:tea", "mug"),
+        ("@potter #mugs mug l", "@potter #mugs mug l", "@potter #mugs mug l", "potter #mugs mug l",
+         "potter #mugs mug l", "potter mugs mug"),
+        ("[tag] (mug OR cup*) status: what", "[tag] (mug or cup*) status: what",
+         "tag (mug or cup) status: what", "[tag] mug or cup* status what",
+         "[tag] (mug or cup*) status: what", "[tag] (mug or cup*) status what"),
+        ('C# AT&T "plaud.ai" t-mobile', 'C# AT&T "plaud.ai" t-mobile',
+         'C# AT&T "plaud.ai" t-mobile', 'C# AT&T "plaud.ai" t-mobile', "C# AT&T plaud.ai t-mobile",
+         'C# AT&T "plaud.ai" t-mobile'),
+        ('-"for parts" mug', "mug", "mug", "mug", "mug", "mug"),
+    ],
+)  # fmt: skip
+def test_operators_of_places_without_a_key(
+    query: str, hackernews: str, stackexchange: str, github: str, lemmy: str, discourse: str
+) -> None:
+    """Each loses what it alone would obey; where nothing obeys a word, it stays."""
+    expected = [hackernews, stackexchange, github, lemmy, discourse]
+
+    assert [neutralise(query, source) for source in SOURCES[4:]] == expected
+
+
 @given(QUERIES, st.sampled_from(SOURCES))
 def test_nothing_armed_is_left(query: str, source: str) -> None:
     """Whatever is combined, no operator survives, and a second pass changes nothing."""
@@ -146,10 +182,14 @@ def test_nothing_armed_is_left(query: str, source: str) -> None:
     assert not regex.search(r'(?<![^\s("])-\S|\||&&', plain)
     assert not regex.search(r"(?<!\S)(?:AND|OR|NOT)(?!\S)", plain)
     assert plain.count('"') % 2 == 0
+    for field in OWN_FIELDS.get(source, ()):
+        assert not regex.search(rf"(?i)(?<!\w){field}:\S", plain)
+    if source == "discourse":
+        assert not regex.search(r"(?<!\S)(?:[@#]\S|[ltr](?!\S))", plain)
+    if source in {"lemmy", "amazon"}:
+        assert '"' not in plain
     if source == "reddit":
         assert not regex.search(r"[][(){}\\*?:~^!]", plain)
-    if source == "amazon":
-        assert '"' not in plain
 
 
 @pytest.mark.parametrize(
