@@ -71,7 +71,10 @@ class DiscourseSource(KeylessSource):
         if not forums or any(re.search(r"[?#@]", forum) for forum in forums):
             raise NotConfigured(NAME, NOT_A_FORUM)
         super().__init__(settings, forums, memory)
-        self._forums = {_name(root): root for root in self._roots}
+        self._forums = {host_of(root) + urlsplit(root).path: root for root in self._roots}
+        """By what items call them: the host, with a path where a forum stands below one."""
+        if len(self._forums) < len(self._roots):
+            raise NotConfigured(NAME, "`DISCOURSE_FORUMS` names one host twice")
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """A page of every forum that has one, the best of each in turn."""
@@ -146,8 +149,3 @@ class DiscourseSource(KeylessSource):
         super()._heed(pace, reply, failure)
         if isinstance(failure, RateLimited) and failure.retry_at is None:
             pace.pause(datetime.now(UTC) + _MINUTE)
-
-
-def _name(root: str) -> str:
-    """What an item calls its forum: host, and path where it stands below one."""
-    return host_of(root) + urlsplit(root).path
