@@ -18,13 +18,13 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.services.schemas import FetchPlan
+from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.keyless import failure_of, phrased
+from api.sources.keyless import failure_of, in_turn, of_each, phrased
 from api.sources.markup import LONGEST, words_of_html, words_of_markdown
 from api.sources.pacing import Limit, Pace
-from api.sources.web import Reply
+from api.sources.web import Reply, host_of
 
 PHRASES = [
     ("plaud.ai", "plaud.ai", '"plaud.ai"'),
@@ -72,6 +72,38 @@ def test_a_failure_has_one_meaning(
     failure = failure_of("hackernews", Reply(status, {}, body))
 
     assert (type(failure) if failure else None) is expected
+
+
+async def answer_of(part: str) -> str:
+    """Capitals; what begins with `x` cannot be reached."""
+    if part.startswith("x"):
+        raise Unreachable("discourse", f"no {part}")
+    return part.upper()
+
+
+async def test_parts_that_fail_leave_notes() -> None:
+    """The others answer; when none does, the first failure is the answer."""
+    assert await of_each(("a", "xb", "c"), answer_of) == (
+        {"a": "A", "c": "C"}, ("xb not searched: no xb",),
+    )  # fmt: skip
+    with pytest.raises(Unreachable, match="no xb"):
+        await of_each(("xb", "xa"), answer_of)
+
+
+def test_rankings_take_turns() -> None:
+    """The first of each, then the second; what was nothing keeps its place."""
+    a, b, c = (Item(key=key, id=key, source="lemmy", title=key) for key in "abc")
+
+    assert in_turn([(a, None), (), (b, c)]) == (a, b, None, c)
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [("https://lemmy.world/c/mugs", "lemmy.world"), ("http://h:80/x", "h"), ("http://[::1", "")],
+)
+def test_the_host_of_an_address(address: str, host: str) -> None:
+    """Without port and path; nothing where there is none."""
+    assert host_of(address) == host
 
 
 async def test_a_pace_sends_nothing_beyond_the_limit() -> None:
