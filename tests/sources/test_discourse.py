@@ -372,6 +372,17 @@ async def test_a_found_post_further_down_keeps_its_words(
     assert likes == [4, None, 0]
 
 
+async def test_a_found_post_that_was_hidden_since_is_not_shown(
+    upstream: DiscourseEmulator, source: Source
+) -> None:
+    """The topic that is read has the last word."""
+    (item,) = await found(upstream, source, [hit(1, post_number=2)], [topic(1)])
+    hidden = posted(2, "<p>It's warm</p>", hidden=True)
+    full = await read(upstream, source, item, posted(1, "<p>Which?</p>"), hidden)
+
+    assert (full.body, full.comments) == ("Which?", ())
+
+
 async def test_without_its_first_post_a_topic_keeps_its_words(
     upstream: DiscourseEmulator, source: Source
 ) -> None:

@@ -74,11 +74,12 @@ def read_whole(item: Item, topic: Mapping[str, Any], posts: Sequence[Any], most:
     first one is gone, the item keeps its text.
     """
     written = {post.url: post for entry in posts if (post := _post(entry, item)) is not None}
-    first = written.pop(f"{item.url.rpartition('/')[0]}/1", None)
-    found = written.pop(item.url, None)
-    if first is not None and first.url != item.url:
-        found = found or Comment(
-            id=f"{item.id}/{item.url.rpartition('/')[2]}",
+    topic_url, _, number = item.url.rpartition("/")
+    listed = {str(whole(record(entry).get("post_number"))) for entry in posts}
+    first, match = written.pop(f"{topic_url}/1", None), written.pop(item.url, None)
+    if first is not None and number not in listed:
+        match = Comment(
+            id=f"{item.id}/{number}",
             body=item.body,
             url=item.url,
             author=item.author,
@@ -86,7 +87,7 @@ def read_whole(item: Item, topic: Mapping[str, Any], posts: Sequence[Any], most:
             engagement={"likes": item.engagement.get("likes")},
         )
     others = sorted(written.values(), key=lambda post: -(whole(post.engagement["likes"]) or 0))
-    comments = (*((found,) if found else ()), *others)[:most]
+    comments = (*((match,) if match else ()), *others)[:most]
     if first is None:
         return replace(item, comments=comments)
     return replace(

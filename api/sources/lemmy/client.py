@@ -152,8 +152,8 @@ class LemmySource(KeylessSource):
         listed = _listed(answer, "comments", "items")
         if listed and not any(map(is_comment, listed)):
             raise Broken(NAME, "a thread without comments' texts")
-        said = (comment_of(entry) for entry in listed if is_comment(entry))
-        others = [each for each in said if each is not None and each.url != item.url]
+        comments = (comment_of(entry) for entry in listed if is_comment(entry))
+        others = [each for each in comments if each is not None and each.url != item.url]
         return replace(item, comments=tuple(others)[: self._most])
 
     async def _probed(self) -> Probe:
