@@ -162,8 +162,8 @@ class KeylessSource(ABC):
 
 async def of_each(
     parts: Sequence[str], ask: Callable[[str], Awaitable[T]]
-) -> tuple[dict[str, T], tuple[str, ...]]:
-    """What the parts of a place answered that did, asked at once, and a note on each other.
+) -> tuple[dict[str, T], dict[str, SourceError]]:
+    """What the parts of a place answered that did, and the failures of the others; all at once.
 
     Raises:
         SourceError: none did; the first one's.
@@ -180,14 +180,29 @@ async def of_each(
     answers = dict(zip(parts, await asyncio.gather(*map(attempt, parts)), strict=True))
     if len(failures) == len(parts):
         raise failures[parts[0]]
-    notes = (f"{part} not searched: {failures[part].detail}" for part in parts if part in failures)
-    return {part: answer for part, got in answers.items() for answer in got}, tuple(notes)
+    return {part: answer for part, got in answers.items() for answer in got}, failures
 
 
-def in_turn(lists: Iterable[Sequence[Item | None]]) -> tuple[Item | None, ...]:
-    """The first of each, then the second of each: several rankings as one."""
-    placed = [entry for slots in lists for entry in enumerate(slots)]
-    return tuple(slot for _, slot in sorted(placed, key=itemgetter(0)))
+def joined(
+    rankings: Iterable[Sequence[Item | None]],
+    cursor: str | None,
+    failures: Mapping[str, SourceError],
+) -> Page:
+    """One page of several parts' results: the first of each, then the second, and so on.
+
+    Raises:
+        SourceError: nothing came, and it may be for want of a part that failed.
+    """
+    placed = [entry for slots in rankings for entry in enumerate(slots)]
+    if failures and not placed:
+        raise failures[min(failures)]
+    slots = tuple(slot for _, slot in sorted(placed, key=itemgetter(0)))
+    return Page(slots, cursor, unsearched(failures), partial=bool(failures))
+
+
+def unsearched(failures: Mapping[str, SourceError]) -> tuple[str, ...]:
+    """A note on each part that failed."""
+    return tuple(f"{part} not searched: {failures[part].detail}" for part in sorted(failures))
 
 
 def failure_of(name: str, reply: Reply) -> SourceError | None:

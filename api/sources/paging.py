@@ -4,12 +4,13 @@ A `Shelf` keeps, per query and window, what the source's pages held so far and t
 next. A wider plan is served from the surplus first, then from the next page; page one is never
 asked twice. Between runs a `PageCache` keeps the pages as JSON.
 Concurrent callers of the same query wait for the one flight under way, and share its failure.
-Failures are not kept.
+Failures are not kept, nor pages of which a part failed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
@@ -47,6 +48,8 @@ class Page:
     notes: tuple[str, ...] = ()
     read_at: datetime | None = None
     """When the source gave it, aware UTC, if that was before; None: just now."""
+    partial: bool = False
+    """A part of the source could not be asked: good for this fetch alone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +83,8 @@ class _Stream:
         if page.read_at is not None:
             age = (datetime.now(UTC) - page.read_at).total_seconds()
             self.opened = min(self.opened, time.monotonic() - age)
+        if page.partial:
+            self.opened = -math.inf
         ends = self.hollow and not page.slots
         if ends and page.cursor is not None:
             self.notes.append(HOLLOW)
@@ -147,8 +152,8 @@ class Shelf:
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
         """The page as it was read in another run, or read now and kept for the next.
 
-        Only pages are kept, never a failure. A database that cannot be used costs the memory, not
-        the answer.
+        Only whole pages are kept, never a failure. A database that cannot be used costs the memory,
+        not the answer.
         """
         if self._kept is None:
             return await self._read(plan, cursor)
@@ -161,7 +166,7 @@ class Shelf:
         if page is not None:
             return page
         page = await self._read(plan, cursor)
-        if not lost:
+        if not lost and not page.partial:
             try:
                 await self._kept.keep_page(key, text_of(page, datetime.now(UTC)))
             except StoreUnavailable:

@@ -21,9 +21,10 @@ from api.errors import (
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.keyless import failure_of, in_turn, of_each, phrased
+from api.sources.keyless import failure_of, joined, of_each, phrased
 from api.sources.markup import LONGEST, words_of_html, words_of_markdown
 from api.sources.pacing import Limit, Pace
+from api.sources.paging import Page
 from api.sources.web import Reply, host_of
 
 PHRASES = [
@@ -81,11 +82,12 @@ async def answer_of(part: str) -> str:
     return part.upper()
 
 
-async def test_parts_that_fail_leave_notes() -> None:
+async def test_parts_that_fail_are_told_apart() -> None:
     """The others answer; when none does, the first failure is the answer."""
-    assert await of_each(("a", "xb", "c"), answer_of) == (
-        {"a": "A", "c": "C"}, ("xb not searched: no xb",),
-    )  # fmt: skip
+    answers, failures = await of_each(("a", "xb", "c"), answer_of)
+
+    assert answers == {"a": "A", "c": "C"}
+    assert list(failures) == ["xb"]
     with pytest.raises(Unreachable, match="no xb"):
         await of_each(("xb", "xa"), answer_of)
 
@@ -94,7 +96,19 @@ def test_rankings_take_turns() -> None:
     """The first of each, then the second; what was nothing keeps its place."""
     a, b, c = (Item(key=key, id=key, source="lemmy", title=key) for key in "abc")
 
-    assert in_turn([(a, None), (), (b, c)]) == (a, b, None, c)
+    assert joined([(a, None), (), (b, c)], "next", {}) == Page((a, b, None, c), "next")
+
+
+def test_nothing_beside_a_failure_is_a_failure() -> None:
+    """Something beside it is a page with a note, good for this fetch alone."""
+    failures = {"posts": Unreachable("lemmy", "HTTP 500")}
+    item = Item(key="a", id="a", source="lemmy", title="a")
+
+    page = joined([(item,)], None, failures)
+    assert page == Page((item,), None, ("posts not searched: HTTP 500",), partial=True)
+    assert joined([()], None, {}) == Page(())
+    with pytest.raises(Unreachable):
+        joined([()], None, failures)
 
 
 @pytest.mark.parametrize(

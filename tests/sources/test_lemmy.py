@@ -294,6 +294,16 @@ async def test_one_kind_that_fails_leaves_a_note(
     assert batch.notes == (f"{kind.lower()} not searched: HTTP 500",)
 
 
+async def test_nothing_beside_a_failure_is_a_failure(
+    upstream: LemmyEmulator, source: Source
+) -> None:
+    """No comment was found, and posts could not be searched: that is not nothing found."""
+    upstream.fault = of_search("Posts", Reply(400, {"error": "rate_limit_error"}))
+
+    with pytest.raises(RateLimited):
+        await source.fetch(FetchPlan("nothing", 10))
+
+
 async def test_an_answer_without_end_ends(modern: Lemmy1Emulator) -> None:
     """A cursor that leads nowhere is not followed."""
     modern.fault = on("/search", Reply(body={"items": [talk(1)], "next_page": "P9"}))

@@ -97,6 +97,21 @@ async def test_failure_is_not_kept() -> None:
     assert len((await shelf.take(PLAN)).items) == 5
 
 
+async def test_a_page_of_which_a_part_failed_is_not_kept() -> None:
+    """It is the answer now; whoever asks next asks for all of it again."""
+    pages = [Page((item(1),), "more", partial=True), Page((item(1), item(2)))]
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        assert cursor is None
+        return pages.pop(0)
+
+    shelf = Shelf(read, ttl=60)
+
+    assert len((await shelf.take(replace(PLAN, limit=1))).items) == 1
+    assert len((await shelf.take(PLAN)).items) == 2
+    assert len((await shelf.take(PLAN)).items) == 2
+
+
 async def test_a_failure_is_everybodys_who_waited() -> None:
     """Of twenty, with limits of their own, one asks a source that is down; the next asks again."""
     read = Reader()

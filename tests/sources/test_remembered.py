@@ -132,6 +132,20 @@ async def test_failure_is_never_remembered(upstream: Emulator, store: Store) -> 
     await source.aclose()
 
 
+async def test_a_page_of_which_a_part_failed_is_never_remembered(store: Store) -> None:
+    """It lacks what the part would have given."""
+    asked = []
+
+    async def read(plan: FetchPlan, cursor: str | None) -> Page:
+        asked.append(cursor)
+        return Page((THING,), None, partial=len(asked) == 1)
+
+    for _ in range(3):
+        await Shelf(read, 60, store, "parts").take(PLAN)
+
+    assert len(asked) == 2
+
+
 async def test_another_root_has_its_own_pages(store: Store) -> None:
     """What a test server said is never taken for what the site says."""
     read = Reader()

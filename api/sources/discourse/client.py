@@ -20,7 +20,7 @@ from api.settings import SourceSettings
 from api.sources.discourse import NAME, forums_of
 from api.sources.discourse.answers import is_post, items_of, read_whole
 from api.sources.fields import entries, record
-from api.sources.keyless import KeylessSource, in_turn, of_each
+from api.sources.keyless import KeylessSource, joined, of_each, unsearched
 from api.sources.pacing import Limit, Pace
 from api.sources.paging import Page, since
 from api.sources.web import Reply, host_of
@@ -89,10 +89,10 @@ class DiscourseSource(KeylessSource):
         async def of_forum(forum: str) -> tuple[tuple[Item | None, ...], bool]:
             return await self._of_forum(forum, dated, int(number))
 
-        answers, notes = await of_each(forums, of_forum)
+        answers, failures = await of_each(forums, of_forum)
         further = [forum for forum, (_, more) in answers.items() if more]
-        slots = in_turn(slots for slots, _ in answers.values())
-        return Page(slots, " ".join((str(int(number) + 1), *further)) if further else None, notes)
+        following = " ".join((str(int(number) + 1), *further)) if further else None
+        return joined((slots for slots, _ in answers.values()), following, failures)
 
     async def _of_forum(
         self, forum: str, query: str, number: int
@@ -125,9 +125,10 @@ class DiscourseSource(KeylessSource):
             await self._of_forum(forum, "product", 1)
             return self._pace(self._forums[forum]).left
 
-        left, notes = await of_each(tuple(self._forums), of_forum)
+        left, failures = await of_each(tuple(self._forums), of_forum)
         each = (f"{forum}: {count} of {self.limits[-1].requests}" for forum, count in left.items())
-        return Probe("ok", "; ".join((f"searches a minute left to us: {', '.join(each)}", *notes)))
+        counts = f"searches a minute left to us: {', '.join(each)}"
+        return Probe("ok", "; ".join((counts, *unsearched(failures))))
 
     def _failure(self, reply: Reply) -> SourceError | None:
         """Too busy is an answer without results, or a 503; why not is written in the answer."""

@@ -22,7 +22,7 @@ from api.services.schemas import FetchPlan, Item
 from api.services.text import clean, one_line, searchable
 from api.settings import SourceSettings, Window
 from api.sources.fields import entries, record
-from api.sources.keyless import KeylessSource, in_turn, of_each, readable
+from api.sources.keyless import KeylessSource, joined, of_each, readable
 from api.sources.lemmy import NAME
 from api.sources.lemmy.answers import comment_hit_of, comment_of, is_comment, post_of
 from api.sources.pacing import Limit
@@ -94,14 +94,15 @@ class LemmySource(KeylessSource):
                 return await self._of_1_0(plan, kind, cursors[kind])
             return await self._of_0_19(plan, kind, int(cursors[kind] or 1))
 
-        answers, failed = await of_each(tuple(cursors), of_kind)
+        answers, failures = await of_each(tuple(cursors), of_kind)
         further = {kind: following for kind, (_, following) in answers.items() if following}
         notes = [dialect.note] if dialect.note else []
         if dialect.api == "v3" and plan.window != "all":
             notes += [COARSE.format(window=plan.window)] if plan.window in ("month", "year") else []
             notes.append(NEWEST)
-        slots = in_turn(slots for slots, _ in answers.values())
-        return Page(slots, json.dumps(further) if further else None, (*notes, *failed))
+        following = json.dumps(further) if further else None
+        page = joined((slots for slots, _ in answers.values()), following, failures)
+        return replace(page, notes=(*notes, *page.notes))
 
     async def _of_0_19(
         self, plan: FetchPlan, kind: str, number: int
