@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
@@ -45,6 +46,8 @@ class KeylessSource(ABC):
     """How often its owner lets one address search; other requests are not counted against it."""
     phrases: ClassVar[bool] = True
     """Its search knows quoted phrases."""
+    rest: ClassVar[timedelta] = timedelta()
+    """How long a server is left alone that has enough of us and does not say for how long."""
     width: ClassVar[int] = 4
     """Items whose comments are read at the same time."""
 
@@ -132,7 +135,8 @@ class KeylessSource(ABC):
     def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
         """Obey what an answer says of the next search."""
         if isinstance(failure, RateLimited | QuotaExhausted):
-            pace.pause(failure.retry_at)
+            rest = datetime.now(UTC) + self.rest if self.rest else None
+            pace.pause(failure.retry_at or rest)
 
     async def _ask(
         self,

@@ -21,7 +21,7 @@ from api.sources.discourse import NAME, forums_of
 from api.sources.discourse.answers import is_post, items_of, read_whole
 from api.sources.fields import entries, record
 from api.sources.keyless import KeylessSource, joined, of_each, unsearched
-from api.sources.pacing import Limit, Pace
+from api.sources.pacing import Limit
 from api.sources.paging import Page, since
 from api.sources.web import Reply, host_of
 
@@ -29,8 +29,6 @@ _LAST = 10
 """The last page of a search."""
 _SHORTEST = 3
 """Characters of a word that is searched for; fewer only in scripts whose words are short."""
-_MINUTE = timedelta(minutes=1)
-"""For so long a forum that has enough of us is left alone, unless it says for how long."""
 # a letter of a script that writes words without blanks between them: `小米`
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0002ffff]")
 NOT_A_FORUM = "`DISCOURSE_FORUMS` holds what is no forum's address, such as `forum.example.com`"
@@ -60,6 +58,7 @@ class DiscourseSource(KeylessSource):
     name = NAME
     address = "DISCOURSE_FORUMS"
     limits = (Limit(2, 1), Limit(15, 60))
+    rest = timedelta(minutes=1)
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
         """Whether a forum stands at an address is known when it was asked.
@@ -140,13 +139,7 @@ class DiscourseSource(KeylessSource):
             wait = wait or retry_at({"retry-after": str(seconds)})
             return RateLimited(NAME, "its limit is reached", retry_at=wait)
         if reply.status == 503:
-            return RateLimited(NAME, "HTTP 503", retry_at=wait or datetime.now(UTC) + _MINUTE)
+            return RateLimited(NAME, "HTTP 503", retry_at=wait or datetime.now(UTC) + self.rest)
         if reply.status == 403 and not reply.html:
             return MembersOnly(NAME, "it answers members alone")
         return None
-
-    def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
-        """A forum that has enough is left alone, however it says so."""
-        super()._heed(pace, reply, failure)
-        if isinstance(failure, RateLimited) and failure.retry_at is None:
-            pace.pause(datetime.now(UTC) + _MINUTE)
