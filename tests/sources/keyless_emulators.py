@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from api.settings import SourceSettings
+from api.sources.lemmy.client import dialect_of
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import NOW, Emulator
 
@@ -60,6 +61,10 @@ class LemmyEmulator(Emulator):
     name, search_path, comments_path, page = "lemmy", "/api/v3/search", "/comment/list", 100
     requests = 2
     version = "0.19.20"
+
+    def __enter__(self) -> Self:
+        dialect_of.cache_clear()  # a port may have been another test's server before
+        return super().__enter__()
 
     @property
     def paths(self) -> list[str]:
