@@ -182,7 +182,7 @@ async def of_each(
             return []
 
     answers = dict(zip(parts, await asyncio.gather(*map(attempt, parts)), strict=True))
-    if len(failures) == len(parts):
+    if parts and len(failures) == len(parts):
         raise failures[parts[0]]
     return {part: answer for part, got in answers.items() for answer in got}, failures
 

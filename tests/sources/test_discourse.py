@@ -283,6 +283,19 @@ async def test_a_forum_that_fails_leaves_a_note(
         await both.fetch(FetchPlan("cup", 5))
 
 
+async def test_topics_of_a_forum_that_refuses_cost_no_others(
+    second: DiscourseEmulator, both: Source
+) -> None:
+    """They keep what was found, with a note; those of the other forum are read."""
+    refused, other = (await both.fetch(PLAN)).items[1:3]
+    second.fault = on("/t/", Reply(429, {"extras": {"wait_seconds": 7}}))
+    answer = await both.comments((refused, other))
+
+    assert [bool(item.comments) for item in answer.items] == [False, True]
+    assert answer.items[0].notes == ("comments not read: its limit is reached",)
+    assert answer.notes == ("localhost: comments not read: its limit is reached",)
+
+
 @pytest.mark.parametrize(
     "forums",
     [

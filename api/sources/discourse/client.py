@@ -6,6 +6,7 @@ A found post stands for its topic; what is read of a kept one is the whole topic
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,10 +14,11 @@ from urllib.parse import urlsplit
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError, Unreachable
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
-from api.services.schemas import FetchPlan, Item
+from api.services.schemas import Commented, FetchPlan, Item
 from api.services.text import searchable
 from api.services.wire import retry_at
 from api.settings import SourceSettings
+from api.sources.commenting import noted
 from api.sources.discourse import NAME, forums_of
 from api.sources.discourse.answers import is_post, items_of, read_whole
 from api.sources.fields import entries, record
@@ -74,6 +76,28 @@ class DiscourseSource(KeylessSource):
         """By what items call them: the host, with a path where a forum stands below one."""
         if len(self._forums) < len(self._roots):
             raise NotConfigured(NAME, "`DISCOURSE_FORUMS` names one host twice")
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """What was said in each topic; what one forum refuses is asked of the others all the same.
+
+        One request per item.
+        """
+        read = super().comments
+        forums = tuple(dict.fromkeys(item.place or "" for item in items))
+        answers, failures = await of_each(
+            forums, lambda forum: read([item for item in items if item.place == forum])
+        )
+        whole = {item.key: item for answer in answers.values() for item in answer.items}
+        unread = {forum: f"comments not read: {error.detail}" for forum, error in failures.items()}
+        notes = [note for answer in answers.values() for note in answer.notes]
+        notes += [f"{forum}: {note}" for forum, note in unread.items()]
+        return Commented(
+            tuple(
+                whole[item.key] if item.key in whole else noted(item, unread[item.place or ""])
+                for item in items
+            ),
+            tuple(notes),
+        )
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """A page of every forum that has one, the best of each in turn."""
