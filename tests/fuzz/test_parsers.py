@@ -32,12 +32,16 @@ from api.settings import variables
 from api.sources.amazon import fields as amazon
 from api.sources.amazon.pages import block_reason, parse_product_page, parse_search_page
 from api.sources.amazon.providers import PROVIDERS, Complaint
+from api.sources.discourse import answers as discourse
 from api.sources.fields import moment, number, pseudonym, whole
+from api.sources.fields import record as record_of
 from api.sources.items import read_items
+from api.sources.lemmy import answers as lemmy
 from api.sources.paging import page_of
 from api.store.migrations import TODAY, Unreadable
 from api.wiring import load_settings
 from tests.fuzz import foreign
+from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
 
 steady = settings(
     max_examples=40,
@@ -140,6 +144,19 @@ ENTRIES = (
         Entry(f"{name} {kind}", answers, read, (Broken, Complaint))
         for name, provider in PROVIDERS.items()
         for kind, read in (("search", provider.parse_search), ("reviews", provider.parse_reviews))
+    ),
+    Entry("a post of Lemmy", foreign.spoilt(talk(1)), lemmy.post_of),
+    Entry("a found comment of Lemmy", foreign.spoilt(remark(1, "It")), lemmy.comment_hit_of),
+    Entry("a comment of Lemmy", foreign.spoilt(remark(1, "It")), lemmy.comment_of),
+    Entry(
+        "a forum's results",
+        foreign.spoilt(results([hit(1)], [topic(1)])),
+        lambda answer: discourse.items_of(record_of(answer), "f.example", "https://f.example"),
+    ),
+    Entry(
+        "a forum's topic",
+        foreign.spoilt([posted(1, "It"), posted(2, "<p>It")]),
+        lambda posts: discourse.read_whole(ITEM, {}, posts if isinstance(posts, list) else [], 5),
     ),
     Entry("a kept page", foreign.spoilt(PAGE).map(json.dumps), page_of),
     Entry(
