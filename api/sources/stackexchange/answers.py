@@ -115,7 +115,7 @@ def _name(owner: Mapping[str, Any]) -> str | None:
     return one_line(unescape(owner.get("display_name"))) or None
 
 
-def _credit(owner: Mapping[str, Any]) -> str:
+def _credit(owner: Mapping[str, Any]) -> str | None:
     """Name and profile, as the licence asks: `Ada (https://superuser.com/users/7/ada)`."""
     name, profile = _name(owner), web_url(owner.get("link"))
-    return f"{name} ({profile})" if name and profile else name or ""
+    return f"{name} ({profile})" if name and profile else name
