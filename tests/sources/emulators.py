@@ -9,6 +9,7 @@ from typing import Any, Self
 from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
+from api.sources.pacing import pace_of
 from tests.loopback import Asked, Loopback, Reply
 from tests.sources.amazon_site import product_page, result_page, review, tile
 
@@ -54,6 +55,7 @@ class Emulator(AbstractContextManager["Emulator"]):
         self.server = Loopback(lambda asked: self.fault(asked) or self.reply(asked))
 
     def __enter__(self) -> Self:
+        pace_of.cache_clear()  # a port that another test had is no server that has asked to wait
         self.server.__enter__()
         return self
 

@@ -234,9 +234,9 @@ class _Screen:
                 print(f"     {url}")
             if citation.credit:
                 by, profile = parts_of(citation.credit)
-                print(
-                    f"     by {one_line(clean(by))}{'' if turn.sample else f' {profile}'.rstrip()}"
-                )
+                print(f"     by {one_line(clean(by))}")
+                if profile and not turn.sample:
+                    print(f"     {profile}")
         if turn.sample:
             print(f"({SAMPLE})")
         print(flush=True)

@@ -28,6 +28,10 @@ _WAIT = timedelta(seconds=60)
 """What it asks for after too many requests at once, when an answer does not say."""
 # the repository in `https://api.github.com/repos/OWNER/NAME` and `.../repos/OWNER/NAME/issues/7`
 _REPOSITORY = re.compile(r"/repos/([\w.-]*\w[\w.-]*/[\w.-]*\w[\w.-]*)(?:/|$)", re.A)
+# what a form leaves of a question that nobody answered
+_UNANSWERED = re.compile(r"^_No response_[ \t]*$", re.M)
+# a heading with nothing below it, up to the next of its rank or the end: `## Model\n\n## Page`
+_BARE = re.compile(r"^(#{1,6})[ \t][^\n]*\n*(?=\Z|(?!\1#)#{1,6}[ \t])", re.M)
 
 
 def failure_of(reply: Reply) -> SourceError | None:
@@ -42,10 +46,10 @@ def failure_of(reply: Reply) -> SourceError | None:
         return Refused(NAME, f"{what} for `{TOKEN}`")
     if is_spent(reply):
         return RateLimited(NAME, f"{what}, its limit is reached", retry_at=reply.wait)
-    if "retry-after" in reply.headers or "secondary rate limit" in words:
+    if "secondary rate limit" in words:
         at = reply.wait or datetime.now(UTC) + _WAIT
         return RateLimited(NAME, f"{what}, too many requests at once", retry_at=at)
-    if reply.status == 403 and "rate limit" in words:
+    if reply.status == 403 and ("retry-after" in reply.headers or "rate limit" in words):
         return RateLimited(NAME, f"{what}, its limit is reached", retry_at=reply.wait)
     return None
 
@@ -63,8 +67,8 @@ def item_of(entry: object) -> Item | None:
     repository = next((match[1] for text in addresses if (match := _REPOSITORY.search(text))), "")
     if not issue or not repository or not is_text(title):
         return None
-    unfit, name, body = "", clean(title), words_of_markdown(fields.get("body"))
-    if "pull_request" in fields:
+    unfit, name, body = "", clean(title), _written(fields.get("body"))
+    if any(record(fields.get("pull_request")).values()):  # once it was there, empty, in issues too
         unfit = _PULL
     elif _is_bot(fields):
         unfit = AUTOMATIC
@@ -86,6 +90,14 @@ def item_of(entry: object) -> Item | None:
         notes=() if created else (IMPLAUSIBLE,),
         unfit=unfit or why_unfit(name, body),
     )
+
+
+def _written(value: object) -> str:
+    """An issue's text without what its template asked for and nobody wrote."""
+    text, before = _UNANSWERED.sub("", words_of_markdown(value)), None
+    while text != before:  # below a heading may stand another: six ranks at most
+        text, before = _BARE.sub("", text).strip(), text
+    return text
 
 
 def comment_of(fields: Mapping[str, Any]) -> Comment | None:
