@@ -67,12 +67,9 @@ async def test_a_window_is_exact(upstream: GitHubEmulator, source: Source) -> No
     """The place knows days; of the first one what is too old is left out here."""
     start = datetime.now(UTC) - timedelta(days=7)
     early, late = (start + timedelta(hours=hours) for hours in (-1, 1))
-    body = {
-        "total_count": 2,
-        "items": [issue(1, created_at=f"{at:%Y-%m-%dT%H:%M:%SZ}") for at in (early, late)],
-    }
-    body["items"][1]["number"] = 7
-    upstream.fault = on("/search", Reply(body=body))
+    old, new = (f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (early, late))
+    rows = [issue(1, created_at=old), issue(6, created_at=new)]
+    upstream.fault = on("/search", Reply(body={"total_count": 2, "items": rows}))
 
     batch = await source.fetch(FetchPlan("mug", 10, "week"))
 

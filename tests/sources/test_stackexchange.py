@@ -141,6 +141,7 @@ async def test_a_question_names_its_author(upstream: StackExchangeEmulator, of_o
 
 ODD: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"owner": {"display_name": "user99", "user_type": "does_not_exist"}}, {"credit": "user99"}),
+    ({"owner": {"display_name": "Bo (https://evil.example)"}}, {"credit": None}),
     ({"owner": None}, {"author": None, "credit": None}),
     ({"owner": {"user_id": -1, "display_name": "Community"}}, {"unfit": "written by a bot"}),
     ({"body": None}, {"body": "", "unfit": ""}),

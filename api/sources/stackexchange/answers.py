@@ -118,4 +118,6 @@ def _name(owner: Mapping[str, Any]) -> str | None:
 def _credit(owner: Mapping[str, Any]) -> str | None:
     """Name and profile, as the licence asks: `Ada (https://superuser.com/users/7/ada)`."""
     name, profile = _name(owner), web_url(owner.get("link"))
-    return f"{name} ({profile})" if name and profile else name
+    if not name or not profile:  # nobody's name may pass for a profile
+        return None if name and "://" in name else name
+    return f"{name} ({profile})"

@@ -64,7 +64,7 @@ class StackExchangeSource(KeylessSource):
         """The answers to each question; one request per site."""
         if not self._most:
             return Commented(tuple(items))
-        asked = {
+        requests = {
             site: asyncio.ensure_future(
                 self._answers([item for item in items if item.place == site])
             )
@@ -72,14 +72,14 @@ class StackExchangeSource(KeylessSource):
         }
 
         async def read(item: Item) -> Item:
-            return replace(item, comments=(await asked[item.place])[item.key])
+            return replace(item, comments=(await requests[item.place])[item.key])
 
         try:  # all at once, since they wait for the same few answers
             stops = (*LIMITS, Refused)
             width = max(len(items), 2)
             return await read_each(items, read, width=width, stops=stops, what="answers")
         finally:
-            for request in asked.values():
+            for request in requests.values():
                 request.cancel()
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
