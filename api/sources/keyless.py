@@ -130,7 +130,7 @@ class KeylessSource(ABC):
     def _pace(self, root: str) -> Pace:
         return pace_of(self.name, root, *self.limits)
 
-    def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
+    def heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
         """Obey what an answer says of the next request of its kind."""
         if isinstance(failure, RateLimited | QuotaExhausted):
             pace.pause(failure.retry_at, type(failure))
@@ -158,7 +158,7 @@ class KeylessSource(ABC):
         reply = await server.get(path, params)
         failure = self._failure(reply) or failure_of(self.name, reply)
         if pace is not None:
-            self._heed(pace, reply, failure)
+            self.heed(pace, reply, failure)
         if failure is not None:
             raise failure
         return reply.data

@@ -114,9 +114,9 @@ class GitHubSource(KeylessSource):
                 parts.append(f"{left:,} of {most:,} {what} left")
         return Probe("ok", ", ".join(parts))
 
-    def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
+    def heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
         """Send nothing more of a kind of which nothing is left."""
-        super()._heed(pace, reply, failure)
+        super().heed(pace, reply, failure)
         if is_spent(reply):
             pace.pause(reply.wait)
 

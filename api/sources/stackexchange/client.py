@@ -176,9 +176,9 @@ class StackExchangeSource(KeylessSource):
     def _answering(self) -> Pace:
         return pace_of(NAME, f"{self._roots[0]} answers", *self.limits)
 
-    def _heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
+    def heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
         """`backoff` forbids the same kind of request, an empty quota every kind."""
-        super()._heed(pace, reply, failure)
+        super().heed(pace, reply, failure)
         answer, now = record(reply.data), datetime.now(UTC)
         if (seconds := number(answer.get("backoff"))) is not None:
             pace.pause(now + timedelta(seconds=min(seconds, 86_400)))
