@@ -61,6 +61,8 @@ class _Handler(BaseHTTPRequestHandler):
     """One connection; the server carries the `Loopback` it belongs to."""
 
     protocol_version = "HTTP/1.1"
+    # else the body waits for the head's receipt, and a reset takes it along
+    disable_nagle_algorithm = True
     server: _Server
 
     def handle_one_request(self) -> None:

@@ -18,6 +18,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
     """The whole report."""
     report = outline.openable(report)
     numbers = outline.numbered(report.items)
+    items = {item.key: item for item in report.items}
     cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
     parts = [f"# {md(outline.heading(report))}"]
     if report.sample:
@@ -34,6 +35,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
             lines.append(f"- {md(finding.text)}{also}{outline.badge(finding)}")
             lines += [
                 f"    - “{md(quotation(passage.passage))}” {_cites([passage.key], cited)}"
+                f"{_by(items[passage.key], passage.passage)}"
                 for passage in outline.evidence(finding, numbers)
             ]
         parts += [f"## {title}", "\n".join(lines)]
@@ -41,7 +43,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
         lines = [
             f"> “{md(quotation(quote.text))}” "
             f"{link('link', quote.url) + ' ' if web_url(quote.url) else ''}"
-            f"{_cites([quote.key], cited)}"
+            f"{_cites([quote.key], cited)}{_by(items.get(quote.key), quote.text)}"
             for quote in quotes
         ]
         parts += ["## In their words", "\n>\n".join(lines)]
@@ -76,6 +78,12 @@ def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
 def _cites(keys: Sequence[str], cited: Mapping[str, str]) -> str:
     """Numbers that lead to where it was said."""
     return " ".join(cited[key] for key in keys if key in cited)
+
+
+def _by(item: KeptItem | None, words: str = "") -> str:
+    """Who has to be named, with a link to the profile."""
+    name, profile = outline.signature(item, words)
+    return f" by {link(md(name), profile)}" if name else ""
 
 
 def _figures(report: Report) -> list[str]:
@@ -137,7 +145,7 @@ def _listed(title: str, items: Iterable[KeptItem]) -> list[str]:
         dated = f", {caption.date}" if caption.date else ""
         badges = "".join(f" *{badge}*" for badge in caption.badges)
         label = link(md(outline.title_of(item)), item.url)
-        lines.append(f"{number}. {label}: {md(caption.source)}{place}{dated}{badges}")
+        lines.append(f"{number}. {label}: {md(caption.source)}{place}{dated}{_by(item)}{badges}")
     return [f"## {title}", "\n".join(lines)] if lines else []
 
 

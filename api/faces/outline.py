@@ -22,6 +22,7 @@ from api.services.progress import (
     SourceStarted,
     Writing,
 )
+from api.services.reporting.credits import credit_of, parts_of
 from api.services.reporting.dossier import WHY
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
@@ -105,12 +106,22 @@ def openable(answer: Answer) -> Answer:
         return answer
     unlinked = {"url": SAMPLE}
     changed: dict[str, object] = {
-        "items": tuple(item.model_copy(update=unlinked) for item in answer.items),
+        "items": tuple(item.model_copy(update=unlinked | _unsigned(item)) for item in answer.items),
         "dropped": tuple(item.model_copy(update=unlinked) for item in answer.dropped),
     }
     if isinstance(answer, Report):
         changed["quotes"] = tuple(replace(quote, url=SAMPLE) for quote in answer.quotes)
     return answer.model_copy(update=changed)
+
+
+def _unsigned(item: KeptItem) -> dict[str, object]:
+    """Who wrote it, without profiles that nobody has."""
+
+    def bare(credit: str | None) -> dict[str, object]:
+        return {"credit": parts_of(credit)[0]} if credit else {}
+
+    comments = (comment.model_copy(update=bare(comment.credit)) for comment in item.comments)
+    return bare(item.credit) | {"comments": tuple(comments)}
 
 
 def heading(answer: Report | Fetched) -> str:
@@ -136,6 +147,12 @@ def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
     for kind, title in _KINDS:
         if findings := [finding for finding in report.findings if finding.kind == kind]:
             yield "What is said" if kinds == {"other"} else title, findings
+
+
+def signature(item: KeptItem | None, words: str = "") -> tuple[str, str]:
+    """Name and profile of who has to be named beside an item or words of it; empty for nobody."""
+    credit = credit_of(item, words) if item is not None else None
+    return parts_of(credit) if credit else ("", "")
 
 
 def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:

@@ -87,6 +87,8 @@ class Post:
     votes: int = 0
     link: str | None = None
     deleted: bool = False
+    bot: bool = False
+    """A program wrote it."""
     crosspost_parent: str | None = None
     """Native id of the post this one is a crosspost of."""
     views: int = 0

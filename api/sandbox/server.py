@@ -23,6 +23,7 @@ from api.sandbox.amazon import Amazon
 from api.sandbox.corpus import Post
 from api.sandbox.discourse import Discourse
 from api.sandbox.faults import Faults
+from api.sandbox.github import GitHub
 from api.sandbox.hackernews import HackerNews
 from api.sandbox.journal import LoggedRequest
 from api.sandbox.langfuse import Langfuse
@@ -30,6 +31,7 @@ from api.sandbox.lemmy import Lemmy
 from api.sandbox.openai import OpenAI
 from api.sandbox.recordings import Recordings
 from api.sandbox.reddit import Reddit
+from api.sandbox.stackexchange import StackExchange
 from api.sandbox.world import Options, Probabilities, World, whole
 from api.sandbox.youtube import YouTube
 
@@ -125,7 +127,7 @@ def application(world: World) -> Starlette:
     ]
     sites = (
         Reddit(world), YouTube(world), OpenAI(world), Langfuse(world), Amazon(world),
-        HackerNews(world), Lemmy(world), Discourse(world),
+        HackerNews(world), StackExchange(world), GitHub(world), Lemmy(world), Discourse(world),
     )  # fmt: skip
     return Starlette(routes=[*steering, *(route for site in sites for route in site.routes())])
 

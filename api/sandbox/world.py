@@ -43,6 +43,12 @@ class Options:
     """YouTube searches a day and key."""
     unit_quota: int = 10_000
     """YouTube units a day and key, searches apart."""
+    stackexchange_quota: int = 300
+    """Stack Exchange requests a day without a key."""
+    github_searches: int = 10
+    """GitHub searches a minute without a token."""
+    github_requests: int = 60
+    """Other GitHub requests an hour without a token."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,9 @@ class Comment:
     body: str
     url: str = ""
     author: str | None = None
-    """A pseudonym, stable within a source."""
+    """A pseudonym, stable within a source, or a name as `credit` holds it."""
+    credit: str | None = None
+    """The author as `Ada (https://...)`, where a licence asks for name and profile."""
     created_at: datetime | None = None
     """Aware UTC."""
     engagement: Mapping[str, Measure] = field(default_factory=dict)
@@ -102,7 +104,7 @@ class Item:
     body: str = ""
     url: str = ""
     author: str | None = None
-    """A pseudonym, stable within a source."""
+    credit: str | None = None
     created_at: datetime | None = None
     """Aware UTC; None where the source does not say."""
     engagement: Mapping[str, Measure] = field(default_factory=dict)

@@ -8,15 +8,29 @@ from types import MappingProxyType
 from api.services.ports import Place
 from api.sources.amazon import AMAZON
 from api.sources.discourse import DISCOURSE
+from api.sources.github import GITHUB
 from api.sources.hackernews import HACKERNEWS
 from api.sources.items import OWN_ITEMS
 from api.sources.lemmy import LEMMY
 from api.sources.reddit import REDDIT
 from api.sources.spec import SourceSpec
+from api.sources.stackexchange import STACKEXCHANGE
 from api.sources.youtube import YOUTUBE
 
 SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
-    {spec.name: spec for spec in (REDDIT, YOUTUBE, AMAZON, HACKERNEWS, LEMMY, DISCOURSE)}
+    {
+        spec.name: spec
+        for spec in (
+            REDDIT,
+            YOUTUBE,
+            AMAZON,
+            HACKERNEWS,
+            STACKEXCHANGE,
+            GITHUB,
+            LEMMY,
+            DISCOURSE,
+        )
+    }
 )
 """Every place by its name, in the order in which they are shown."""
 PLACES: Mapping[str, Place] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})

@@ -24,6 +24,7 @@ from api.errors import (
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.services.text import searchable
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, read_each
 from api.sources.pacing import Limit, Pace, pace_of
@@ -42,7 +43,7 @@ class KeylessSource(ABC):
     name: ClassVar[str]
     address: ClassVar[str]
     """The setting that holds where it is."""
-    limits: ClassVar[tuple[Limit, ...]]
+    limits: tuple[Limit, ...]
     """How often its owner lets one address search; other requests are not counted against it."""
     phrases: ClassVar[bool] = True
     """Its search knows quoted phrases."""
@@ -57,8 +58,11 @@ class KeylessSource(ABC):
         roots: Sequence[str],
         memory: SourceMemory | None = None,
         headers: Mapping[str, str] | None = None,
+        within: Sequence[str] = (),
     ) -> None:
         """`roots` are the servers that are asked; the first is asked for what is not a search.
+
+        `within` are the parts of them that are searched, where settings say so.
 
         Raises:
             NotConfigured: one is no address, or the user agent cannot be sent.
@@ -79,7 +83,7 @@ class KeylessSource(ABC):
             for root in (given.rstrip("/") for given in roots)
         }
         self._roots = tuple(self._servers)
-        upstream = f"{self.name} {' '.join(self._roots)}"
+        upstream = " ".join((self.name, *self._roots, *within))
         self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
@@ -133,10 +137,10 @@ class KeylessSource(ABC):
         return pace_of(self.name, root, *self.limits)
 
     def heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
-        """Obey what an answer says of the next search."""
+        """Obey what an answer says of the next request of its kind."""
         if isinstance(failure, RateLimited | QuotaExhausted):
             rest = datetime.now(UTC) + self.rest if self.rest else None
-            pace.pause(failure.retry_at or rest)
+            pace.pause(failure.retry_at or rest, type(failure))
 
     async def _ask(
         self,
@@ -145,19 +149,22 @@ class KeylessSource(ABC):
         root: str = "",
         *,
         search: bool = False,
+        pace: Pace | None = None,
     ) -> Any:
         """The JSON at `path`, of the first server if no other is named; a search takes its turn.
+
+        `pace` is that of another kind of requests, where the place counts it, too.
 
         Raises:
             SourceError: it was not sent, or what came is no answer.
         """
         server = self._servers[root or self._roots[0]]
-        pace = self._pace(server.root)
-        if search:
+        pace = self._pace(server.root) if search else pace
+        if pace is not None:
             await pace.turn()
         reply = await server.get(path, params)
         failure = self._failure(reply) or failure_of(self.name, reply)
-        if search:
+        if pace is not None:
             self.heed(pace, reply, failure)
         if failure is not None:
             raise failure
@@ -227,6 +234,30 @@ def failure_of(name: str, reply: Reply) -> SourceError | None:
     if reply.data is None:
         return Broken(name, "an answer that is not JSON")
     return None
+
+
+# a quoted phrase, or what stands between blanks
+_PART = re.compile(r'"[^"]*"|\S+')
+# `repo:x`, `order:latest`, `a:b:c`
+_COMMAND = re.compile(r"[^\s:]+:\S+")
+_JOINS = frozenset({"AND", "OR", "NOT"})
+
+
+def disarmed(query: str) -> tuple[str, ...]:
+    """The parts of a query, none of which a search obeys; phrases stay as they are.
+
+    `repo:x` becomes a phrase, `-used`, `(mug` and `[tag]` lose their signs, `OR` its capitals.
+    """
+    parts = []
+    for part in _PART.findall(searchable(query)):
+        if part.startswith('"') and part.endswith('"') and len(part) > 1:
+            phrase = part if part.strip('" ') else ""
+        else:
+            word = part.replace('"', "").lstrip("-+!~@").strip("()[]{}")
+            word = word.lower() if word in _JOINS else word
+            phrase = f'"{word}"' if _COMMAND.fullmatch(word) else word
+        parts += [phrase] if phrase else []
+    return tuple(parts)
 
 
 def phrased(plan: FetchPlan) -> FetchPlan:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from api.errors import RateLimited
+from api.errors import QuotaExhausted, RateLimited
 
 PATIENCE = 3.0
 """Seconds that a request waits for its turn; for longer it is not sent."""
@@ -31,6 +31,7 @@ class Pace:
     limits: tuple[Limit, ...]
     _sent: deque[float] = field(default_factory=deque)
     _until: float = 0.0
+    _spent: type[RateLimited | QuotaExhausted] = RateLimited
 
     @property
     def left(self) -> int:
@@ -43,21 +44,29 @@ class Pace:
 
         Raises:
             RateLimited: that is not within `PATIENCE`; `retry_at` is when.
+            QuotaExhausted: the same, when the server said that the day's requests are used up.
         """
         while (wait := self._wait()) > 0:
             if wait > PATIENCE:
                 at = datetime.now(UTC) + timedelta(seconds=wait)
-                raise RateLimited(self.name, "its limit is reached, nothing sent", retry_at=at)
+                paused = self._until > time.monotonic()
+                spent = self._spent if paused else RateLimited
+                raise spent(self.name, "its limit is reached, nothing sent", retry_at=at)
             await asyncio.sleep(wait)
         self._sent.append(time.monotonic())
         while len(self._sent) > max(limit.requests for limit in self.limits):
             self._sent.popleft()
 
-    def pause(self, until: datetime | None) -> None:
-        """Send nothing before that moment, as the server asked."""
+    def pause(
+        self,
+        until: datetime | None,
+        spent: type[RateLimited | QuotaExhausted] = RateLimited,
+    ) -> None:
+        """Send nothing before that moment, as the server asked; `spent` is what that is called."""
         if until is not None:
             seconds = (until - datetime.now(UTC)).total_seconds()
-            self._until = max(self._until, time.monotonic() + seconds)
+            if (end := time.monotonic() + seconds) > self._until:
+                self._until, self._spent = end, spent
 
     def _wait(self) -> float:
         """Seconds until the next may be sent."""

@@ -45,6 +45,7 @@ from tests.sources.emulators import (
     found_by,
     on,
 )
+from tests.sources.issue_emulators import GitHubEmulator, StackExchangeEmulator
 from tests.sources.keyless_emulators import (
     DiscourseEmulator,
     HackerNewsEmulator,
@@ -60,6 +61,8 @@ EMULATORS: tuple[type[Emulator], ...] = (
     LemmyEmulator,
     Lemmy1Emulator,
     DiscourseEmulator,
+    StackExchangeEmulator,
+    GitHubEmulator,
 )
 PLAN = FetchPlan("mug", 5)
 CLIENTS = ("praw", "prawcore", "requests", "googleapiclient", "httplib2", "httpx", "selectolax")
@@ -272,7 +275,7 @@ async def test_a_query_is_sent_without_what_nobody_sees(upstream: Emulator, sour
     await source.fetch(FetchPlan("\ufeffpla\u200bud no\u00adte", 5))
 
     query = upstream.searches[0].query
-    assert "plaud note" in query.values()
+    assert any(value.startswith("plaud note") for value in query.values())
 
 
 async def test_what_nobody_understands_is_broken_and_forgotten(
@@ -402,7 +405,8 @@ async def test_reset_idle_connections_are_replaced(upstream: Emulator, source: S
     upstream.fault = lambda asked: replace(upstream.reply(asked), manner="answer and reset")
     before = len(upstream.server.asked)
     await source.comments(items)
-    for _ in range(before, len(upstream.server.asked)):
+    usual = len(upstream.server.asked) - before
+    for _ in range(usual):
         await asyncio.to_thread(upstream.server.resets.acquire, True, 60)
     upstream.fault = on("never", Reply())
     before = len(upstream.server.asked)
@@ -411,7 +415,7 @@ async def test_reset_idle_connections_are_replaced(upstream: Emulator, source: S
 
     assert read.notes == ()
     assert all(item.comments for item in read.items)
-    assert len(upstream.server.asked) - before in {4, 5}
+    assert len(upstream.server.asked) - before in {usual, usual + 1}
 
 
 async def test_resets_within_answers_cost_those_answers(upstream: Emulator, source: Source) -> None:

@@ -31,6 +31,7 @@ from api.services.keeping.keys import LOCAL
 from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import Store
 from api.services.listening import Product
+from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line, web_url
@@ -231,6 +232,11 @@ class _Screen:
             url = None if turn.sample else web_url(citation.url)  # a sample leads nowhere
             if url:
                 print(f"     {url}")
+            if citation.credit:
+                by, profile = parts_of(citation.credit)
+                print(f"     by {one_line(clean(by))}")
+                if profile and not turn.sample:
+                    print(f"     {profile}")
         if turn.sample:
             print(f"({SAMPLE})")
         print(flush=True)

@@ -35,6 +35,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
     report = outline.openable(report)
     page, numbers = _TextPage(width), outline.numbered(report.items)
+    items = {item.key: item for item in report.items}
     page.title(outline.heading(report))
     if report.sample:
         page.wrapped(_SAMPLE)
@@ -52,15 +53,19 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
             also = outline.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
             page.wrapped(f"{finding.text}{also}{outline.badge(finding)}", "- ")
             for passage in outline.evidence(finding, numbers):
-                page.wrapped(
-                    f"“{quotation(passage.passage)}” {_cites([passage.key], numbers)}", "    "
-                )
+                by, profile = outline.signature(items[passage.key], passage.passage)
+                cites = f"{_cites([passage.key], numbers)}{by and f' by {by}'}"
+                page.wrapped(f"“{quotation(passage.passage)}” {cites}", "    ")
+                page.address(profile)
     quotes = outline.further_quotes(report)
     if quotes:
         page.head("In their words")
     for quote in quotes:
-        page.wrapped(f"“{quotation(quote.text)}” {_cites([quote.key], numbers)}", "  ")
+        by, profile = outline.signature(items.get(quote.key), quote.text)
+        cites = f"{_cites([quote.key], numbers)}{by and f' by {by}'}"
+        page.wrapped(f"“{quotation(quote.text)}” {cites}", "  ")
         page.address(quote.url)
+        page.address(profile)
     _figures(page, report)
     _sources(page, list(report.sources.values()))
     page.wrapped(outline.trouble(report))
@@ -209,9 +214,11 @@ def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
         caption = outline.caption(item)
         place = f" ({caption.place})" if caption.place else ""
         details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
-        text = f"{outline.title_of(item)} - {caption.source}{place}{details}"
+        by, profile = outline.signature(item)
+        text = f"{outline.title_of(item)} - {caption.source}{place}{details}{by and f', by {by}'}"
         page.wrapped(text, f"[{number}] ")
         page.address(item.url)
+        page.address(profile)
 
 
 def _dropped(page: _TextPage, dropped: Sequence[DroppedItem]) -> None:

@@ -52,7 +52,7 @@ _SHARE = "Relative relevance among returned sources"
 def report_html(report: Report) -> str:
     """The whole page."""
     report = outline.openable(report)
-    numbers = outline.numbered(report.items)
+    numbers, items = outline.numbered(report.items), {item.key: item for item in report.items}
     title = text(outline.heading(report)) or "Listenpost"
     parts = [
         f"<h1>{title}</h1>",
@@ -64,14 +64,14 @@ def report_html(report: Report) -> str:
     parts += [f'<p class="note">{text(note)}</p>' for note in notes if note]
     parts += [f"<p>{text(paragraph)}</p>" for paragraph in outline.paragraphs(report)]
     for heading, findings in outline.findings_by_kind(report):
-        parts += _list(heading, [_finding(finding, numbers) for finding in findings])
+        parts += _list(heading, [_finding(finding, items, numbers) for finding in findings])
     quotes = outline.further_quotes(report)
     if quotes:
         parts.append("<h2>In their words</h2>")
     parts += [
         f"<blockquote>{text(quotation(quote.text))} "
         f"{link('link', quote.url) if web_url(quote.url) else ''}"
-        f"{_cites([quote.key], numbers)}</blockquote>"
+        f"{_cites([quote.key], numbers)}{_by(items.get(quote.key), quote.text)}</blockquote>"
         for quote in quotes
     ]
     drawn = charts(report)
@@ -106,16 +106,23 @@ def link(label: str, url: object) -> str:
     return f'<a href="{escape(target)}" rel="noopener noreferrer nofollow">{label}</a>'
 
 
-def _finding(finding: Finding, numbers: Mapping[str, int]) -> str:
+def _finding(finding: Finding, items: Mapping[str, KeptItem], numbers: Mapping[str, int]) -> str:
     """The sentence, and below it the words that carry it."""
     also = outline.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
     sentence = f"{text(finding.text)}{also}"
     passages = "".join(
-        f"<li><q>{text(quotation(passage.passage))}</q>{_cites([passage.key], numbers)}</li>"
+        f"<li><q>{text(quotation(passage.passage))}</q>{_cites([passage.key], numbers)}"
+        f"{_by(items[passage.key], passage.passage)}</li>"
         for passage in outline.evidence(finding, numbers)
     )
     listed = f'<ul class="evidence">{passages}</ul>' if passages else ""
     return f"{sentence}{outline.badge(finding)}{listed}"
+
+
+def _by(item: KeptItem | None, words: str = "") -> str:
+    """Who has to be named, with a link to the profile."""
+    name, profile = outline.signature(item, words)
+    return f" <small>by {link(text(name), profile)}</small>" if name else ""
 
 
 def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
@@ -136,12 +143,14 @@ def _source(item: KeptItem, number: int) -> str:
         percent = round(item.relevance * 100)
         share = f'<span class="share" title="{_SHARE}">{percent} %</span>'
     words = [item.body, *(comment.body for comment in item.comments)]
-    quoted = "".join(f"<blockquote>{text(part)}</blockquote>" for part in words if part)
+    quoted = "".join(
+        f"<blockquote>{text(part)}{_by(item, part)}</blockquote>" for part in words if part
+    )
     snippet = f"<details><summary>Snippet</summary>{quoted}</details>" if quoted else ""
     label = link(text(outline.title_of(item)), item.url)
     return (
         f'<li id="source-{number}">{share}[{number}] {label}{badges}'
-        f"<br><small>{' · '.join(about)}</small>{snippet}</li>"
+        f"<br><small>{' · '.join(about)}</small>{_by(item)}{snippet}</li>"
     )
 
 

@@ -66,7 +66,8 @@ class Vercel(VercelAIEventStream[Any, Any]):
         if isinstance(event, TurnEvent):
             for citation in event.turn.citations:
                 if citation.url:
-                    title = f"{citation.label}: {citation.title}"
+                    by = f", by {citation.credit}" if citation.credit else ""
+                    title = f"{citation.label}: {citation.title}{by}"
                     yield SourceUrlChunk(source_id=citation.label, url=citation.url, title=title)
         async for chunk in super().handle_custom_event(event):
             yield chunk

@@ -9,6 +9,7 @@ import regex
 from api.services.chatting.subjects import WEB_ENDING
 from api.services.chatting.turns import Citation
 from api.services.question.guard import pairs_of, stem, telling_words
+from api.services.reporting.credits import credit_of
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import md, quotation
 from api.services.reporting.findings import LONGEST_PASSAGE
@@ -24,16 +25,12 @@ _BETWEEN = regex.compile(
 
 def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple[Citation, ...]:
     """The exhibits that a text cites as a person sees them; see `passage_for` for `names`."""
-    return tuple(
-        Citation(
-            exhibit.label,
-            exhibit.item.key,
-            one_line(exhibit.item.title),
-            web_url(exhibit.item.url),
-            passage_for(text, exhibit, names),
-        )
-        for exhibit in exhibits
-    )
+    citations = []
+    for exhibit in exhibits:
+        item, passage = exhibit.item, passage_for(text, exhibit, names)
+        title, url, credit = one_line(item.title), web_url(item.url), credit_of(item, passage)
+        citations.append(Citation(exhibit.label, item.key, title, url, passage, credit))
+    return tuple(citations)
 
 
 def plain(words: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from api.services.reporting.report import Credit
 from api.services.schemas import Usage
 
 
@@ -20,6 +21,12 @@ class Citation:
     url: str
     passage: str = ""
     """The sentence of the exhibit that comes nearest to what cites it, word for word."""
+    credit: Credit = None
+    """Whose words the passage is."""
+
+    def json(self) -> dict[str, Any]:
+        """As the interface has it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Turn:
         return {
             "session_id": self.session_id,
             "text": self.text,
-            "citations": [asdict(citation) for citation in self.citations],
+            "citations": [citation.json() for citation in self.citations],
             "notes": list(self.notes),
             "partial": self.partial,
             "sample": self.sample,

@@ -123,11 +123,14 @@ def describe(
 ) -> str:
     """The exhibits as the model reads them: our facts in the clear, their words fenced.
 
-    Where nobody turns labels into links after the model, it is shown them: `linked`.
+    Where nobody turns labels into links after the model, it is shown them: `linked`; and who has
+    to be named beside a quote.
     """
     lines = []
     for exhibit in exhibits:
         place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
+        if linked and exhibit.item.credit:
+            place += f"by {exhibit.item.credit}: "
         quoted = fence.quote(place + text_of(exhibit.item, question), exhibit.label)
         link = web_url(exhibit.item.url) if linked else ""
         lines += [_facts(exhibit) + (f", {link}" if link else ""), quoted]

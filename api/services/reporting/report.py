@@ -38,14 +38,19 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
 
 
+Credit = Annotated[str | SkipJsonSchema[None], WHERE_THERE]
+"""An author as `Ada (https://...)`; there where a licence asks for name and profile."""
+
+
 class KeptComment(Published):
-    """A comment, reply or buyer's review; whose it is, is not published."""
+    """A comment, reply or buyer's review; whose it is, is published as `Credit` alone."""
 
     id: str
     body: str
     url: str
     created_at: Timestamp | None
     engagement: Mapping[str, Measure]
+    credit: Credit = None
 
 
 class ItemFacts(Published):
@@ -65,6 +70,7 @@ class ItemFacts(Published):
     """All of them, when copies were merged."""
     comments: tuple[KeptComment, ...]
     notes: tuple[str, ...]
+    credit: Credit = None
 
 
 class DroppedFacts(Published):

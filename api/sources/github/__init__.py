@@ -1,0 +1,30 @@
+"""GitHub: issues of everything that has a repository, with their comments."""
+
+from __future__ import annotations
+
+from api.settings import SourceSettings
+from api.sources.spec import Price, SourceSpec
+
+NAME = "github"
+TOKEN = "LISTENPOST_GITHUB_TOKEN"
+"""The setting that holds a token."""
+THREADS = 5
+"""Issues whose comments are read without a token: each takes one of 60 requests an hour."""
+
+
+def token_of(settings: SourceSettings) -> str:
+    """The token without blanks around it; empty when there is none."""
+    token = settings.github_token
+    return token.get_secret_value().strip() if token else ""
+
+
+GITHUB = SourceSpec(
+    name=NAME,
+    title="GitHub",
+    says="Bugs and wishes of whatever has a repository: issues with their comments.",
+    page="docs/sources/github.md",
+    variables=(),
+    address="GITHUB_URL",
+    module="api.sources.github.client",
+    price=lambda settings: Price(entries=100, threads=None if token_of(settings) else THREADS),
+)

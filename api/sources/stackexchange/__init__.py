@@ -1,0 +1,41 @@
+"""Stack Exchange: questions of up to three of its sites, with their answers."""
+
+from __future__ import annotations
+
+from api.settings import SourceSettings
+from api.sources.spec import Price, SourceSpec
+
+NAME = "stackexchange"
+SITES = "LISTENPOST_STACKEXCHANGE_SITES"
+"""The setting that names the sites."""
+MOST = 3
+"""Sites that are asked at most: each takes one of 300 requests a day."""
+
+
+def sites_of(settings: SourceSettings) -> tuple[str, ...]:
+    """The names in the setting, each once, whether or not they can be asked."""
+    names = (name.strip().lower() for name in settings.stackexchange_sites.split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def key_of(settings: SourceSettings) -> str:
+    """The key without blanks around it; empty when there is none."""
+    key = settings.stackexchange_key
+    return key.get_secret_value().strip() if key else ""
+
+
+def _price(settings: SourceSettings) -> Price:
+    sites = len(sites_of(settings))
+    return Price(entries=100, searches=sites, threads=sites)
+
+
+STACKEXCHANGE = SourceSpec(
+    name=NAME,
+    title="Stack Exchange",
+    says="Problems with devices and software, and what solved them: questions and their answers.",
+    page="docs/sources/stackexchange.md",
+    variables=(),
+    address="STACKEXCHANGE_URL",
+    module="api.sources.stackexchange.client",
+    price=_price,
+)

@@ -1,0 +1,188 @@
+"""Stack Exchange through its API 2.3: questions of several sites, and their answers.
+
+What people wrote there is CC BY-SA: authors keep their names, see docs/decisions/0008.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from api.errors import Broken, NotConfigured, QuotaExhausted, Refused, SourceError
+from api.services.keeping.storage import SourceMemory
+from api.services.ports import Probe
+from api.services.schemas import Comment, Commented, FetchPlan, Item
+from api.settings import SourceSettings
+from api.sources.commenting import LIMITS, read_each
+from api.sources.fields import number, record, whole
+from api.sources.keyless import KeylessSource, disarmed, joined, of_each, readable, unsearched
+from api.sources.pacing import Limit, Pace, pace_of
+from api.sources.paging import Page, since
+from api.sources.stackexchange import MOST, NAME, SITES, key_of, sites_of
+from api.sources.stackexchange.answers import comment_of, failure_of, item_of
+from api.sources.web import Reply
+
+PAGE = 100
+"""Questions of one request, and ids in one: the most there is."""
+# `superuser`, `meta.stackoverflow`
+_SITE = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+
+
+def build(settings: SourceSettings, memory: SourceMemory | None = None) -> StackExchangeSource:
+    """The source; asks nothing. `memory` keeps pages between runs."""
+    return StackExchangeSource(settings, memory)
+
+
+class StackExchangeSource(KeylessSource):
+    """Questions with their answers; see `Source` for the contract."""
+
+    name = NAME
+    address = "STACKEXCHANGE_URL"
+    limits = (Limit(15, 1),)
+    """Half of the 30 a second for which an address is shut out; answers have the other half."""
+
+    def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
+        """Whether the sites exist is known when one was asked.
+
+        Raises:
+            NotConfigured: no site is named, too many, or what cannot be one.
+        """
+        self._sites, key = sites_of(settings), key_of(settings)
+        if not 0 < len(self._sites) <= MOST or not all(map(_SITE.fullmatch, self._sites)):
+            detail = f"`{SITES}` is not one to {MOST} names such as `superuser`"
+            raise NotConfigured(NAME, detail)
+        self._key = {"key": key} if key else {}
+        super().__init__(settings, [settings.stackexchange_url], memory, within=self._sites)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """The answers to each question; one request per site."""
+        if not self._most:
+            return Commented(tuple(items))
+        requests = {
+            site: asyncio.ensure_future(
+                self._answers([item for item in items if item.place == site])
+            )
+            for site in dict.fromkeys(item.place for item in items)
+        }
+
+        async def read(item: Item) -> Item:
+            return replace(item, comments=(await requests[item.place])[item.key])
+
+        try:  # all at once, since they wait for the same few answers
+            stops = (*LIMITS, Refused)
+            width = max(len(items), 2)
+            return await read_each(items, read, width=width, stops=stops, what="answers")
+        finally:
+            for request in requests.values():
+                request.cancel()
+
+    async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
+        """A page of each site that has one; their first questions come first, then the seconds."""
+        page, *sites = cursor.split() if cursor else ("1", *self._sites)
+        start = since(plan.window)
+        params: dict[str, str | int] = {
+            "q": " ".join(disarmed(plan.query)),
+            "sort": "relevance",
+            "order": "desc",
+            "pagesize": PAGE,
+            "page": page,
+            "filter": "withbody",
+        }
+        if start is not None:
+            params["fromdate"] = int(start.timestamp())
+
+        async def of_site(site: str) -> tuple[Mapping[str, Any], tuple[Item | None, ...]]:
+            answer = await self._of_site(site, "/2.3/search/advanced", params, search=True)
+            return answer, readable(NAME, answer["items"], lambda entry: item_of(entry, site))
+
+        answers, failures = await of_each(sites, of_site)
+        further = [site for site, (answer, _) in answers.items() if answer.get("has_more") is True]
+        after = " ".join((str(int(page) + 1), *further)) if further else None
+        return joined([slots for _, slots in answers.values()], after, failures)
+
+    async def _commented(self, item: Item) -> Item:
+        return replace(item, comments=(await self._answers([item]))[item.key])
+
+    async def _probed(self) -> Probe:
+        async def of_site(site: str) -> Mapping[str, Any]:
+            return await self._of_site(site, "/2.3/info", {}, search=True)
+
+        answers, failures = await of_each(self._sites, of_site)
+        rows, notes = answers.values(), unsearched(failures)
+        counts = [(whole(row.get("quota_remaining")), whole(row.get("quota_max"))) for row in rows]
+        known = [(left, most) for left, most in counts if left is not None and most is not None]
+        if not known:
+            return Probe("ok", "; ".join(notes))
+        left, most = min(known)
+        if not left:
+            raise QuotaExhausted(NAME, "no requests left today")
+        return Probe("ok", "; ".join((f"{left:,} of {most:,} requests left today", *notes)))
+
+    async def _answers(self, items: Sequence[Item]) -> Mapping[str, tuple[Comment, ...]]:
+        """The best voted answers to questions of one site, by the items' keys; a request per 100.
+
+        Answers to all of them share one page, so of many the worst voted may be missing.
+        """
+        answers: list[Mapping[str, Any]] = []
+        for first in range(0, len(items), PAGE):
+            ids = ";".join(item.id for item in items[first : first + PAGE])
+            params: dict[str, str | int] = {
+                "sort": "votes", "order": "desc", "pagesize": PAGE, "filter": "withbody",
+            }  # fmt: skip
+            path, pace = f"/2.3/questions/{ids}/answers", self._answering
+            answer = await self._of_site(items[0].place or "", path, params, pace=pace)
+            answers += map(record, answer["items"])
+        read = [answer for answer in answers if whole(answer.get("answer_id")) and "body" in answer]
+        if answers and not read:
+            raise Broken(NAME, "answers without their texts")
+        comments = {
+            item.key: [
+                comment
+                for answer in read
+                if str(whole(answer.get("question_id"))) == item.id
+                if (comment := comment_of(answer, item)) is not None
+            ]
+            for item in items
+        }
+        return {key: tuple(listed)[: self._most] for key, listed in comments.items()}
+
+    async def _of_site(
+        self,
+        site: str,
+        path: str,
+        params: Mapping[str, str | int],
+        *,
+        search: bool = False,
+        pace: Pace | None = None,
+    ) -> Mapping[str, Any]:
+        """One site's answer, which has a list of `items`."""
+        try:
+            given = {**params, **self._key, "site": site}
+            answer = record(await self._ask(path, given, search=search, pace=pace))
+        except NotConfigured as error:
+            raise NotConfigured(NAME, f"`{site}` in `{SITES}` is none of its sites") from error
+        if not isinstance(answer.get("items"), list):
+            raise Broken(NAME, "an answer without items")
+        return answer
+
+    @property
+    def _answering(self) -> Pace:
+        return pace_of(NAME, f"{self._roots[0]} answers", *self.limits)
+
+    def heed(self, pace: Pace, reply: Reply, failure: SourceError | None) -> None:
+        """`backoff` forbids the same kind of request, an empty quota every kind."""
+        super().heed(pace, reply, failure)
+        answer, now = record(reply.data), datetime.now(UTC)
+        if (seconds := number(answer.get("backoff"))) is not None:
+            pace.pause(now + timedelta(seconds=min(seconds, 86_400)))
+        if whole(answer.get("quota_remaining")) == 0:
+            midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+            for each in (self._pace(self._roots[0]), self._answering):
+                each.pause(midnight, QuotaExhausted)
+
+    def _failure(self, reply: Reply) -> SourceError | None:
+        return failure_of(reply)
