@@ -37,7 +37,7 @@ def test_four_places_answer_who_has_set_nothing(upstream: Sandbox) -> None:
     asked = {name for name, source in report["sources"].items() if source["outcome"] == "ok"}
     assert asked == PLACES
     assert {entry.upstream for entry in upstream.log} == PLACES
-    unset = "Reddit, YouTube, Amazon and Discourse forums could not be asked: not configured."
+    unset = "Reddit, YouTube, Amazon and Discourse could not be asked: not configured."
     assert unset in report["coverage"]
 
 
@@ -45,7 +45,7 @@ def test_searches_are_counted(upstream: Sandbox) -> None:
     """At standard, refetch included: one each, one per site, and two of Lemmy."""
     upstream.forget()
     env = NOTHING | dict.fromkeys(ADDRESSES, upstream.url)
-    report = inside("analyze", "notion", "--format", "json", env=env).json
+    report = inside("analyze", "oura", "--format", "json", env=env).json
     searches = Counter(entry.upstream for entry in upstream.log if entry.endpoint == "search")
 
     assert searches == {"hackernews": 1, "stackexchange": 3, "github": 1, "lemmy": 2}
