@@ -170,6 +170,10 @@ class WrappedJudge:
         return await self.inner.judge(question, items, source)
 
 
+UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
+"""What stands in for a grade that could not be had."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grades:
     """Grades in the order of the items, and what they cost."""

@@ -1,9 +1,4 @@
-"""The vocabulary: one frozen class per word of the design.
-
-A question becomes a plan; a plan becomes a batch per source; a batch gets verdicts from one judge
-call; one or two attempts make what was gathered; all sources together are a crawl; graded, ranked
-and counted it is evidence; the writer reads it as numbered exhibits and cites only those: a report.
-"""
+"""The vocabulary: one frozen class per word of docs/architecture.md, The idea."""
 
 from __future__ import annotations
 
@@ -89,7 +84,6 @@ class Comment:
     body: str
     url: str = ""
     author: str | None = None
-    """A pseudonym, stable within a source."""
     created_at: datetime | None = None
     """Aware UTC."""
     engagement: Mapping[str, Measure] = field(default_factory=dict)
@@ -235,8 +229,8 @@ class Gated:
 
     @property
     def relevant(self) -> int:
-        """How many pass."""
-        return sum(verdict.relevant for verdict in self.verdicts)
+        """How many a judge said yes to; none of what passed unjudged."""
+        return sum(v.relevant for v in self.verdicts if v.judge or self.status != "degraded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +242,15 @@ class Attempt:
     fetched: int
     new: int
     relevant: int
+    """Of the new ones, those that a judge said yes to."""
     requests: int
     status: Status
     reason: str | None = None
+
+
+def passed_unjudged(status: Status, model: str | None) -> bool:
+    """The gate failed and no other judge stood in: what passed is not known to be relevant."""
+    return status == "degraded" and model is None
 
 
 def open_reason(attempts: Iterable[Attempt]) -> str | None:
@@ -279,10 +279,6 @@ class Grade:
     def relevance(self) -> float:
         """The score on a scale from 0 to 1."""
         return (self.score - 1) / 4
-
-
-UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
-"""What stands in for a grade that could not be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,11 +335,16 @@ class Gathered:
         return self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
 
     @property
-    def yield_ratio(self) -> float:
-        """Relevant over `fit` items; 1.0 when there are none."""
-        return len(self.kept) / self.fit if self.fit else 1.0
+    def unjudged(self) -> bool:
+        """Items of it passed without a verdict."""
+        return passed_unjudged(self.status, self.model)
 
     @property
-    def fail_open(self) -> bool:
-        """Some items went without a verdict."""
-        return open_reason(self.attempts) is not None
+    def relevant(self) -> tuple[Assessed, ...]:
+        """Of what was kept, what a judge said yes to."""
+        return tuple(e for e in self.kept if e.verdict.judge or self.status != "degraded")
+
+    @property
+    def yield_ratio(self) -> float | None:
+        """Relevant over `fit` items; 1.0 when there are none, None when some went unjudged."""
+        return None if self.unjudged else len(self.kept) / self.fit if self.fit else 1.0

@@ -99,7 +99,7 @@ async def test_the_bill_is_the_sum(traced: Traced, fault: Sequence[str], open_ga
         assert ("relevance_yield" in langfuse.scored(span)) == (span not in degraded)
     sound = {name: row for name, row in report.sources.items() if row.gate.status == "ok"}
     kept, judged = sum(row.kept for row in sound.values()), scores["items_judged"]
-    assert judged == sum(round(row.kept / row.yield_ratio) for row in sound.values())
+    assert judged == sum(round(row.kept / (row.yield_ratio or 1)) for row in sound.values())
     if not open_gates:
         assert scores["run_yield"] == kept / judged
         assert scores["cost_per_kept_item_usd"] == report.cost.usd / len(report.items)

@@ -118,6 +118,7 @@ async def test_the_metadata_has_one_shape_on_every_path(
 
     assert set(part.metadata) == {*Fetched.model_fields, "exhibits", "error"}
     assert (answer.source, answer.query, answer.outcome) == ("reddit", query, outcome)
+    assert answer.yield_ratio is not None
     assert 0 <= answer.yield_ratio <= 1
     assert (part.metadata["error"] is None) is (outcome not in {"not_asked", "broken"})
     assert list(part.metadata["exhibits"]) == labels(part)

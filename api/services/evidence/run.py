@@ -16,6 +16,7 @@ from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
 from api.services.gate.memory import Memory
 from api.services.ports import (
+    UNGRADED,
     Grader,
     Grades,
     Observer,
@@ -27,7 +28,6 @@ from api.services.ports import (
 from api.services.progress import ItemGraded, Listener, SourceKept, silent
 from api.services.question.query import canonical, neutralise
 from api.services.schemas import (
-    UNGRADED,
     Assessed,
     Commented,
     FetchPlan,

@@ -135,7 +135,8 @@ class RunGate:
         model = calls[-1].model if calls else verdicts[0].judge or None
         usage = sum((call.usage for call in calls), Usage())
         if reasons:
-            return Gated(verdicts, "degraded", reasons[0], model, usage)
+            stood_in = all(verdict.judge for verdict in verdicts)
+            return Gated(verdicts, "degraded", reasons[0], model if stood_in else None, usage)
         return Gated(verdicts, "ok", None, model, usage)
 
 

@@ -32,7 +32,7 @@ class SourceTally(Published):
     fetched: int
     fit: int | None = None
     kept: int
-    yield_ratio: Share
+    yield_ratio: Share | None
     refetched: bool
     refetch_gain: int
     """Relevant items that only the second fetch brought."""
