@@ -8,15 +8,14 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.errors import NotFound
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.health import counted
 from api.faces.web.schemas import RequestBody
 from api.services.callers import caller
 from api.services.keeping.feedback import LONGEST, Given, Vote, Watched, author_of, give
+from api.services.keeping.reports import missing
 from api.services.keeping.storage import Feedback, Rating, Subject
-from api.services.text import clean, one_line
 from api.wiring.feedback import feedback_sender
 
 router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
@@ -120,5 +119,5 @@ async def list_feedback(analysis_id: str, tenant: Asker, house: Opened) -> Feedb
     """Of your own analyses alone."""
     kept = await house.store.feedback(tenant.id, analysis_id)
     if not kept and await house.store.get(tenant.id, analysis_id) is None:
-        raise NotFound(f"there is no analysis `{one_line(clean(analysis_id))[:40]}`")
+        raise missing(analysis_id)
     return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))

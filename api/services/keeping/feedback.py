@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal
 
 from api.errors import NotFound, UsageError
-from api.services.keeping.reports import stored_report
+from api.services.keeping.reports import missing, stored_report
 from api.services.keeping.storage import Feedback, Rating, Store
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line
@@ -43,6 +43,10 @@ class Given:
     watched: Watched
     why: str = ""
     """Why it failed."""
+    sample: bool = False
+    """The report is made of sample data."""
+    repeated: bool = False
+    """The author had given the same thumb before."""
 
 
 def author_of(tenant: str, user: str = "") -> str:
@@ -84,14 +88,19 @@ async def give(
     given = Feedback(
         report.id, author, subject, opinion.rating, opinion.finding, opinion.item_key, comment
     )
+    repeated = any(
+        replace(opinion, comment=comment, created_at=None) == given
+        for opinion in await store.feedback(tenant, report.id)
+    )
     kept = await store.keep_feedback(tenant, given, MOST)
     if kept is None:
-        raise NotFound(f"there is no report `{report.id}`")
-    decision = str(report.decision)
-    if send is None or report.trace_id is None or report.sample:
-        return Given(kept, decision, "off")
-    why = await send(report, kept)
-    return Given(kept, decision, "failed" if why else "sent", why)
+        raise missing(report.id)
+    watched: Watched = "off"
+    why = ""
+    if send is not None and report.trace_id is not None and not report.sample:
+        why = await send(report, kept)
+        watched = "failed" if why else "sent"
+    return Given(kept, str(report.decision), watched, why, report.sample, repeated)
 
 
 def source_of(report: Report, key: str) -> str | None:

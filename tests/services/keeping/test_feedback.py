@@ -36,6 +36,9 @@ class Book(Shelf):
         self.kept.append(replace(given, created_at=NOW))
         return self.kept[-1]
 
+    async def feedback(self, tenant: str, analysis_id: str) -> tuple[Feedback, ...]:
+        return tuple(self.kept)
+
 
 @dataclass
 class Watcher:
@@ -57,6 +60,17 @@ async def given(
     await book.begin("ada", "r1", "mug")
     await book.finish("ada", typed(REPORT | fields))
     return await give(book.store, "ada", "somebody", "r1", opinion, send)
+
+
+async def test_the_same_thumb_again_is_known_as_that() -> None:
+    """Another comment makes no other thumb; another thumb, or subject, does."""
+    book = Book()
+    votes = [Vote("up"), Vote("up", "still"), Vote("down"), Vote("up", finding=1)]
+
+    assert [(await given(vote, book=book)).repeated for vote in votes] == [
+        False, True, False, False,
+    ]  # fmt: skip
+    assert (await given(Vote("up"), sample=True)).sample
 
 
 @pytest.mark.parametrize(
