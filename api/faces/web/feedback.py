@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.faces.web.access import Asker, Opened
@@ -13,10 +13,11 @@ from api.faces.web.errors import documented
 from api.faces.web.health import counted
 from api.faces.web.schemas import RequestBody
 from api.services.callers import caller
-from api.services.keeping.feedback import LONGEST, Given, Vote, Watched, author_of, give
+from api.services.keeping.feedback import LONGEST, Given, Send, Vote, Watched, author_of, give
 from api.services.keeping.reports import missing
 from api.services.keeping.storage import Feedback, Rating, Subject
 from api.wiring.feedback import feedback_sender
+from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
 _COMMON = (401, 403, 404, 422, 429, 500, 503)
@@ -93,6 +94,14 @@ class FeedbackList(BaseModel):
     feedback: list[KeptFeedback]
 
 
+def sender_of(app: FastAPI, house: House) -> Send | None:
+    """The server's one way to tell Langfuse of a thumb; None while tracing is off."""
+    if not hasattr(app.state, "send_feedback"):
+        app.state.send_feedback = feedback_sender(house.settings)
+    send: Send | None = app.state.send_feedback
+    return send
+
+
 _GIVEN: dict[int | str, dict[str, Any]] = documented(413, *_COMMON)
 
 
@@ -106,9 +115,7 @@ async def give_feedback(
     names. It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
     """
     app = request.app
-    if not hasattr(app.state, "send_feedback"):
-        app.state.send_feedback = feedback_sender(house.settings)
-    send, author = app.state.send_feedback, author_of(tenant.id, caller().user)
+    send, author = sender_of(app, house), author_of(tenant.id, caller().user)
     given = await give(house.store, tenant.id, author, analysis_id, body.opinion(), send)
     counted(app).rated(given)
     return GivenFeedback.told_of(given)

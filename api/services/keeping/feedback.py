@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Literal
 
@@ -18,8 +19,44 @@ LONGEST = 2_000
 MOST = 1_000
 """Ratings that one analysis takes, of all authors."""
 Watched = Literal["sent", "off", "failed"]
-Send = Callable[[Report, Feedback], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedReport:
+    """Feedback on a report, and the report."""
+
+    report: Report
+    feedback: Feedback
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTurn:
+    """What somebody thinks of one answer of a chat."""
+
+    number: int
+    """Of the turn in its session, from 1."""
+    trace_id: str | None
+    author: str
+    """A pseudonym."""
+    rating: Rating
+    comment: str
+    created_at: datetime
+
+
+Rated = RatedReport | RatedTurn
+Send = Callable[[Rated], Awaitable[str]]
 """Tells whoever watches; empty when that was taken, else why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOnTurn:
+    """What was kept of a turn, and whether whoever watches was told."""
+
+    session_id: str
+    turn: RatedTurn
+    watched: Watched
+    why: str = ""
+    """Why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +94,12 @@ def author_of(tenant: str, user: str = "") -> str:
 
 
 async def give(
-    store: Store, tenant: str, author: str, analysis_id: str, opinion: Vote, send: Send | None
+    store: Store,
+    tenant: str,
+    author: str,
+    analysis_id: str,
+    opinion: Vote,
+    send: Send | None,
 ) -> Given:
     """Keep it, then tell whoever watches; that it could not be told loses nothing.
 
@@ -70,9 +112,7 @@ async def give(
     """
     if opinion.finding is not None and opinion.item_key is not None:
         raise UsageError("rate a finding or an item, not both at once")
-    comment = clean(opinion.comment)
-    if len(comment) > LONGEST:
-        raise UsageError(f"a comment has {LONGEST} characters at most; yours has {len(comment)}")
+    comment = worded(opinion.comment)
     report = await stored_report(store, tenant, analysis_id)
     subject: Literal["report", "finding", "item"] = "report"
     if opinion.finding is not None:
@@ -95,12 +135,29 @@ async def give(
     kept = await store.keep_feedback(tenant, given, MOST)
     if kept is None:
         raise missing(report.id)
-    watched: Watched = "off"
-    why = ""
-    if send is not None and report.trace_id is not None and not report.sample:
-        why = await send(report, kept)
-        watched = "failed" if why else "sent"
+    trace_id = None if report.sample else report.trace_id
+    watched, why = await inform(send, RatedReport(report, kept), trace_id)
     return Given(kept, str(report.decision), watched, why, report.sample, repeated)
+
+
+def worded(comment: str) -> str:
+    """A comment as it is kept.
+
+    Raises:
+        UsageError: it is too long.
+    """
+    comment = clean(comment)
+    if len(comment) > LONGEST:
+        raise UsageError(f"a comment has {LONGEST} characters at most; yours has {len(comment)}")
+    return comment
+
+
+async def inform(send: Send | None, rated: Rated, trace_id: str | None) -> tuple[Watched, str]:
+    """Whether whoever watches was told, and why not; `off` also where there is no trace for it."""
+    if send is None or trace_id is None:
+        return "off", ""
+    why = await send(rated)
+    return ("failed" if why else "sent"), why
 
 
 def source_of(report: Report, key: str) -> str | None:

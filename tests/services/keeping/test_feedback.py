@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.services.keeping.feedback import LONGEST, Given, Send, Vote, author_of, give, source_of
+from api.services.keeping.feedback import (
+    LONGEST,
+    Given,
+    Rated,
+    RatedReport,
+    Send,
+    Vote,
+    author_of,
+    give,
+    source_of,
+)
 from api.services.keeping.storage import Feedback
-from api.services.reporting.report import Report
 from tests.services.shelf import NOW, Shelf
 from tests.store.made import dropped, item, report, source, typed
 
@@ -47,8 +56,9 @@ class Watcher:
     why: str = ""
     told: list[tuple[str, Feedback]] = field(default_factory=list)
 
-    async def __call__(self, report: Report, feedback: Feedback) -> str:
-        self.told.append((report.id, feedback))
+    async def __call__(self, rated: Rated) -> str:
+        assert isinstance(rated, RatedReport)
+        self.told.append((rated.report.id, rated.feedback))
         return self.why
 
 
