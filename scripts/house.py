@@ -34,6 +34,7 @@ SHARED = frozenset(
         "regex",
         "requests",
         "rich",
+        "selectolax",
         "sqlalchemy",
         "starlette",
         "typer",

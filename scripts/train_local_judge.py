@@ -28,7 +28,8 @@ from api.lab.evaluating import JudgeCandidate, Manner, evaluate
 from api.lab.labelled import LabelledItem, LabelledQuery, read_labelled
 from api.lab.scoring import EvalResult
 from api.services.gate.excerpt import shown
-from api.services.schemas import Item, Judgement, Question
+from api.services.ports import Judgement
+from api.services.schemas import Item, Question
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 WEIGHTS = Path(__file__).parents[1] / "api" / "judges" / "local_weights.json"

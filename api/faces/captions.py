@@ -41,8 +41,11 @@ class FunnelRow:
     """How many of one source's items got how far."""
 
     name: str
-    counts: tuple[int, int, int, int]
-    """Each at most the one before: found, kept by the gate, left in the report, cited."""
+    counts: tuple[int, int | None, int, int]
+    """Each at most the one before: found, judged to be about it, left in the report, cited.
+
+    The second is None where items went unjudged.
+    """
 
 
 def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
@@ -188,7 +191,7 @@ def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
             source_title(name),
             (
                 figure.fetched,
-                figure.relevant,
+                figure.relevant if figure.yield_ratio is not None else None,
                 figure.kept,
                 # a person's own items may name any source, but are the only ones then
                 len(sources) if len(counted) == 1 else sources.count(name),

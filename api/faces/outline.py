@@ -203,12 +203,12 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
             name=source_title(source.source),
             outcome=_ANSWERED.get(source.outcome) or WHY[source.outcome],
             fetched=source.fetched,
-            kept="-" if _unjudged(source) else str(source.kept),
-            share=f"{source.yield_ratio * 100:.0f} %"
-            if source.fetched and not _unjudged(source)
-            else "-",
+            kept="-" if source.gate.unjudged else str(source.kept),
+            share="-"
+            if source.yield_ratio is None or not source.fetched
+            else f"{source.yield_ratio * 100:.0f} %",
             searched="twice" if source.refetched else "once",
-            judged="not judged" if _unjudged(source) else _JUDGED[source.gate.status],
+            judged="not judged" if source.gate.unjudged else _JUDGED[source.gate.status],
             requests=source.upstream_calls,
         )
         for source in [entry for entry in sources if not _unset(entry)] or sources
@@ -226,11 +226,6 @@ def unset(sources: Iterable[SourceReport]) -> str:
 
 def _unset(source: SourceReport) -> bool:
     return source.outcome is Outcome.NOT_CONFIGURED
-
-
-def _unjudged(source: SourceReport) -> bool:
-    """Its items passed because the gate failed and no other judge stood in."""
-    return source.gate.status == "degraded" and source.gate.model is None
 
 
 def trouble(report: Report) -> str:
@@ -306,6 +301,8 @@ def progress(event: Event) -> str | None:
             return f"asking for {event.limit} …"
         case SourceFetched():
             return f"{event.fetched} found, judging which are about it …"
+        case SourceJudged() if event.status == "degraded" and not event.relevant:
+            return f"which of {event.judged} are about it could not be judged"
         case SourceJudged():
             return f"{event.relevant} of {event.judged} are about it"
         case SourceRefetching():

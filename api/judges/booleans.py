@@ -13,10 +13,10 @@ from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object
 from api.services.bills import paying
 from api.services.gate.excerpt import shown
-from api.services.ports import Claim, Support
+from api.services.ports import Claim, Judgement, Support
 from api.services.prompts import PackagedPrompts, PromptName, Prompts
 from api.services.reporting.support import LONGEST_SENTENCE
-from api.services.schemas import Item, Judgement, Question, Usage, Verdict
+from api.services.schemas import Item, Question, Usage, Verdict
 from api.services.text import Fence
 
 _PASSAGE, _CONTEXT = 800, 500

@@ -17,10 +17,10 @@ from api.judges.client import ModelClient, Request
 from api.judges.prompting import excerpt, quote_question, strict_object
 from api.services.bills import bill_of
 from api.services.evidence.ranking import best_comments
-from api.services.ports import Grades
+from api.services.ports import UNGRADED, Grades
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.reporting.verbatim import verbatim
-from api.services.schemas import UNGRADED, Grade, Item, Question, Usage
+from api.services.schemas import Grade, Item, Question, Usage
 from api.services.text import Fence, clean, cut, one_line
 
 _TOKENS, _TOKENS_PER_ITEM = 512, 300

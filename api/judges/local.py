@@ -15,9 +15,10 @@ from api.judges.local_reasons import reason
 from api.judges.local_vectors import Vectors, vectors
 from api.services.gate.excerpt import item_of, shown
 from api.services.gate.names import KINDS
+from api.services.ports import Judgement
 from api.services.question.naming import named
 from api.services.question.query import LONGEST
-from api.services.schemas import Item, Judgement, Question, Verdict
+from api.services.schemas import Item, Question, Verdict
 from api.services.text import clean, cut
 
 VERSION = "local-2"

@@ -19,7 +19,8 @@ from api.services.gate.excerpt import PASSAGE
 from api.services.gate.names import name_of
 from api.services.gate.sightings import best, sightings
 from api.services.gate.words import split
-from api.services.schemas import Item, Judgement, Question, Verdict
+from api.services.ports import Judgement
+from api.services.schemas import Item, Question, Verdict
 from api.services.text import clean, cut, fold
 
 NAMES, BM25, COSINE, HYBRID = 0.8, 0.09, 0.25, 0.27

@@ -21,8 +21,8 @@ from api.errors import ConfigurationError, ModelError
 from api.lab.labelled import LabelledQuery
 from api.lab.scoring import Answered, EvalResult, Opinion, Sheet, score
 from api.services.bills import Wasted, bill_of
-from api.services.ports import Grader, Judge
-from api.services.schemas import Item, Judgement, Question, Usage
+from api.services.ports import Grader, Judge, Judgement
+from api.services.schemas import Item, Question, Usage
 
 HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
 """Failures that every further call would share: the run stops and says so."""

@@ -66,15 +66,15 @@ class HackerNews:
         query, number = call.query.get("query", ""), call.number("page", 0)
         size = min(max(call.number("hitsPerPage", 20), 1), _MOST)
         after = call.query.get("numericFilters", "").partition("created_at_i>=")[2]
-        found = [
+        hits = [
             post
             for post in self._index.search(query, exact=True, every=True)
             if self._world.created(post.age_days) >= float(after or 0)
         ]
-        shown = found[:_MOST]
+        shown = hits[:_MOST]
         answer: dict[str, Any] = {
             "hits": [self._hit(post) for post in shown[number * size : (number + 1) * size]],
-            "nbHits": len(found),
+            "nbHits": len(hits),
             "page": number,
             "nbPages": -(-len(shown) // size),
             "hitsPerPage": size,

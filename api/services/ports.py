@@ -14,10 +14,10 @@ from api.services.schemas import (
     Gathered,
     Grade,
     Item,
-    Judgement,
     Published,
     Question,
     Usage,
+    Verdict,
 )
 
 
@@ -136,6 +136,15 @@ class Probe:
     """Searches left today, where known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge answered about a batch, in order."""
+
+    verdicts: tuple[Verdict, ...]
+    model: str
+    usage: Usage = Usage()
+
+
 @runtime_checkable
 class Judge(Protocol):
     """Decides which items are about the question."""
@@ -168,6 +177,10 @@ class WrappedJudge:
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """See `Judge.judge`."""
         return await self.inner.judge(question, items, source)
+
+
+UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
+"""What stands in for a grade that could not be had."""
 
 
 @dataclass(frozen=True, slots=True)

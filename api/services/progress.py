@@ -86,7 +86,7 @@ class SourceKept(Event):
     outcome: Outcome
     fetched: int
     kept: int
-    yield_ratio: float
+    yield_ratio: float | None
     refetched: bool
     status: Status
     reason: str | None

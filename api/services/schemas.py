@@ -1,4 +1,4 @@
-"""The vocabulary: one frozen class per word of `docs/architecture.md`, in its order."""
+"""The vocabulary: one frozen class per word of docs/architecture.md, The idea."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Item:
     place: str | None = None
     """Subreddit, channel or brand."""
     thread: str = ""
-    """The thread's own id, of a comment that was found by itself."""
+    """Key of the thread whose title it bears, of a comment that was found by itself."""
     comments: tuple[Comment, ...] = ()
     crosspost_parent: str | None = None
     """Key of the item this one is a crosspost of."""
@@ -127,8 +127,9 @@ class Item:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Everything that people wrote in it: title, body, comments."""
-        return (self.title, self.body, *(comment.body for comment in self.comments))
+        """Everything that people wrote in it: body, comments, and its title if it has its own."""
+        own = () if self.thread else (self.title,)
+        return (*own, self.body, *(comment.body for comment in self.comments))
 
     @property
     def original(self) -> str:
@@ -210,15 +211,6 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a judge answered about a batch, in order."""
-
-    verdicts: tuple[Verdict, ...]
-    model: str
-    usage: Usage = Usage()
-
-
-@dataclass(frozen=True, slots=True)
 class Gated:
     """A batch after the gate: verdicts in order, and whether they can be trusted."""
 
@@ -236,8 +228,8 @@ class Gated:
 
     @property
     def relevant(self) -> int:
-        """How many pass."""
-        return sum(verdict.relevant for verdict in self.verdicts)
+        """How many a judge said yes to; none of what passed unjudged."""
+        return sum(v.relevant for v in self.verdicts if v.judge or self.status != "degraded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +241,15 @@ class Attempt:
     fetched: int
     new: int
     relevant: int
+    """Of the new ones, those that a judge said yes to."""
     requests: int
     status: Status
     reason: str | None = None
+
+
+def passed_unjudged(status: Status, model: str | None) -> bool:
+    """The gate failed and no other judge stood in: what passed is not known to be relevant."""
+    return status == "degraded" and model is None
 
 
 def open_reason(attempts: Iterable[Attempt]) -> str | None:
@@ -280,10 +278,6 @@ class Grade:
     def relevance(self) -> float:
         """The score on a scale from 0 to 1."""
         return (self.score - 1) / 4
-
-
-UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
-"""What stands in for a grade that could not be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,11 +334,16 @@ class Gathered:
         return self.fetched - sum(entry.dropped_by == "unfit" for entry in self.dropped)
 
     @property
-    def yield_ratio(self) -> float:
-        """Relevant over `fit` items; 1.0 when there are none."""
-        return len(self.kept) / self.fit if self.fit else 1.0
+    def unjudged(self) -> bool:
+        """Items of it passed without a verdict."""
+        return passed_unjudged(self.status, self.model)
 
     @property
-    def fail_open(self) -> bool:
-        """Some items went without a verdict."""
-        return open_reason(self.attempts) is not None
+    def relevant(self) -> tuple[Assessed, ...]:
+        """Of what was kept, what a judge said yes to."""
+        return tuple(e for e in self.kept if e.verdict.judge or self.status != "degraded")
+
+    @property
+    def yield_ratio(self) -> float | None:
+        """Relevant over `fit` items; 1.0 when there are none, None when some went unjudged."""
+        return None if self.unjudged else len(self.kept) / self.fit if self.fit else 1.0

@@ -180,14 +180,14 @@ def listening_toolset(sources: Iterable[str] | None = None) -> FunctionToolset[A
             and besides every place that can be asked when the agent runs.
     """
     if sources is None:
-        return _Listening()
+        return _ToolPerPlace()
     toolset: FunctionToolset[Any] = FunctionToolset(id="listenpost")
     for source in dict.fromkeys(sources):
         _add(toolset, source)
     return toolset
 
 
-class _Listening(FunctionToolset[Any]):
+class _ToolPerPlace(FunctionToolset[Any]):
     """The tools of three sources, and of whatever else is configured when they are looked at."""
 
     def __init__(self) -> None:

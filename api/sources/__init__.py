@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from api.errors import ConfigurationError
 from api.services.ports import Place
+from api.settings import SourceSettings
 from api.sources.amazon import AMAZON
 from api.sources.discourse import DISCOURSE
 from api.sources.github import GITHUB
@@ -40,3 +42,18 @@ TITLES: Mapping[str, str] = MappingProxyType({name: place.title for name, place 
 *_others, _last = (spec.title for spec in SOURCES.values())
 NAMED = f"{', '.join(_others)} and {_last}"
 """All places in one phrase."""
+
+
+def chosen(settings: SourceSettings) -> tuple[str, ...]:
+    """Places that a question is put to when it names none, in the order of `SOURCES`.
+
+    Raises:
+        ConfigurationError: there is no such place.
+    """
+    names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
+    if unknown := sorted(names - set(SOURCES)):
+        raise ConfigurationError(
+            f"`LISTENPOST_SOURCES`: there is no source `{unknown[0][:40]}`; there are "
+            + ", ".join(f"`{name}`" for name in SOURCES)
+        )
+    return tuple(name for name in SOURCES if not names or name in names)

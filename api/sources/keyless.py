@@ -270,7 +270,7 @@ def phrased(plan: FetchPlan) -> FetchPlan:
     if not name or name.isalnum() or '"' in plan.query:
         return plan
     words = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
-    return replace(plan, query=words.sub(lambda found: f'"{found[0]}"', plan.query, count=1))
+    return replace(plan, query=words.sub(lambda match: f'"{match[0]}"', plan.query, count=1))
 
 
 def readable(

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.errors import StoreUnavailable
 from api.services.evidence.figures import Timeline, filled
 from api.services.reporting.report import VERSION, Report, Summary
-from api.services.schemas import Published
+from api.services.schemas import Published, passed_unjudged
 from api.store.database import VARIABLE, Database
 from api.store.tables import schema_version
 
@@ -237,5 +237,23 @@ def _second(report: dict[str, Any]) -> dict[str, Any]:
     return {**report, "findings": findings, "figures": figures}
 
 
-TODAY = Upgrades(MappingProxyType({1: _second}), VERSION)
+def _third(report: dict[str, Any]) -> dict[str, Any]:
+    """Version 3: what passed unjudged counts as relevant nowhere, and has no yield."""
+    sources, figures = dict(report["sources"]), dict(report["figures"])
+    counted = dict(figures.get("sources") or {})
+    for name, source in sources.items():
+        if passed_unjudged(source["gate"]["status"], source["gate"]["model"]):
+            attempts = [
+                {**attempt, "relevant": 0} if attempt["status"] == "degraded" else attempt
+                for attempt in source["attempts"]
+            ]
+            sources[name] = {**source, "attempts": attempts, "yield_ratio": None}
+            if name in counted:
+                counted[name] = {**counted[name], "relevant": 0, "yield_ratio": None}
+    if counted:
+        figures["sources"] = counted
+    return {**report, "sources": sources, "figures": figures}
+
+
+TODAY = Upgrades(MappingProxyType({1: _second, 2: _third}), VERSION)
 """Every step there is; a version that is raised adds one here."""

@@ -1,4 +1,4 @@
-"""What somebody thought of a report, as a score on its trace.
+"""What somebody thought of a report, or of a turn of a chat, as a score on its trace.
 
 Sent at once and not by the queue of the other scores, so that it is known whether it was taken.
 """
@@ -12,9 +12,8 @@ from typing import Any
 
 import requests
 
-from api.services.keeping.feedback import source_of
+from api.services.keeping.feedback import Rated, RatedReport, RatedTurn, source_of
 from api.services.keeping.storage import Feedback
-from api.services.reporting.report import Report
 from api.services.wire import REDIRECTS, TooLarge, no_connection, read_all
 from api.settings import TracingSettings
 from api.tracing.masking import mask
@@ -26,27 +25,34 @@ SECONDS = 5.0
 _PIECE = 8_192
 
 
-def score_of(report: Report, feedback: Feedback, settings: TracingSettings) -> dict[str, Any]:
+def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
     """The score: true is a thumb up, so that its mean is the share of them.
 
     It stands on the trace, whatever part of the report it is about: `scope` says which. What its
     author thinks later of the same takes its place, since id, name and day are the same. Where no
     words may leave there is no comment, and no key of an item.
     """
-    what = f"{feedback.subject}\n{feedback.finding}\n{feedback.item_key}\n{feedback.author}"
+    metadata: dict[str, Any]
+    feedback: Feedback | RatedTurn
+    if isinstance(rated, RatedReport):
+        feedback, report = rated.feedback, rated.report
+        trace_id, key = report.trace_id, feedback.item_key
+        what = f"{feedback.subject}\n{feedback.finding}\n{key}\n{feedback.author}"
+        metadata = {
+            "scope": feedback.subject,
+            "author": feedback.author,
+            "decision": str(report.decision),
+            "source": source_of(report, key) if key else None,
+            "item_key": key if settings.trace_content else None,
+            "finding": feedback.finding,
+        }
+    else:
+        feedback, trace_id, what = rated, rated.trace_id, f"turn\n{rated.author}"
+        metadata = {"scope": "turn", "author": rated.author, "turn": rated.number}
     digest = sha256(what.encode("utf-8", "replace")).hexdigest()[:16]
-    key = feedback.item_key
-    metadata: dict[str, Any] = {
-        "scope": feedback.subject,
-        "author": feedback.author,
-        "decision": str(report.decision),
-        "source": source_of(report, key) if key else None,
-        "item_key": key if settings.trace_content else None,
-        "finding": feedback.finding,
-    }
     score = {
-        "id": f"{report.trace_id}-{NAME}-{digest}",
-        "traceId": report.trace_id,
+        "id": f"{trace_id}-{NAME}-{digest}",
+        "traceId": trace_id,
         "name": NAME,
         "value": 1 if feedback.rating == "up" else 0,
         "dataType": "BOOLEAN",
@@ -58,13 +64,11 @@ def score_of(report: Report, feedback: Feedback, settings: TracingSettings) -> d
     return {name: value for name, value in score.items() if value is not None}
 
 
-def send_feedback(
-    settings: TracingSettings, report: Report, feedback: Feedback, seconds: float = SECONDS
-) -> str:
+def send_feedback(settings: TracingSettings, rated: Rated, seconds: float = SECONDS) -> str:
     """Send the score; blocks for one request. Empty when it was taken, else why it was not."""
     url = f"{settings.langfuse_base_url.rstrip('/')}/api/public/scores"
     headers = {"Authorization": basic(settings)}
-    body = [score_of(report, feedback, settings)]
+    body = [score_of(rated, settings)]
     with HomeSession(settings) as session:
         session.max_redirects = REDIRECTS
         try:

@@ -22,8 +22,13 @@ _PATTERNS = tuple(
         # a query's secret, `?api_key=...`, and a user in a URL, `https://ada:pw@host`
         (r"(?i)([?&;][\w-]{0,24}(?:key|token|secret|password|sig)=)[^&\s\"'<>\\]+", rf"\1{MASKED}"),
         (r"(?i)(\bhttps?://)[^\s/@\"'<>]{1,256}@", rf"\1{MASKED}@"),
-        # an e-mail address, its parts bounded so that no long text takes quadratic time
-        (r"(?<![\w.%+-])[\w.%+-]{1,64}@[a-zA-Z0-9-]{1,63}(?:\.[a-zA-Z0-9-]{1,63}){1,8}", MASKED),
+        # an e-mail address, its parts bounded so that no long text takes quadratic time; one that
+        # was shown has U+200B where it would be a link, `ada<U+200B>@example.org`
+        (
+            r"(?<![\w.%+-])[\w.%+-]{1,64}\u200b?@\u200b?"
+            r"[a-zA-Z0-9-]{1,63}(?:\u200b?\.\u200b?[a-zA-Z0-9-]{1,63}){1,8}",
+            MASKED,
+        ),
     )
 )
 # names whose whole value is a secret: `openai_api_key`, `X-Secret`, `access-token`

@@ -21,12 +21,13 @@ def source_scores(gathered: Gathered) -> dict[str, Score]:
     scores: dict[str, Score] = {"outcome": str(gathered.outcome)}
     if not gathered.outcome.answered:
         return scores
-    scores |= {"refetched": gathered.refetched, "fail_open": gathered.fail_open}
+    reason = open_reason(gathered.attempts)
+    scores |= {"refetched": gathered.refetched, "fail_open": reason is not None}
     if gathered.refetched:
         scores["refetch_gain"] = float(gathered.refetch_gain)
-    if gathered.status == "ok":
+    if gathered.status == "ok" and gathered.yield_ratio is not None:
         scores["relevance_yield"] = gathered.yield_ratio
-    if (reason := open_reason(gathered.attempts)) is not None:
+    if reason is not None:
         scores["fail_open_reason"] = reason
     return scores
 
@@ -54,7 +55,7 @@ def run_scores(name: str, facts: Facts, searches: Sequence[Gathered]) -> dict[st
         kept, judged = _judged(answers)
         scores |= {
             "run_refetched": any(gathered.refetched for gathered in answers),
-            "run_fail_open": any(gathered.fail_open for gathered in answers),
+            "run_fail_open": any(open_reason(gathered.attempts) for gathered in answers),
             "items_judged": float(judged),
         }
         if judged and not degraded:
@@ -71,7 +72,7 @@ def older_scores(facts: Facts, searches: Sequence[Gathered]) -> dict[str, Score]
         scores |= {
             "refetched": any(gathered.refetched for gathered in answers),
             "refetch_gain": float(sum(gathered.refetch_gain for gathered in answers)),
-            "fail_open": any(gathered.fail_open for gathered in answers),
+            "fail_open": any(open_reason(gathered.attempts) for gathered in answers),
         }
         if judged:
             scores["relevance_yield"] = kept / judged

@@ -12,6 +12,7 @@ from api.services.ports import (
     Grader,
     Grades,
     Judge,
+    Judgement,
     Rewriter,
     Rewrites,
     Source,
@@ -21,7 +22,7 @@ from api.services.ports import (
     WrappedSource,
 )
 from api.services.reporting.explaining import Explainer, Explanation, Shortfall
-from api.services.schemas import Batch, Commented, FetchPlan, Item, Judgement, Question
+from api.services.schemas import Batch, Commented, FetchPlan, Item, Question
 from api.tracing.costs import spent
 from api.tracing.observing import LangfuseObserver
 

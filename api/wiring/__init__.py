@@ -23,7 +23,7 @@ from api.services.listening import Product
 from api.services.ports import Probing, SilentObserver, Source
 from api.services.prompts import PackagedPrompts, Prompts
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
-from api.sources import PLACES, SOURCES
+from api.sources import PLACES, SOURCES, chosen
 from api.sources.items import NAME, ItemsSource, OwnItems
 from api.wiring.models import (
     agent_model,
@@ -58,21 +58,6 @@ def load_settings(*, sandbox: bool = False) -> Settings:
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
     return in_sandbox(settings) if sandbox else settings
-
-
-def chosen(settings: SourceSettings) -> tuple[str, ...]:
-    """Places that a question is put to when it names none, in the order of `SOURCES`.
-
-    Raises:
-        ConfigurationError: there is no such place.
-    """
-    names = {name.strip().lower() for name in (settings.sources or "").split(",")} - {""}
-    if unknown := sorted(names - set(SOURCES)):
-        raise ConfigurationError(
-            f"`LISTENPOST_SOURCES`: there is no source `{unknown[0][:40]}`; there are "
-            + ", ".join(f"`{name}`" for name in SOURCES)
-        )
-    return tuple(name for name in SOURCES if not names or name in names)
 
 
 def mode_of(settings: Settings) -> Mode:

@@ -17,9 +17,9 @@ from api.services.ports import PER_CALL
 from api.services.question.query import screen
 from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
-from api.sources import SOURCES
+from api.sources import SOURCES, chosen
 from api.sources.spec import Price
-from api.wiring import chosen, for_own_items, mode_of, stand_in
+from api.wiring import for_own_items, mode_of, stand_in
 
 _LIKELY_REQUESTS, _LENGTH = 2, 0.5
 """Model requests of one report, and tokens of a text as a share of what is counted at most."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from api.services.keeping.feedback import Send
-from api.services.keeping.storage import Feedback
-from api.services.reporting.report import Report
+from api.services.keeping.feedback import Rated, Send
 from api.settings import Settings
 from api.wiring import mode_of
 
@@ -26,7 +24,7 @@ def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | No
         return None
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def send(report: Report, feedback: Feedback) -> str:
+    async def send(rated: Rated) -> str:
         from api.tracing.feedback import send_feedback  # loads an HTTP client
 
         try:
@@ -35,7 +33,7 @@ def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | No
         except TimeoutError:
             return "Langfuse is slow, and others wait for it already"
         try:
-            return await asyncio.to_thread(send_feedback, tracing, report, feedback)
+            return await asyncio.to_thread(send_feedback, tracing, rated)
         finally:
             turns.release()
 

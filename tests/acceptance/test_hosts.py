@@ -15,6 +15,7 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.faces.command import bare
 from tests.tracing.collector import Collector, Seen, collecting, settings_for
+from tests.tracing.trees import roots
 
 SALARY = "ada earns 4711 a month"
 TO_LANGFUSE = """
@@ -119,7 +120,7 @@ def test_one_that_traces_to_langfuse(sandbox: Sandbox, langfuse: Collector) -> N
 
     runs = langfuse.named("invoke_agent research")
     assert len(runs) == 2
-    assert all(root.parent == "" for root in runs)
+    assert [*map(roots(langfuse).get, [root.trace for root in runs])] == runs
     assert {span.trace for span in ours(langfuse)} == {root.trace for root in runs}
     tool = "invoke_agent research > execute_tool fetch_"
     for root in runs:

@@ -14,6 +14,7 @@ from api.services.listening import Ask, Product, analyze
 from api.services.text import fold
 from api.wiring.models import chat as chat_of
 from tests.tracing.collector import Collector, collecting, settings_for
+from tests.tracing.trees import bill
 
 Traced = Callable[..., AbstractAsyncContextManager[tuple[Product, Collector]]]
 RUN = {
@@ -51,18 +52,6 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Traced:
     return build
 
 
-def bill(langfuse: Collector) -> tuple[float, int]:
-    """USD and tokens on all spans, as Langfuse adds them up: only model calls carry any."""
-    usd, tokens = 0.0, 0
-    for span in langfuse.spans:
-        usd += (span.told("cost_details") or {}).get("total", 0)
-        usd += span.attributes.get("operation.cost", 0)
-        tokens += (span.told("usage_details") or {}).get("total", 0)
-        tokens += span.attributes.get("gen_ai.usage.input_tokens", 0)
-        tokens += span.attributes.get("gen_ai.usage.output_tokens", 0)
-    return usd, tokens
-
-
 @pytest.mark.parametrize(
     ("fault", "open_gates"),
     [
@@ -79,7 +68,7 @@ async def test_the_bill_is_the_sum(traced: Traced, fault: Sequence[str], open_ga
     async with traced(fault) as (product, langfuse):
         report = await analyze(product, Ask(QUESTION))
 
-    usd, tokens = bill(langfuse)
+    usd, tokens = bill(langfuse.spans)
     scores = {name: value for name, (_, value) in langfuse.scored().items()}
     assert tokens == report.cost.tokens > 0
     assert report.cost.usd is not None
@@ -99,7 +88,7 @@ async def test_the_bill_is_the_sum(traced: Traced, fault: Sequence[str], open_ga
         assert ("relevance_yield" in langfuse.scored(span)) == (span not in degraded)
     sound = {name: row for name, row in report.sources.items() if row.gate.status == "ok"}
     kept, judged = sum(row.kept for row in sound.values()), scores["items_judged"]
-    assert judged == sum(round(row.kept / row.yield_ratio) for row in sound.values())
+    assert judged == sum(round(row.kept / (row.yield_ratio or 1)) for row in sound.values())
     if not open_gates:
         assert scores["run_yield"] == kept / judged
         assert scores["cost_per_kept_item_usd"] == report.cost.usd / len(report.items)
@@ -130,7 +119,7 @@ async def test_a_turn_and_a_tool(traced: Traced) -> None:
         {score["name"]: score["value"] for score in whole if score["traceId"] == trace}
         for trace in (turn.trace_id, heard.fetched.trace_id)
     )
-    usd, tokens = bill(langfuse)
+    usd, tokens = bill(langfuse.spans)
     assert tokens == sum(u.input_tokens + u.output_tokens for u in (turn.usage, heard.usage))
     assert usd == pytest.approx(of_turn["run_cost_usd"] + of_tool["run_cost_usd"], abs=1e-6)
     assert of_turn["turn_outcome"] == turn.outcome == "answered"

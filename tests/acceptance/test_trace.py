@@ -13,6 +13,7 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.faces.command import Ended, bare, process
 from tests.tracing.collector import Collector, collecting, settings_for
+from tests.tracing.trees import roots
 
 HANGS = 120
 TWO_RUNS = """
@@ -72,7 +73,9 @@ def test_one_analysis_is_one_trace(sandbox: Sandbox, langfuse: Collector) -> Non
     report = _run(sandbox, langfuse).json
 
     paths = {langfuse.path(span) for span in langfuse.spans}
-    assert {span.trace for span in langfuse.spans} == {report["trace_id"]}
+    assert {trace: root.name for trace, root in roots(langfuse).items()} == {
+        report["trace_id"]: "analyze"
+    }
     assert paths >= GATE_PATHS
     assert any("chat" in path and path.startswith("analyze > ") for path in paths)
     for span in langfuse.named("relevance_filter"):

@@ -15,8 +15,8 @@ import pytest
 
 from api.judges.booleans import OpenAIJudge
 from api.judges.local import LocalJudge
-from api.services.ports import Judge
-from api.services.schemas import Item, Judgement, Question, Usage
+from api.services.ports import Judge, Judgement
+from api.services.schemas import Item, Question, Usage
 from tests.judges.model_server import Reply, client_of, says, serving
 
 QUESTION = Question("plaud note", about="voice recorder")

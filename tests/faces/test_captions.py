@@ -190,5 +190,7 @@ async def test_the_way_from_found_to_cited() -> None:
     assert [(row.name, row.counts) for row in rows] == [("Reddit", (9, 4, 3, 2))]
     answer["figures"]["sources"] = {"items": reddit}
     assert captions.funnel(Report.model_validate(answer))[1][0].counts == (9, 4, 3, 2)
+    answer["figures"]["sources"] = {"reddit": reddit | {"relevant": 0, "yield_ratio": None}}
+    assert captions.funnel(Report.model_validate(answer))[1][0].counts == (9, None, 3, 2)
     answer["figures"] = {}
     assert captions.funnel(Report.model_validate(answer)) == ("", [])

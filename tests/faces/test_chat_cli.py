@@ -102,6 +102,18 @@ def test_follow_ups_use_what_is_gathered(sandbox: Sandbox, environment: dict[str
     assert max(map(len, passages)) <= 200
 
 
+def test_an_answer_is_rated_where_it_is_read(environment: dict[str, str]) -> None:
+    """`/good` and `/bad` are about the last answer and no questions; before it there is none."""
+    ended = talk(environment, lines=f"{ASKED}\n/bad that is another product\n/good\n")
+    early = talk(environment, lines="/good\n")
+
+    assert ended.code == 0
+    assert ended.err.splitlines().count("kept") == 2
+    assert ended.err.count("fetch_reddit: ") == 1
+    assert early.code == 2
+    assert "there is no answer yet" in early.err
+
+
 def test_sample_data_is_marked_where_the_answer_is(environment: dict[str, str]) -> None:
     """On stdout, so that a file holds it too, without addresses; live data is not marked."""
     sample = talk(environment | {"LISTENPOST_MODE": "sandbox"}, ASKED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from api.errors import ConfigurationError, UsageError
 from api.sandbox.server import Sandbox
 from api.services.prompts import packaged
 from tests.faces.test_eval import ROWS, evaluate, figures
-from tests.tracing.collector import TRACES, Collector
+from tests.tracing.trees import received
 
 
 @pytest.fixture
@@ -88,9 +87,7 @@ def test_an_experiment_names_the_prompt_by_which_it_asked(
     monkeypatch.setenv("LISTENPOST_PROMPTS", "langfuse")
     evaluate(labels, "--judge", "openai", "--langfuse", "gate")
 
-    sent = Collector()
-    for spans in posts(sandbox, "traces"):
-        sent.receive(TRACES, gzip.decompress(spans))
+    sent = received(sandbox)
     version = "langfuse.observation.prompt.version"
     assert [span.attributes[version] for span in sent.named("relevance_filter")] == [1, 1]
 

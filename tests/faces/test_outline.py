@@ -17,7 +17,7 @@ from api.faces.outline import (
 )
 from api.faces.web.page import report_html
 from api.judges.answers import STAND_IN
-from api.services.progress import SourceLookedAgain
+from api.services.progress import SourceJudged, SourceLookedAgain
 from tests.faces.answers import plain_report
 
 
@@ -81,7 +81,7 @@ async def test_what_nobody_judged_is_no_share() -> None:
     report = await plain_report()
     source = report.sources["reddit"]
     gate = source.gate.model_copy(update={"status": "degraded", "model": None})
-    opened = source.model_copy(update={"gate": gate})
+    opened = source.model_copy(update={"gate": gate, "yield_ratio": None})
     stood_in = gate.model_copy(update={"model": "local-2"})
     told = report.model_copy(update={"sources": {"reddit": opened}})
 
@@ -93,3 +93,10 @@ async def test_what_nobody_judged_is_no_share() -> None:
     )
     text = " ".join(report_text(told, dropped=False, width=40).split())
     assert f"nobody judged which of {source.fetched} were about it" in text
+
+
+def test_a_batch_that_passed_unjudged_is_not_counted_as_relevant() -> None:
+    """The line that people follow says that nobody could tell."""
+    opened = SourceJudged(source="reddit", judged=5, relevant=0, status="degraded")
+
+    assert progress(opened) == "which of 5 are about it could not be judged"

@@ -69,10 +69,11 @@ def test_figures_as_text(here: Here, url: str) -> None:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[0].startswith("3 analyses since ")
     assert lines[0].endswith("0 failed")
-    assert lines[1] == "1 of sample data are left out: `--sample` counts them"
+    assert lines[1] == "1 that no source answered: counted here, and in no mean"
+    assert lines[2] == "1 of sample data are left out: `--sample` counts them"
     assert "decisions full_report 2, short_report 1" in lines
     assert "yield 14 % pooled, 14 % mean of 1 analysis; 1 degraded and left out" in lines
-    assert "cost 0.6000 USD: 0.3000 per analysis, 0.1500 per kept item; 1 of unknown price" in lines
+    assert "cost 0.6000 USD: 0.3000 per analysis, 0.1500 per kept item; 0 of unknown price" in lines
     assert "Reddit YouTube" in lines
     assert "answered 2 of 3 2 of 2" in lines
     assert "yield, pooled 14 % 50 %" in lines

@@ -11,7 +11,8 @@ import pytest
 
 from api.judges.client import ModelClient
 from api.judges.grades import OpenAIGrader
-from api.services.schemas import UNGRADED, Grade, Question
+from api.services.ports import UNGRADED
+from api.services.schemas import Grade, Question
 from tests.judges.items import NONCE, fixed, item
 from tests.judges.model_server import ModelServer, Reply, fails, says
 

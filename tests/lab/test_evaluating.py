@@ -16,8 +16,8 @@ from api.lab.evaluating import AnswerCache, GraderCandidate, JudgeCandidate, Man
 from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.scoring import EvalResult
 from api.services.bills import Wasted
-from api.services.ports import Grades
-from api.services.schemas import Grade, Item, Judgement, Question, Usage, Verdict
+from api.services.ports import Grades, Judgement
+from api.services.schemas import Grade, Item, Question, Usage, Verdict
 
 
 def query(name: str, good: int, bad: int, **fields: Any) -> LabelledQuery:

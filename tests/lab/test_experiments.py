@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,12 +17,13 @@ from api.lab.labelled import LabelledItem, LabelledQuery
 from api.lab.scoring import EvalResult
 from api.lab.supporting import LabelledClaim, SupportResult
 from api.services.bills import Wasted
-from api.services.ports import Claim, Support
-from api.services.schemas import Item, Judgement, Question, Usage, Verdict
+from api.services.ports import Claim, Judgement, Support
+from api.services.schemas import Item, Question, Usage, Verdict
 from api.settings import TracingSettings
 from api.tracing.experiments import experiment_id
 from tests.dashboards.kit import Project, settings_for
-from tests.tracing.collector import TRACES, Collector, Seen
+from tests.tracing.collector import Collector, Seen
+from tests.tracing.trees import received, roots, unmasked
 
 NAME, RUN = "gate/größe", "change 7"
 QUERIES = [
@@ -112,15 +111,7 @@ async def checked(project: Project) -> SupportResult:
 
 def arrived(project: Project) -> Collector:
     """Spans and scores as the sandbox's Langfuse got them."""
-    collector = Collector()
-    for entry in project.sandbox.requests("langfuse", "traces"):
-        body = entry.body
-        with suppress(gzip.BadGzipFile):
-            body = gzip.decompress(body)
-        collector.receive(TRACES, body)
-    for entry in project.sandbox.requests("langfuse", "scores"):
-        collector.scores.extend(entry.body)
-    return collector
+    return received(project.sandbox)
 
 
 def task_of(collector: Collector, query: str) -> Seen:
@@ -147,10 +138,8 @@ async def test_each_item_is_a_trace_with_one_root(project: Project) -> None:
     """Run over task and evaluation, the judge's calls below the task, page after page."""
     await judged(project)
     collector = arrived(project)
-    roots = [span for span in collector.spans if not span.parent]
 
-    assert [span.name for span in roots] == ["experiment-item-run"] * 3
-    assert len({span.trace for span in collector.spans}) == 3
+    assert [root.name for root in roots(collector).values()] == ["experiment-item-run"] * 3
     below = "experiment-item-run > experiment-item-task"
     assert sorted({collector.path(span) for span in collector.spans}) == [
         "experiment-item-run",
@@ -273,8 +262,9 @@ async def test_nothing_secret_is_in_what_is_sent(project: Project) -> None:
     sent = repr([entry.body for entry in project.writes() if not isinstance(entry.body, bytes)])
     spans = repr([span.attributes for span in collector.spans])
 
-    assert "sk-proj" not in sent + spans
-    assert "example.com" not in sent + spans
+    assert unmasked(collector) == set()
+    assert "sk-proj" not in sent
+    assert "example.com" not in sent
     assert "write to" in sent
     assert "write to" not in spans
 

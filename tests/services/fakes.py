@@ -12,7 +12,7 @@ from typing import Any, Literal
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
-from api.services.ports import Grades, Probe, Recorder, Recording, Rewrites
+from api.services.ports import Grades, Judgement, Probe, Recorder, Recording, Rewrites
 from api.services.progress import Event
 from api.services.schemas import (
     Batch,
@@ -23,7 +23,6 @@ from api.services.schemas import (
     Gathered,
     Grade,
     Item,
-    Judgement,
     Question,
     Usage,
     Verdict,

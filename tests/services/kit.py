@@ -17,7 +17,7 @@ from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
-from api.services.ports import Grader, Grades, Judge, Place, SilentObserver, Source
+from api.services.ports import Grader, Grades, Judge, Judgement, Place, SilentObserver, Source
 from api.services.question import Scope
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
@@ -26,17 +26,7 @@ from api.services.reporting.explaining import Explainer, Explanation, Shortfall
 from api.services.reporting.findings import Finding
 from api.services.reporting.no_model import NoModel
 from api.services.reporting.writing import Writer, Written
-from api.services.schemas import (
-    Assessed,
-    Comment,
-    Grade,
-    Item,
-    Judgement,
-    Published,
-    Question,
-    Usage,
-    Verdict,
-)
+from api.services.schemas import Assessed, Comment, Grade, Item, Published, Question, Usage, Verdict
 from api.settings import (
     AdaptiveSettings,
     DeepDepth,

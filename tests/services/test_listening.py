@@ -458,6 +458,19 @@ async def test_a_degraded_gate_opens_the_report() -> None:
     }  # fmt: skip
     assert "relevance could not be judged (no_key), so none was sorted out" in answer["coverage"]
     assert [one["key"] for one in answer["dropped"]] == ["reddit:4"]
+    assert answer["sources"]["reddit"]["yield_ratio"] is None
+    assert [attempt["relevant"] for attempt in answer["sources"]["reddit"]["attempts"]] == [0]
+
+
+async def test_a_refetch_that_nobody_judged_is_told_in_the_notes() -> None:
+    """
+    What is withheld for want of verdicts is something that a reader should know.
+    """
+    judge = FakeJudge(["1"], {1: ModelError("timeout")})
+
+    answer = await analyze(kit(FakeSource(posts(30)), judge=judge, grader=Grading()), ASK)
+
+    assert note_of(answer, "withheld").startswith("Reddit: refetch could not be judged (timeout): ")
 
 
 async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:

@@ -25,8 +25,9 @@ from pydantic_ai.usage import UsageLimits
 
 from api.errors import ConfigurationError, NotConfigured, RateLimited, SourceError
 from api.services.listening import Product
+from api.services.ports import Judgement
 from api.services.reporting.report import Fetched
-from api.services.schemas import Grade, Item, Judgement, Outcome, Question, Usage, Verdict
+from api.services.schemas import Grade, Item, Outcome, Question, Usage, Verdict
 from api.services.tools import listening_toolset
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Grading, calling, kit, posts, providing
@@ -118,6 +119,7 @@ async def test_the_metadata_has_one_shape_on_every_path(
 
     assert set(part.metadata) == {*Fetched.model_fields, "exhibits", "error"}
     assert (answer.source, answer.query, answer.outcome) == ("reddit", query, outcome)
+    assert answer.yield_ratio is not None
     assert 0 <= answer.yield_ratio <= 1
     assert (part.metadata["error"] is None) is (outcome not in {"not_asked", "broken"})
     assert list(part.metadata["exhibits"]) == labels(part)

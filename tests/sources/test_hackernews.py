@@ -80,7 +80,7 @@ async def test_a_comment_is_an_item_of_its_thread(
         "hackernews:77", "Ask HN: mugs?", "I own two\n\nand they leak",
     )  # fmt: skip
     assert item.url == "https://news.ycombinator.com/item?id=77"
-    assert (item.thread, item.engagement, item.link) == ("70", {}, "")
+    assert (item.thread, item.engagement, item.link) == ("hackernews:70", {}, "")
     assert item.author
     assert "kiln" not in item.author
 

@@ -211,7 +211,7 @@ async def test_a_comment_is_an_item_of_its_thread(upstream: LemmyEmulator, sourc
     assert item.key == "lemmy:https://lemmy.example/comment/501"
     assert (item.title, item.body) == ("Mug 180", "It *leaks*")
     assert item.url == "https://lemmy.example/comment/501"
-    assert item.thread == "https://lemmy.example/post/180"
+    assert item.thread == "lemmy:https://lemmy.example/post/180"
     assert item.engagement == {"score": 3}
     assert item.place == "mugs@lemmy.example"
     assert item.author

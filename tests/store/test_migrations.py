@@ -14,6 +14,7 @@ from sqlalchemy import Connection, inspect, text
 
 from api.errors import StoreUnavailable
 from api.services.keeping.storage import Counted, Filters
+from api.services.reporting.report import VERSION
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
 from api.store.migrations import LATEST, TODAY, Unreadable, Upgrades, migrate
@@ -90,7 +91,7 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
     unshown = {"evidence": [], "support": "unverified"}
     unchecked = {"status": "skipped", "reason": None, "model": None, "pairs": 0, "supported": 0}
     assert plain(done.report) == written | {
-        "version": 2,
+        "version": 3,
         "findings": [finding | unshown for finding in written["findings"]],
         "support": unchecked,
     }
@@ -196,7 +197,7 @@ def test_a_timeline_of_version_1_gets_its_empty_weeks() -> None:
     A report without one stays without, and one that is damaged is unreadable, not changed.
     """
     points = [{"start": "2026-06-01", "count": 2}, {"start": "2026-06-15", "count": 1}]
-    old = {"version": 1, "findings": [], "figures": {"timeline": {
+    old = {"version": 1, "findings": [], "sources": {}, "figures": {"timeline": {
         "unit": "week", "points": points, "undated": 1,
     }}}  # fmt: skip
 
@@ -207,6 +208,30 @@ def test_a_timeline_of_version_1_gets_its_empty_weeks() -> None:
     assert TODAY({**old, "figures": {}})["figures"] == {}
     with pytest.raises(Unreadable, match="its version 1 cannot be upgraded"):
         TODAY({**old, "figures": {"timeline": {"unit": "fortnight"}}})
+
+
+def test_of_version_2_what_passed_unjudged_is_relevant_no_more() -> None:
+    """Its source has no yield; one where another judge stood in keeps its figures."""
+    attempt = {"new": 4, "relevant": 4, "status": "degraded", "reason": "timeout"}
+    opened = {"status": "degraded", "reason": "timeout", "model": None}
+    source = {"gate": opened, "attempts": [attempt], "kept": 4, "yield_ratio": 1.0}
+    stood_in = {**source, "gate": {**opened, "model": "local-2"}}
+    counted = {"fetched": 4, "relevant": 4, "kept": 3, "yield_ratio": 1.0, "refetched": False}
+    old = {
+        "version": 2,
+        "sources": {"reddit": source, "youtube": stood_in, "amazon": source},
+        "figures": {"sources": {"reddit": counted, "youtube": counted}},
+    }
+
+    new = TODAY(old)
+
+    assert new["sources"]["reddit"] == {
+        **source, "attempts": [{**attempt, "relevant": 0}], "yield_ratio": None,
+    }  # fmt: skip
+    assert new["sources"]["amazon"]["yield_ratio"] is None
+    assert new["figures"]["sources"]["reddit"] == {**counted, "relevant": 0, "yield_ratio": None}
+    assert (new["sources"]["youtube"], new["figures"]["sources"]["youtube"]) == (stood_in, counted)
+    assert old["figures"] == {"sources": {"reddit": counted, "youtube": counted}}
 
 
 def shouted(old: dict[str, Any]) -> dict[str, Any]:
@@ -220,15 +245,15 @@ async def test_older_report_is_migrated_when_read(database_url: str) -> None:
     saved = report("r1", item("reddit:t3_1"))
     await old.finish("a", typed(saved))
     await old.aclose()
-    store = SqlStore(Database(engine_url(database_url)), Upgrades({2: shouted}, 3))
+    store = SqlStore(Database(engine_url(database_url)), Upgrades({VERSION: shouted}, VERSION + 1))
 
     kept, listed = await store.get("a", "r1"), await store.listing("a", Filters(), 1)
 
     assert kept is not None
-    assert kept.report == typed(saved | {"topic": "PLAUD", "version": 3})
+    assert kept.report == typed(saved | {"topic": "PLAUD", "version": VERSION + 1})
     summary = listed.analyses[0].summary
     assert summary is not None
-    assert (summary.topic, summary.version) == ("PLAUD", 3)
+    assert (summary.topic, summary.version) == ("PLAUD", VERSION + 1)
     await store.aclose()
 
 
@@ -300,14 +325,14 @@ async def test_items_are_forgotten_in_a_version_that_cannot_be_upgraded(database
     store = await open_store(database_url)
     await store.finish("a", typed(report("r1", item("reddit:t3_1"), topic="Plaud")))
     await store.aclose()
-    broken = SqlStore(Database(engine_url(database_url)), Upgrades({}, 3))
+    broken = SqlStore(Database(engine_url(database_url)), Upgrades({}, VERSION + 1))
 
     assert await broken.forget(["reddit:t3_1"]) == 1
 
     kept = await broken.get("a", "r1")
     assert kept is not None
     assert kept.reason is not None
-    assert "its version 2 cannot be upgraded" in kept.reason
+    assert f"its version {VERSION} cannot be upgraded" in kept.reason
     assert await counted(database_url, "items") == [0]
     await broken.aclose()
 

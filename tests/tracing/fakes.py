@@ -13,7 +13,7 @@ from api.errors import ModelError
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.judging import Gate, RunGate
 from api.services.metering import charge
-from api.services.ports import Facts, Judge, Observer, Probe, Source
+from api.services.ports import Facts, Judge, Judgement, Observer, Probe, Source
 from api.services.schemas import (
     Batch,
     Comment,
@@ -21,7 +21,6 @@ from api.services.schemas import (
     FetchPlan,
     Gathered,
     Item,
-    Judgement,
     Published,
     Question,
     Usage,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from api.services.keeping.feedback import RatedReport, RatedTurn
 from api.services.keeping.storage import Feedback
 from api.tracing.feedback import score_of, send_feedback
 from tests.store.made import ODD, item, report, typed
@@ -15,13 +17,14 @@ from tests.tracing.collector import SECRET, Collector, settings_for
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 REPORT = typed(report("r1", item("reddit:t3_1"), item(f"items:{ODD}"), trace_id=TRACE))
-GIVEN = Feedback("r1", "ada", "report", "up", created_at=datetime(2026, 11, 28, tzinfo=UTC))
+NOW = datetime(2026, 11, 28, tzinfo=UTC)
+GIVEN = Feedback("r1", "ada", "report", "up", created_at=NOW)
 
 
 async def test_a_score_has_what_langfuse_wants(langfuse: Collector) -> None:
     """A list of one, of the documented fields, with the project's keys and its environment."""
     settings = settings_for(langfuse.url, trace_environment="staging")
-    why = send_feedback(settings, REPORT, GIVEN)
+    why = send_feedback(settings, RatedReport(REPORT, GIVEN))
 
     (score,) = langfuse.scores
     assert why == ""
@@ -46,7 +49,7 @@ def test_each_author_and_thing_has_a_score(other: dict[str, Any]) -> None:
     """Of one who thinks again it is the same, whatever is said then."""
     fields = {"analysis_id": "r1", "author": "ada", "subject": "report", "rating": "up"}
     ids = [
-        score_of(REPORT, Feedback(**fields | more), settings_for(""))["id"]
+        score_of(RatedReport(REPORT, Feedback(**fields | more)), settings_for(""))["id"]
         for more in ({}, other, {"rating": "down", "comment": "no"})
     ]
 
@@ -60,7 +63,7 @@ def test_secrets_and_odd_text_are_masked() -> None:
     given = Feedback(
         "r1", "ada", "item", "down", None, key, f"key sk-{'x' * 20} of ada@example.org"
     )
-    score = score_of(REPORT, given, settings_for(""))
+    score = score_of(RatedReport(REPORT, given), settings_for(""))
 
     assert score["comment"] == "key [masked] of [masked]"
     assert score["metadata"]["source"] == "items"
@@ -70,7 +73,7 @@ def test_secrets_and_odd_text_are_masked() -> None:
 def test_without_words() -> None:
     """What was said stays here, and which item it is about; the thumb and the source leave."""
     given = Feedback("r1", "ada", "item", "down", None, "reddit:t3_1", "a bad quokka")
-    score = score_of(REPORT, given, settings_for("", trace_content=False))
+    score = score_of(RatedReport(REPORT, given), settings_for("", trace_content=False))
 
     assert "comment" not in score
     assert score["metadata"] == {
@@ -96,7 +99,7 @@ def test_what_was_not_taken_is_known(
 ) -> None:
     """In one line; nothing is sent twice."""
     langfuse.status, langfuse.accepted = status, answer
-    words = send_feedback(settings_for(langfuse.url), REPORT, GIVEN)
+    words = send_feedback(settings_for(langfuse.url), RatedReport(REPORT, GIVEN))
 
     assert re.fullmatch(f".*{why}.*" if why else "", words), words
     assert len(langfuse.requests) == 1
@@ -105,9 +108,22 @@ def test_what_was_not_taken_is_known(
 def test_one_that_hangs_or_is_away_is_not_waited_for(langfuse: Collector) -> None:
     """Longer than said."""
     langfuse.delay = 3600
-    slow = send_feedback(settings_for(langfuse.url), REPORT, GIVEN, seconds=0.1)
-    away = send_feedback(settings_for("http://127.0.0.1:9"), REPORT, GIVEN)
+    slow = send_feedback(settings_for(langfuse.url), RatedReport(REPORT, GIVEN), seconds=0.1)
+    away = send_feedback(settings_for("http://127.0.0.1:9"), RatedReport(REPORT, GIVEN))
 
     assert slow == "Langfuse gave no answer within 0.1 s"
     assert away.startswith("Langfuse: no connection (ConnectionError")
     assert away.endswith("check `LANGFUSE_BASE_URL`")
+
+
+def test_a_turn_s_score_stands_on_its_trace() -> None:
+    """With its number and whose it is; of another author it is another, the comment is masked."""
+    given = RatedTurn(2, TRACE, "ada", "down", "mail ada@example.org", NOW)
+
+    score = score_of(given, settings_for(""))
+    other = score_of(replace(given, author="eve"), settings_for("", trace_content=False))
+
+    assert (score["traceId"], score["name"], score["value"]) == (TRACE, "user_feedback", 0)
+    assert score["metadata"] == {"scope": "turn", "author": "ada", "turn": 2}
+    assert (score["comment"], "comment" in other) == ("mail [masked]", False)
+    assert score["id"] != other["id"]

@@ -41,6 +41,7 @@ SAID = " ".join((*SECRETS[:-1], f"https://{SECRETS[-1]}x.test"))
         ("/s?api_key=abc&access_token=def", f"/s?api_key={MASKED}&access_token={MASKED}"),
         ("http://ada:pw@x.test/", f"http://{MASKED}@x.test/"),
         ("write to ada@example.com!", f"write to {MASKED}!"),
+        ("write to ada\u200b@example.com!", f"write to {MASKED}!"),
         ("task-force desk-top basic understanding a@b reddit:t3_x", None),
     ],
 )

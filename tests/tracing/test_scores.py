@@ -9,13 +9,12 @@ from datetime import datetime
 import pytest
 
 from api.errors import ModelError, QuotaExhausted
-from api.services.ports import Facts, Observer
+from api.services.ports import Facts, Judgement, Observer
 from api.services.schemas import (
     Assessed,
     Attempt,
     Gathered,
     Item,
-    Judgement,
     Outcome,
     Question,
     Usage,

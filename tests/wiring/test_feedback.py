@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from api.services.keeping.feedback import Send
+from api.services.keeping.feedback import RatedReport, Send
 from api.services.keeping.storage import Feedback
 from api.wiring import load_settings
 from api.wiring.feedback import feedback_sender
@@ -15,7 +15,7 @@ from tests.store.made import report, typed
 from tests.tracing.collector import SECRET, collecting
 
 REPORT = typed(report("r1", trace_id="0af7651916cd43dd8448eb211c80319c"))
-GIVEN = Feedback("r1", "ada", "report", "up")
+RATED = RatedReport(REPORT, Feedback("r1", "ada", "report", "up"))
 
 
 def sender(variables: Mapping[str, str], patience: float = 10.0) -> Send | None:
@@ -50,7 +50,7 @@ async def test_a_langfuse_that_hangs_holds_few() -> None:
         assert send is not None
         first = [asyncio.create_task(_sent(send)) for _ in range(2)]
         await asyncio.to_thread(langfuse.arrived.wait, 20)
-        late = await send(REPORT, GIVEN)
+        late = await send(RATED)
         langfuse.over.set()
 
         assert late == "Langfuse is slow, and others wait for it already"
@@ -59,4 +59,4 @@ async def test_a_langfuse_that_hangs_holds_few() -> None:
 
 
 async def _sent(send: Send) -> str:
-    return await send(REPORT, GIVEN)
+    return await send(RATED)

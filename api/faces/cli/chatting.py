@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from types import FrameType
@@ -26,21 +26,25 @@ from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
 from api.faces.outline import LONGEST_HEADING, shortened
 from api.services.chatting.answering import SAMPLE
 from api.services.chatting.chats import Chats, Forgetful
+from api.services.chatting.rating import rate_turn
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
+from api.services.keeping.feedback import Send, author_of
 from api.services.keeping.keys import LOCAL
 from api.services.keeping.reports import stored_report
-from api.services.keeping.storage import Store
+from api.services.keeping.storage import Rating, Store
 from api.services.listening import Product
 from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line, web_url
 from api.settings import DepthName, Settings
+from api.wiring.feedback import feedback_sender
 from api.wiring.models import chat
 from api.wiring.serving import open_store_of
 
 _CODES = {"answered": 0, "clarify": 3, "insufficient_data": 3, "not_asked": 4}
 PROMPT = "> "
+_THUMBS: Mapping[str, Rating] = {"/good": "up", "/bad": "down"}
 
 
 @dataclass(slots=True)
@@ -58,6 +62,31 @@ class _Talk:
     """What a session that begins knows."""
     begun: bool = False
     """There is something to go on with."""
+    send: Send | None = None
+    """Tells Langfuse of a thumb."""
+    last: int | None = None
+    """The number of the last answer."""
+
+    async def say(self, line: str) -> int:
+        """Ask a question, or rate the last answer: `/good`, `/bad [words]`."""
+        command, _, words = line.strip().partition(" ")
+        if command in _THUMBS:
+            return await self.rate(_THUMBS[command], words)
+        return await self.turn(line)
+
+    async def rate(self, rating: Rating, comment: str) -> int:
+        """Keep a thumb on the last answer, and say whether Langfuse was told."""
+        if self.last is None:
+            raise UsageError("there is no answer yet that could be rated")
+        given = await rate_turn(
+            self.chats.store, LOCAL.id, author_of(LOCAL.id), self.session, self.last, rating,
+            comment, self.send,
+        )  # fmt: skip
+        if given.watched == "failed":
+            _tell(f"listenpost: warning: it is kept here, but not in Langfuse: {given.why}")
+        else:
+            _tell("kept, and sent to Langfuse" if given.watched == "sent" else "kept")
+        return 0
 
     async def turn(self, question: str) -> int:
         """Ask, show, and say how it ended, as an exit code."""
@@ -75,6 +104,7 @@ class _Talk:
                     self.begun = True
                     screen.show(moment)
         assert isinstance(moment, Turn)
+        self.last = moment.number or self.last
         return _CODES[moment.outcome]
 
     async def aclose(self) -> None:
@@ -143,18 +173,19 @@ async def _opened(
         closing.pop_all()
     # chosen here, so that a session is known although its first turn was stopped
     chosen = session or uuid4().hex
-    return _Talk(product, store, chats, depth, chosen, session is not None)
+    send = feedback_sender(settings)
+    return _Talk(product, store, chats, depth, chosen, session is not None, send=send)
 
 
 def _talked(runner: asyncio.Runner, talk: _Talk, question: str | None) -> int:
     if question is not None:
         return runner.run(talk.turn(question))
     if not sys.stdin.isatty():
-        codes = [runner.run(talk.turn(line)) for line in sys.stdin if line.strip()]
+        codes = [runner.run(talk.say(line)) for line in sys.stdin if line.strip()]
         return codes[-1] if codes else 0
     for line in _typed():
         try:
-            runner.run(talk.turn(line))
+            runner.run(talk.say(line))
         except KeyboardInterrupt:
             _tell("stopped; Ctrl-D leaves")
         except ListenpostError as error:

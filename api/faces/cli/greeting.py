@@ -17,13 +17,13 @@ def greet(product: Product) -> None:
     mark = data_folder() / "greeted"
     if product.sample or not sys.stderr.isatty() or mark.exists():
         return
-    asked = [
+    titles = [
         title_of(product.places, name)
         for name in product.usual
         if not isinstance(product.sources[name], SourceError)
     ]
     tell(
-        f"Your question is sent to {', '.join(asked) or 'nobody'}. `LISTENPOST_SOURCES` or "
+        f"Your question is sent to {', '.join(titles) or 'nobody'}. `LISTENPOST_SOURCES` or "
         "`--source` choose others, `--sandbox` asks nobody, `listenpost doctor` shows all. "
         "(This is said once.)"
     )

@@ -20,6 +20,12 @@ def stats_text(stats: Stats, columns: int) -> str:
     columns = max(min(columns, 120), 40)
     since = f"since {stats.since:%Y-%m-%d %H:%M}Z" if stats.since else "from the first on"
     heads = [f"{_many(stats.runs, 'analysis', 'analyses')} {since}, {stats.failed} failed"]
+    left_out = (
+        (stats.own_items, "of your own items"),
+        (stats.unanswered, "that no source answered"),
+    )
+    if words := " and ".join(f"{number} {which}" for number, which in left_out if number):
+        heads.append(f"{words}: counted here, and in no mean")
     if stats.samples:
         counted = "are counted" if stats.with_samples else "are left out: `--sample` counts them"
         heads.append(f"{stats.samples} of sample data {counted}")

@@ -247,8 +247,8 @@ def _line(listed: Listed) -> str:
     if summary is not None:
         sources = summary.sources.values()
         ended = str(summary.decision)
-        counts = sum(part.kept for part in sources), sum(part.fetched for part in sources)
-        kept = "kept {} of {}".format(*counts) if sources else ""
+        fetched = sum(part.fetched for part in sources)
+        kept = f"kept {summary.total_survived} of {fetched}" if sources else ""
         query += f" - {shown(summary.about)}" if summary.about else ""
         query = f"(sample) {query}" if summary.sample else query
     head = f"{listed.id[:SHORT_ID]:<{SHORT_ID}}  {listed.created_at:%Y-%m-%d %H:%M}Z"

@@ -30,6 +30,7 @@ ASPECTS, PERIODS = 10, 60
 """Rows of a picture, and bars of a timeline, at most."""
 _COLOURS = {"positive": "good", "neutral": "plain", "negative": "bad"}
 _STEPS = ("found", "about the question", "left in the report", "cited")
+_UNJUDGED = "not judged"
 _SPREAD = (
     "Bars are shares of these items; the line on a bar is the range in which the share of all that "
     "people write is likely to lie (95 % interval)."
@@ -226,17 +227,24 @@ def _beside(x: float, y: float, count: int, gap: int) -> str:
 def _funnel(rows: Sequence[captions.FunnelRow]) -> Drawn:
     """A row for each source, a bar for each step, all on one scale."""
     row, top, column = 44, 24, 1 / len(_STEPS)
-    most = max(max(line.counts) for line in rows)
+    most = max(line.counts[0] for line in rows)
     heads = ("found", "→ about it", "→ in the report", "→ cited")
     shapes = [words(percent(at * column), 12, name, class_="dim") for at, name in enumerate(heads)]
     for at, line in enumerate(rows):
         y = top + at * row
         shapes.append(element("g", title(line.name), words(0, y + 11, shortened(line.name, 32))))
         for step, count in enumerate(line.counts):
-            left, width = step * column, column * 0.6 * part(count, most)
+            left = step * column
+            if count is None:
+                shapes.append(words(percent(left), y + 27, _UNJUDGED, class_="dim"))
+                continue
+            width = column * 0.6 * part(count, most)
             shapes += [
                 _bar(left, y + 17, width, 12, "plain"),
                 _beside(left + width, y + 27, count, 4),
             ]
-    table: list[Sequence[object]] = [(line.name, *line.counts) for line in rows]
+    table: list[Sequence[object]] = [
+        (line.name, *(_UNJUDGED if count is None else count for count in line.counts))
+        for line in rows
+    ]
     return top + row * len(rows), shapes, ("source", *_STEPS), table

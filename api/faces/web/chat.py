@@ -135,6 +135,8 @@ class ChatTurn(BaseModel):
     """One answer; its text is markdown and cites exhibits as `[E1]`."""
 
     session_id: str
+    turn: int | None
+    """Its number in the session, by which it is rated; null of guidance, which is not kept."""
     text: str
     citations: list[Cited]
     notes: list[str]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.errors import NotFound
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.health import counted
 from api.faces.web.schemas import RequestBody
 from api.services.callers import caller
-from api.services.keeping.feedback import LONGEST, Given, Vote, Watched, author_of, give
+from api.services.keeping.feedback import LONGEST, Given, Send, Vote, Watched, author_of, give
+from api.services.keeping.reports import missing
 from api.services.keeping.storage import Feedback, Rating, Subject
-from api.services.text import clean, one_line
 from api.wiring.feedback import feedback_sender
+from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
 _COMMON = (401, 403, 404, 422, 429, 500, 503)
@@ -94,6 +94,14 @@ class FeedbackList(BaseModel):
     feedback: list[KeptFeedback]
 
 
+def sender_of(app: FastAPI, house: House) -> Send | None:
+    """The server's one way to tell Langfuse of a thumb; None while tracing is off."""
+    if not hasattr(app.state, "send_feedback"):
+        app.state.send_feedback = feedback_sender(house.settings)
+    send: Send | None = app.state.send_feedback
+    return send
+
+
 _GIVEN: dict[int | str, dict[str, Any]] = documented(413, *_COMMON)
 
 
@@ -107,9 +115,7 @@ async def give_feedback(
     names. It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
     """
     app = request.app
-    if not hasattr(app.state, "send_feedback"):
-        app.state.send_feedback = feedback_sender(house.settings)
-    send, author = app.state.send_feedback, author_of(tenant.id, caller().user)
+    send, author = sender_of(app, house), author_of(tenant.id, caller().user)
     given = await give(house.store, tenant.id, author, analysis_id, body.opinion(), send)
     counted(app).rated(given)
     return GivenFeedback.told_of(given)
@@ -120,5 +126,5 @@ async def list_feedback(analysis_id: str, tenant: Asker, house: Opened) -> Feedb
     """Of your own analyses alone."""
     kept = await house.store.feedback(tenant.id, analysis_id)
     if not kept and await house.store.get(tenant.id, analysis_id) is None:
-        raise NotFound(f"there is no analysis `{one_line(clean(analysis_id))[:40]}`")
+        raise missing(analysis_id)
     return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))

@@ -49,8 +49,10 @@ class Metrics:
         self._cited = counter("items_cited", "Items that findings rest on.")
         self._pairs = counter("support_pairs", "Sentences checked against a passage.")
         self._supported = counter("support_supported", "Of these, those that the passage says.")
-        self._usd = counter("cost_usd", "USD that analyses cost, where prices are known.")
-        self._priced = counter("priced_analyses", "Analyses that asked a source, price known.")
+        self._own = counter("own_items_analyses", "Analyses of own items, in no mean.")
+        self._unanswered = counter("unanswered_analyses", "Analyses that no source answered.")
+        self._usd = counter("cost_usd", "USD that priced analyses cost.")
+        self._priced = counter("priced_analyses", "Analyses that a source answered, price known.")
         self._priced_kept = counter("priced_items_kept", "Items that priced analyses kept.")
         self._unpriced = counter("unpriced_analyses", "Analyses with a price that is unknown.")
         self._outcomes = counter(
@@ -73,7 +75,7 @@ class Metrics:
         self._gain = counter("refetch_gain", "Relevant items only it brought.", "source")
         self._calls = counter("upstream_calls", "Requests sent to sources.", "source")
         self._feedback = counter(
-            "feedback", "Thumbs given, by the report's decision.", "decision", "rating"
+            "feedback", "Thumbs given or turned, by the report's decision.", "decision", "rating"
         )
 
     def ended(self, report: Report | None, reason: str) -> None:
@@ -88,18 +90,20 @@ class Metrics:
         self._runs.labels(str(tally.decision)).inc()
         if (total := report.timings_ms.total) is not None:
             self._seconds.labels(report.depth).observe(total / 1000)
-        if tally.judged and not tally.degraded:
+        if tally.judged and not tally.degraded and not tally.own_items:
             self._run_yield.observe(tally.relevant / tally.judged)
         self._kept.inc(tally.items)
         self._cited.inc(tally.cited)
         self._pairs.inc(tally.support.pairs)
         self._supported.inc(tally.support.supported)
-        if tally.price is not None:
-            self._usd.inc(tally.price)
+        self._own.inc(tally.own_items)
+        self._unanswered.inc(tally.unanswered)
+        if tally.comparable and tally.price is None:
+            self._unpriced.inc()
+        elif tally.comparable:
+            self._usd.inc(tally.price or 0.0)
             self._priced.inc()
             self._priced_kept.inc(tally.items)
-        elif tally.sources:
-            self._unpriced.inc()
         for source in report.sources.values():
             self.fetched(source)
 
@@ -122,7 +126,9 @@ class Metrics:
         self._gain.labels(name).inc(tally.refetch_gain)
 
     def rated(self, given: Given) -> None:
-        """Count one thumb."""
+        """Count one thumb, unless it is of sample data or was given before."""
+        if given.repeated or (given.sample and not self._with_samples):
+            return
         self._feedback.labels(given.decision, given.feedback.rating).inc()
 
     def page(self) -> bytes:

@@ -250,9 +250,9 @@ class ListedAnalysis(BaseModel):
     fetched: int | None
     """Found by all sources together."""
     kept: int | None
-    """Of these, what the gate kept."""
+    """Of these, what the report kept in the end, past grades and copies."""
     total_survived: int | None
-    """Of these, what the report may rest on."""
+    """The same, under its name in the report."""
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
@@ -270,7 +270,7 @@ class ListedAnalysis(BaseModel):
             depth=summary.depth if summary else None,
             sample=summary.sample if summary else None,
             fetched=sum(source.fetched for source in sources) if summary else None,
-            kept=sum(source.kept for source in sources) if summary else None,
+            kept=summary.total_survived if summary else None,
             total_survived=summary.total_survived if summary else None,
         )
 

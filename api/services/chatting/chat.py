@@ -123,7 +123,7 @@ class Chat:
                 turn = await self._answered(desk, answer, depth)
             except asyncio.CancelledError:
                 sample = self.product.sample or session.is_sample(answer.cited)
-                shown = Exchange(desk.question, answer.text, stopped=True, sample=sample)
+                shown = Exchange(desk.question, answer.text, True, sample, trace_id)
                 session.close(shown, answer.cited, desk.subjects)
                 raise
             calls = sum(gathered.upstream_calls for gathered in desk.gathered)
@@ -134,9 +134,9 @@ class Chat:
                     items_cited=len(set(cited)),
                 )
             )  # fmt: skip
-        closed = Exchange(desk.question, turn.text, sample=turn.sample)
+        closed = Exchange(desk.question, turn.text, False, turn.sample, trace_id)
         session.close(closed, cited, desk.subjects)
-        return replace(turn, trace_id=trace_id)
+        return replace(turn, trace_id=trace_id, number=session.number)
 
     async def _answered(self, desk: ChatDesk, answer: AnswerDraft, depth: DepthName) -> Turn:
         usage = RunUsage()

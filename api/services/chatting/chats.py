@@ -119,7 +119,7 @@ class Chats:
                     async for moment in moments:
                         if isinstance(moment, Turn):
                             try:
-                                await self._keep(key, session)
+                                await self._keep(key, session, text)
                             except StoreUnavailable as error:  # what is worked is not lost
                                 _log.warning("a chat turn could not be stored: %s", error)
                                 self._hold(key, session, text)
@@ -128,7 +128,7 @@ class Chats:
             except (asyncio.CancelledError, GeneratorExit):
                 if session_id is not None:  # else nobody was told the id
                     with contextlib.suppress(StoreUnavailable):  # nobody is left to be told
-                        await self._keep(key, session)
+                        await self._keep(key, session, text)
                 raise
             finally:
                 del self._running[key]
@@ -159,9 +159,13 @@ class Chats:
         fresh.anew = text is not None and session is None
         return session or fresh, text
 
-    async def _keep(self, key: _Key, session: Session) -> None:
+    async def _keep(self, key: _Key, session: Session, before: str | None) -> None:
+        """Save it, with what was thought of its turns since the store had `before` of it."""
         if session.dropped:
             return
+        stored = await self.store.session(*key)
+        if stored is not None and stored != before:
+            session.heed(stored)
         text = session.save()
         await self.store.keep_session(*key, text)
         self._hold(key, session, text)

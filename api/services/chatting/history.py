@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from api.errors import NotFound
 from api.services.chatting.passages import cited
-from api.services.chatting.saved import Exchange, saved_in
+from api.services.chatting.saved import Exchange, Opinion, saved_in
 from api.services.chatting.turns import Citation
 from api.services.keeping.storage import KeptSession, Sessions, SessionShelf
 from api.services.reporting.dossier import Exhibit
@@ -47,6 +47,9 @@ class PastTurn:
     text: str
     citations: list[Citation]
     """Posts that it cites and that are still remembered."""
+    turn: int | None
+    """Its number, by which it is rated; None of one that an older release saved."""
+    opinions: tuple[Opinion, ...]
     stopped: bool
     """The person left before the answer was complete; `text` is what was shown by then."""
     sample: bool
@@ -117,8 +120,11 @@ async def read_chat(sessions: Sessions, tenant: str, session_id: str) -> Transcr
         citations = list(cited(exchange.answer, shown, saved.subjects))
         sample = exchange.sample or not made_up.isdisjoint(labels)
         turns.append(
-            PastTurn(exchange.question, exchange.answer, citations, exchange.stopped, sample)
-        )
+            PastTurn(
+                exchange.question, exchange.answer, citations, exchange.number or None,
+                exchange.opinions, exchange.stopped, sample,
+            )
+        )  # fmt: skip
     return Transcript(session_id, turns, saved.sample)
 
 

@@ -60,14 +60,15 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
         words = _telling(passage)
         return max((len(claim & words) for claim in claims), default=0), -len(passage)
 
-    title, *texts = exhibit.item.texts
+    texts = exhibit.item.texts
+    titles = () if exhibit.item.thread else texts[:1]
     # a title is quoted whole where it holds an address, which no sentence may
-    quotable = (part for words in (title, *texts) for part in sentences(words))
-    for part in (one_line(title), *quotable):
+    quotable = (part for words in texts for part in sentences(words))
+    for part in (*map(one_line, titles), *quotable):
         shown = quotation(part)
         if any(f"“{words}” [{exhibit.label}]" in text for words in (part, shown, plain(shown))):
             return part
-    for written in (texts, [title]):
+    for written in (texts[len(titles) :], titles):
         passages = [
             part for words in written for part in sentences(words) if len(part) <= LONGEST_PASSAGE
         ]

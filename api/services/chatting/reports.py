@@ -6,6 +6,7 @@ from api.services.chatting.saved import Exchange
 from api.services.chatting.session import EXHIBITS, Session
 from api.services.ports import title_of
 from api.services.reporting.composing import assessed_of
+from api.services.reporting.dossier import kept_line
 from api.services.reporting.report import Report
 
 
@@ -20,7 +21,8 @@ def read_report(session: Session, report: Report) -> None:
         if source.outcome.answered:
             labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
             title = title_of(session.run.places, name)
-            line = f"{title}: {source.kept} of {source.fetched} results were about it"
+            counted = f"{source.kept} of {source.fetched} results"
+            line = f"{title}: {kept_line(counted, source.gate, refetched=source.refetched)}"
             session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
     by_key = {exhibit.item.key: exhibit.label for exhibit in shown}
     lines = [report.summary or report.explanation_text or ""]

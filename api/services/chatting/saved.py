@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
+from api.services.keeping.storage import Rating
 from api.services.schemas import Assessed
 from api.settings import DepthName
 
 VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody thinks of an answer."""
+
+    author: str
+    """A pseudonym."""
+    rating: Rating
+    comment: str
+    created_at: datetime
+    """When it was first given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +37,10 @@ class Exchange:
     """The person left before the answer was complete."""
     sample: bool = False
     """It rests on what is made up, in part at least."""
+    trace_id: str | None = field(default=None, compare=False)
+    number: int = field(default=0, compare=False)
+    """Of its turn in the session, from 1; 0 of one that an older release saved."""
+    opinions: tuple[Opinion, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,11 @@ class SavedSession:
 
 
 SAVED = TypeAdapter(SavedSession)
+
+
+def written(saved: SavedSession) -> str:
+    """As `saved_in` reads it."""
+    return SAVED.dump_json(saved).decode()
 
 
 def saved_in(text: str) -> SavedSession | None:

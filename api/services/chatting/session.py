@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from api.services.chatting.saved import (
-    SAVED,
     VERSION,
     Exchange,
     Lookup,
     SavedExhibit,
     SavedSession,
     saved_in,
+    written,
 )
 from api.services.chatting.subjects import is_variant, names_in
 from api.services.evidence.run import Run
@@ -195,10 +195,19 @@ class Session:
         for label in cited:
             self._known[label] = replace(self._known[label], turn=self.number)
         self.number += 1
-        self.exchanges = [*self.exchanges, exchange][-TURNS:]
+        self.exchanges = [*self.exchanges, replace(exchange, number=self.number)][-TURNS:]
         self.last_subjects = list(subjects)
         recent = [at for at in self._by_use() if self.number - self._known[at].turn <= TURNS]
         self._forget(recent[:EXHIBITS])
+
+    def heed(self, text: str) -> None:
+        """Take over what was thought of its turns since it was read, from what is stored now."""
+        saved = saved_in(text)
+        given = {e.number: e.opinions for e in saved.exchanges if e.number} if saved else {}
+        self.exchanges = [
+            replace(exchange, opinions=given.get(exchange.number, exchange.opinions))
+            for exchange in self.exchanges
+        ]
 
     def _by_use(self) -> list[str]:
         """Labels, the last used first."""
@@ -244,7 +253,7 @@ class Session:
             self.last_subjects,
             self.sample,
         )
-        return SAVED.dump_json(saved).decode()
+        return written(saved)
 
 
 def restored(session_id: str, tenant: str, run: Run, text: str) -> Session | None:

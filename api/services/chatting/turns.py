@@ -46,6 +46,8 @@ class Turn:
     """`answered`, `clarify` (the gate gave guidance), `insufficient_data` or `not_asked`."""
     usage: Usage = field(default_factory=Usage)
     trace_id: str | None = None
+    number: int | None = None
+    """In the session, from 1, by which it is rated; None of guidance, which is not kept."""
     sample: bool = False
     """It rests on what is made up, in part at least, whatever the session's other turns do."""
 
@@ -53,6 +55,7 @@ class Turn:
         """As the interface has it."""
         return {
             "session_id": self.session_id,
+            "turn": self.number,
             "text": self.text,
             "citations": [citation.json() for citation in self.citations],
             "notes": list(self.notes),

@@ -41,8 +41,10 @@ class SourceFigures(Published):
 
     fetched: int
     relevant: int
+    """A judge said yes to them."""
     kept: int
-    yield_ratio: Annotated[float, Field(ge=0, le=1)]
+    yield_ratio: Annotated[float, Field(ge=0, le=1)] | None
+    """None when items went unjudged."""
     refetched: bool
 
 
@@ -192,13 +194,16 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
     counted: dict[str, SourceFigures] = {}
     for name in sorted({gathered.source for gathered in sources}):
         mine = [gathered for gathered in sources if gathered.source == name]
-        relevant = {entry.item.key for gathered in mine for entry in gathered.kept}
-        seen = relevant | {entry.item.key for gathered in mine for entry in gathered.dropped}
+        relevant = {entry.item.key for gathered in mine for entry in gathered.relevant}
+        seen = {
+            entry.item.key for gathered in mine for entry in (*gathered.kept, *gathered.dropped)
+        }
+        share = len(relevant) / len(seen) if seen else 1.0
         counted[name] = SourceFigures(
             fetched=len(seen),
             relevant=len(relevant),
             kept=sum(entry.item.key in seen for entry in kept),
-            yield_ratio=len(relevant) / len(seen) if seen else 1.0,
+            yield_ratio=None if any(gathered.unjudged for gathered in mine) else share,
             refetched=any(gathered.refetched for gathered in mine),
         )
     return counted

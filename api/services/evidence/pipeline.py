@@ -130,12 +130,7 @@ async def _weigh(
     unfit = sum(entry.dropped_by == "unfit" for entry in crawled.dropped)
     twins = sum(entry.dropped_by == "duplicate" for entry in ranked.dropped)
     graded = len(ranked.kept) + len(ranked.dropped)
-    # a source whose gate failed open has no model: with one, another judged instead
-    opened = {
-        gathered.source
-        for gathered in crawled.sources
-        if gathered.status == "degraded" and gathered.model is None
-    }
+    opened = {gathered.source for gathered in crawled.sources if gathered.unjudged}
     if grading:
         run.listener(ItemsGraded(scored=graded, survived=len(ranked.kept)))
     counts = Counts(

@@ -261,5 +261,5 @@ def _diverse(
 
 def _groups(item: Item) -> list[tuple[str, ...]]:
     """What an item shares with others; copies of one thread are merged already."""
-    named = (("place", item.place), ("author", item.author), ("thread", item.thread))
+    named = (("place", item.place), ("author", item.author), ("thread", item.thread or item.key))
     return [(kind, item.source, name) for kind, name in named if name]

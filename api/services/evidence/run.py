@@ -16,6 +16,7 @@ from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
 from api.services.gate.memory import Memory
 from api.services.ports import (
+    UNGRADED,
     Grader,
     Grades,
     Observer,
@@ -28,7 +29,6 @@ from api.services.progress import ItemGraded, Listener, SourceKept, silent
 from api.services.question.naming import name_of, named
 from api.services.question.query import canonical, neutralise
 from api.services.schemas import (
-    UNGRADED,
     Assessed,
     Commented,
     FetchPlan,

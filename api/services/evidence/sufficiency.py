@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from api.services.schemas import Decision
 from api.settings import Depth, DepthName
 
+_CAUTION = "Consider this a starting point, not a comprehensive answer."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
@@ -72,10 +74,13 @@ def decide(counts: Counts) -> Decided:
         needed = f"; a full one needs {depth.min_sources_full_report}"
         # what the gate stopped was found too, though never graded
         stopped = counts.dropped.get("gate", 0) if counts.grading_on else 0
-        disclaimer = (
-            f"Only {survived} of {scored + stopped} posts found were relevant to your "
-            "question. Consider this a starting point, not a comprehensive answer."
-        )
+        many = f"Only {survived} of {scored + stopped} posts found were"
+        if counts.unjudged:
+            they = "it was" if counts.unjudged == 1 else "they were"
+            many += f" kept, and of {counts.unjudged} nobody judged whether {they} about"
+        else:
+            many += " relevant to"
+        disclaimer = f"{many} your question. {_CAUTION}"
     else:
         decision, verdict = Decision.INSUFFICIENT, "Too little was found for a report"
         needed = f"; a short one needs {depth.min_sources_short_report}"

@@ -25,6 +25,8 @@ from api.services.schemas import (
 Failure = SourceError | TimeoutError
 NO_TIME = "no_time"
 """In the note on a request that was not sent, since its answer would have come too late."""
+UNJUDGED_REFETCH = "refetch could not be judged"
+"""Begins the note on a refetch whose items are withheld."""
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class Basket:
         else:
             relevant = 0
             self.note(
-                f"refetch could not be judged ({gated.reason}): {len(new)} new items withheld, "
+                f"{UNJUDGED_REFETCH} ({gated.reason}): {len(new)} new items withheld, "
                 "the first pass stands"
             )
         distinct = len(merge_crossposts(batch.items))

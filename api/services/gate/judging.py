@@ -11,9 +11,9 @@ from api.errors import ModelError
 from api.services.bills import bill_of, flagged
 from api.services.containment import translated
 from api.services.gate.memory import Memory
-from api.services.ports import Judge
+from api.services.ports import Judge, Judgement
 from api.services.question.query import canonical
-from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
+from api.services.schemas import Gated, Item, Question, Usage, Verdict
 
 Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
 """`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
@@ -135,7 +135,8 @@ class RunGate:
         model = calls[-1].model if calls else verdicts[0].judge or None
         usage = sum((call.usage for call in calls), Usage())
         if reasons:
-            return Gated(verdicts, "degraded", reasons[0], model, usage)
+            stood_in = all(verdict.judge for verdict in verdicts)
+            return Gated(verdicts, "degraded", reasons[0], model if stood_in else None, usage)
         return Gated(verdicts, "ok", None, model, usage)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Literal
 
 from api.errors import NotFound, UsageError
-from api.services.keeping.reports import stored_report
+from api.services.keeping.reports import missing, stored_report
 from api.services.keeping.storage import Feedback, Rating, Store
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line
@@ -18,8 +19,44 @@ LONGEST = 2_000
 MOST = 1_000
 """Ratings that one analysis takes, of all authors."""
 Watched = Literal["sent", "off", "failed"]
-Send = Callable[[Report, Feedback], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedReport:
+    """Feedback on a report, and the report."""
+
+    report: Report
+    feedback: Feedback
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTurn:
+    """What somebody thinks of one answer of a chat."""
+
+    number: int
+    """Of the turn in its session, from 1."""
+    trace_id: str | None
+    author: str
+    """A pseudonym."""
+    rating: Rating
+    comment: str
+    created_at: datetime
+
+
+Rated = RatedReport | RatedTurn
+Send = Callable[[Rated], Awaitable[str]]
 """Tells whoever watches; empty when that was taken, else why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOnTurn:
+    """What was kept of a turn, and whether whoever watches was told."""
+
+    session_id: str
+    turn: RatedTurn
+    watched: Watched
+    why: str = ""
+    """Why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +80,10 @@ class Given:
     watched: Watched
     why: str = ""
     """Why it failed."""
+    sample: bool = False
+    """The report is made of sample data."""
+    repeated: bool = False
+    """The author had given the same thumb before."""
 
 
 def author_of(tenant: str, user: str = "") -> str:
@@ -53,7 +94,12 @@ def author_of(tenant: str, user: str = "") -> str:
 
 
 async def give(
-    store: Store, tenant: str, author: str, analysis_id: str, opinion: Vote, send: Send | None
+    store: Store,
+    tenant: str,
+    author: str,
+    analysis_id: str,
+    opinion: Vote,
+    send: Send | None,
 ) -> Given:
     """Keep it, then tell whoever watches; that it could not be told loses nothing.
 
@@ -66,9 +112,7 @@ async def give(
     """
     if opinion.finding is not None and opinion.item_key is not None:
         raise UsageError("rate a finding or an item, not both at once")
-    comment = clean(opinion.comment)
-    if len(comment) > LONGEST:
-        raise UsageError(f"a comment has {LONGEST} characters at most; yours has {len(comment)}")
+    comment = worded(opinion.comment)
     report = await stored_report(store, tenant, analysis_id)
     subject: Literal["report", "finding", "item"] = "report"
     if opinion.finding is not None:
@@ -84,14 +128,36 @@ async def give(
     given = Feedback(
         report.id, author, subject, opinion.rating, opinion.finding, opinion.item_key, comment
     )
+    repeated = any(
+        replace(opinion, comment=comment, created_at=None) == given
+        for opinion in await store.feedback(tenant, report.id)
+    )
     kept = await store.keep_feedback(tenant, given, MOST)
     if kept is None:
-        raise NotFound(f"there is no report `{report.id}`")
-    decision = str(report.decision)
-    if send is None or report.trace_id is None or report.sample:
-        return Given(kept, decision, "off")
-    why = await send(report, kept)
-    return Given(kept, decision, "failed" if why else "sent", why)
+        raise missing(report.id)
+    trace_id = None if report.sample else report.trace_id
+    watched, why = await inform(send, RatedReport(report, kept), trace_id)
+    return Given(kept, str(report.decision), watched, why, report.sample, repeated)
+
+
+def worded(comment: str) -> str:
+    """A comment as it is kept.
+
+    Raises:
+        UsageError: it is too long.
+    """
+    comment = clean(comment)
+    if len(comment) > LONGEST:
+        raise UsageError(f"a comment has {LONGEST} characters at most; yours has {len(comment)}")
+    return comment
+
+
+async def inform(send: Send | None, rated: Rated, trace_id: str | None) -> tuple[Watched, str]:
+    """Whether whoever watches was told, and why not; `off` also where there is no trace for it."""
+    if send is None or trace_id is None:
+        return "off", ""
+    why = await send(rated)
+    return ("failed" if why else "sent"), why
 
 
 def source_of(report: Report, key: str) -> str | None:

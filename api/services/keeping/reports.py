@@ -19,7 +19,12 @@ async def stored_report(analyses: Analyses, tenant: str, report_id: str) -> Repo
     possible = report_id.isascii() and report_id.isalnum()  # some databases refuse other signs
     kept = await analyses.get(tenant, report_id) if possible else None
     if kept is None:
-        raise NotFound(f"there is no report `{one_line(clean(report_id))[:60]}`")
+        raise missing(report_id)
     if kept.report is None:
         raise UsageError(kept.why_none)
     return kept.report
+
+
+def missing(report_id: str) -> NotFound:
+    """That the tenant keeps no report of that id."""
+    return NotFound(f"there is no report `{one_line(clean(report_id))[:60]}`")

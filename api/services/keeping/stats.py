@@ -82,9 +82,11 @@ class SupportStats(Published):
 
 
 class CostStats(Published):
-    """What analyses cost that asked a source and whose price is known."""
+    """What analyses cost that a source answered and whose price is known."""
 
     usd: float
+    left_out: float
+    """USD of the others: those of own items, and those that no source answered."""
     priced: int
     """Analyses in these figures."""
     unpriced: int
@@ -112,6 +114,10 @@ class Stats(Published):
     runs: int
     """Analyses that ended with an answer, of every decision."""
     failed: int
+    own_items: int
+    """Analyses of a person's own items; in no mean over analyses, and in no yield of runs."""
+    unanswered: int
+    """Analyses that no source answered; in no mean over analyses."""
     samples: int
     """Analyses of made-up sample data; they are in no other figure unless `with_samples`."""
     with_samples: bool
@@ -127,7 +133,7 @@ class Stats(Published):
     support: SupportStats
     upstream_calls: int
     calls_per_analysis: float | None
-    """Over those that asked a source."""
+    """Over those that a source answered."""
     cost: CostStats
     feedback: ThumbStats
     feedback_by_decision: Mapping[Decision, ThumbStats]

@@ -189,6 +189,7 @@ class Sums:
     days: dict[date, DaySums] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     usd: float = 0.0
+    usd_left_out: float = 0.0
     feedback: dict[Decision, Thumbs] = field(default_factory=dict)
 
     def add(self, counted: Counted) -> None:
@@ -201,7 +202,8 @@ class Sums:
         if tally.sample and not self.with_samples:
             return
         self.decisions[tally.decision] += 1
-        self.yields.add(tally)
+        if not tally.own_items:
+            self.yields.add(tally)
         day = self.days.setdefault(counted.created_at.date(), DaySums())
         day.runs += 1
         for name, source in tally.sources.items():
@@ -210,13 +212,18 @@ class Sums:
                 day.yields.setdefault(name, YieldSums()).add(source)
         thumbs = self.thumbs.get(counted.id, _NO_THUMBS)
         self.feedback[tally.decision] = self.feedback.get(tally.decision, _NO_THUMBS) + thumbs
-        self.usd += tally.price or 0.0
-        searched, priced, pairs = bool(tally.sources), tally.price is not None, tally.support.pairs
+        comparable, calls, pairs = tally.comparable, tally.cost.upstream_calls, tally.support.pairs
+        priced = comparable and tally.price is not None
+        if priced:
+            self.usd += tally.price or 0.0
+        else:
+            self.usd_left_out += tally.price or 0.0
         self.counts.update(
             judged=tally.judged, relevant=tally.relevant, kept=tally.items, cited=tally.cited,
             checked=bool(pairs), pairs=pairs, supported=tally.support.supported,
-            searched=searched, calls=tally.cost.upstream_calls,
-            priced=priced, unpriced=searched and not priced, kept_priced=tally.items * priced,
+            own_items=tally.own_items, unanswered=tally.unanswered, calls=calls,
+            comparable=comparable, calls_compared=calls * comparable,
+            priced=priced, unpriced=comparable and not priced, kept_priced=tally.items * priced,
         )  # fmt: skip
 
     def stats(self, since: datetime | None, now: datetime, *, cut: bool) -> Stats:
@@ -233,6 +240,8 @@ class Sums:
             unit="week" if weekly else "day",
             runs=self.decisions.total(),
             failed=self.failed,
+            own_items=counts["own_items"],
+            unanswered=counts["unanswered"],
             samples=self.samples,
             with_samples=self.with_samples,
             cut=cut,
@@ -260,9 +269,10 @@ class Sums:
                 rate=_ratio(counts["supported"], counts["pairs"]),
             ),
             upstream_calls=counts["calls"],
-            calls_per_analysis=_ratio(counts["calls"], counts["searched"]),
+            calls_per_analysis=_ratio(counts["calls_compared"], counts["comparable"]),
             cost=CostStats(
                 usd=round(self.usd, 6),
+                left_out=round(self.usd_left_out, 6),
                 priced=counts["priced"],
                 unpriced=counts["unpriced"],
                 per_analysis=_ratio(self.usd, counts["priced"]),

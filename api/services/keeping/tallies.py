@@ -21,6 +21,9 @@ from api.services.reporting.report import (
 )
 from api.services.schemas import Attempt, Decision, Outcome, Published, open_reason
 
+OWN = "items"
+"""The name under which a person's own items are asked."""
+
 
 class SourceTally(Published):
     """What is counted of how asking one source ended."""
@@ -32,7 +35,7 @@ class SourceTally(Published):
     fetched: int
     fit: int | None = None
     kept: int
-    yield_ratio: Share
+    yield_ratio: Share | None
     refetched: bool
     refetch_gain: int
     """Relevant items that only the second fetch brought."""
@@ -126,6 +129,23 @@ class Tally(Published):
     def degraded(self) -> bool:
         """A source of it passed unjudged."""
         return any(source.degraded for source in self.sources.values())
+
+    @property
+    def own_items(self) -> bool:
+        """It was asked of a person's own items, which no source found."""
+        return set(self.sources) == {OWN}
+
+    @property
+    def unanswered(self) -> bool:
+        """Sources were asked, and none answered."""
+        return bool(self.sources) and not any(
+            source.outcome.answered for source in self.sources.values()
+        )
+
+    @property
+    def comparable(self) -> bool:
+        """It is in the means over analyses: a source of the world was asked, and one answered."""
+        return bool(self.sources) and not (self.own_items or self.unanswered)
 
     @property
     def price(self) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 from api.services.evidence.figures import Figures
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.sufficiency import Decided
-from api.services.gate.basket import NO_TIME
+from api.services.gate.basket import NO_TIME, UNJUDGED_REFETCH
 from api.services.gate.everyday import everyday_parts
 from api.services.gate.names import name_of
 from api.services.question.comparing import compared
@@ -98,7 +98,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         total_survived=evidence.counts.total_survived,
         quality_notes=(
             *decided.notes,
-            *_unsent(evidence.crawl.sources),
+            *_shortened(evidence.crawl.sources),
             *_namesakes(question),
             *conclusion.notes,
             *(offered if several else ()),
@@ -199,11 +199,11 @@ def _namesakes(question: Question) -> Iterator[str]:
         yield f"`{one_line(name)}` is also an everyday word: {remedy}"
 
 
-def _unsent(sources: Iterable[Gathered]) -> Iterator[str]:
-    """What was not asked for want of time, and where."""
+def _shortened(sources: Iterable[Gathered]) -> Iterator[str]:
+    """What was not asked for want of time or not used for want of verdicts, and where."""
     for gathered in sources:
         for note in gathered.notes:
-            if NO_TIME in note:
+            if NO_TIME in note or note.startswith(UNJUDGED_REFETCH):
                 yield f"{gathered.title or gathered.source}: {note}"
 
 

@@ -151,6 +151,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
         ),
         bool(crawl.answered),
         len(evidence.kept),
+        evidence.counts.unjudged > 0,
     )
     notes: tuple[str, ...] = ()
     if crawl.answered:

@@ -11,6 +11,7 @@ import regex
 
 from api.services.evidence.ranking import best_comments
 from api.services.ports import Places, title_of
+from api.services.reporting.report import GateState
 from api.services.schemas import Assessed, Gathered, Item, Outcome
 from api.services.text import Fence, cut, one_line, web_url
 
@@ -188,9 +189,15 @@ def gate_line(gathered: Gathered) -> str:
     if gathered.outcome is Outcome.EMPTY:
         return f"{name} was asked and found nothing"
     counted = f"{len(gathered.kept)} of {gathered.fetched} results"
-    again = ", searched twice" if gathered.refetched else ""
-    if gathered.status == "degraded":
-        instead = f"{gathered.model} judged instead" if gathered.model else "none was sorted out"
-        why = gathered.gate_reason or "unknown"
-        return f"{name}: kept {counted}{again}; relevance could not be judged ({why}), so {instead}"
-    return f"{name}: {counted} were about it{again}"
+    gate = GateState(status=gathered.status, reason=gathered.gate_reason, model=gathered.model)
+    return f"{name}: {kept_line(counted, gate, refetched=gathered.refetched)}"
+
+
+def kept_line(counted: str, gate: GateState, *, refetched: bool) -> str:
+    """What became of a source's results: `3 of 9 results were about it`; unjudged ones were not."""
+    again = ", searched twice" if refetched else ""
+    if gate.status == "degraded":
+        instead = f"{gate.model} judged instead" if gate.model else "none was sorted out"
+        why = gate.reason or "unknown"
+        return f"kept {counted}{again}; relevance could not be judged ({why}), so {instead}"
+    return f"{counted} were about it{again}"

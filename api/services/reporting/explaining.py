@@ -60,7 +60,9 @@ class Shortfall:
     answered: bool = True
     """Some source answered; else nothing is known, which is not the same as nothing being there."""
     kept: int = 0
-    """Items that are about it, too few for a report."""
+    """Items that stayed, too few for a report."""
+    unjudged: bool = False
+    """Whether some of them stayed since nobody judged whether they are about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,9 @@ def _results(shortfall: Shortfall, budget: int) -> str:
     """What came back: how many are about it, and titles of those that are not, each once."""
     dropped, kept = shortfall.dropped[:MOST_DROPPED], shortfall.kept
     if kept:
-        about = f"{kept} item{' is' if kept == 1 else 's are'} about it, too few for a report."
+        are = "is" if kept == 1 else "are"
+        left = "left, not all of them judged" if shortfall.unjudged else "about it"
+        about = f"{kept} item{'s' * (kept > 1)} {are} {left}, too few for a report."
         start = f"{about} What else came back does not answer it"
     else:
         about = "" if dropped else "Nothing came back that addresses the question."

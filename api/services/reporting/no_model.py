@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from api.errors import ModelError
-from api.services.ports import Rewrites
+from api.services.ports import Judgement, Rewrites
 from api.services.reporting.explaining import Explanation, Shortfall
-from api.services.schemas import Item, Judgement, Question
+from api.services.schemas import Item, Question
 
 if TYPE_CHECKING:
     from api.services.evidence.pipeline import Evidence

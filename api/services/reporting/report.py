@@ -24,10 +24,11 @@ from api.services.schemas import (
     Stage,
     Status,
     Usage,
+    passed_unjudged,
 )
 from api.settings import DepthName
 
-VERSION = 2
+VERSION = 3
 """Of a `Report`; raised when a field changes meaning, with a step in
 `api/store/migrations.py`."""
 
@@ -117,6 +118,11 @@ class GateState(Published):
     reason: str | None
     model: str | None
 
+    @property
+    def unjudged(self) -> bool:
+        """What passed it has no verdict."""
+        return passed_unjudged(self.status, self.model)
+
 
 class SourceReport(Published):
     """How asking one source ended."""
@@ -130,7 +136,8 @@ class SourceReport(Published):
     attempts: tuple[Attempt, ...]
     fetched: int
     kept: int
-    yield_ratio: Share
+    yield_ratio: Share | None
+    """None when items went unjudged."""
     refetched: bool
     refetch_gain: int
     upstream_calls: int
@@ -237,7 +244,7 @@ class SourceSummary(Published):
     reason: str | None
     fetched: int
     kept: int
-    yield_ratio: Share
+    yield_ratio: Share | None
 
 
 class Summary(Published):

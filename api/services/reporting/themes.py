@@ -211,7 +211,7 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     doubted = probability is not None and probability < DOUBTED
     topic = is_topic(item, subject)
     places: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
-    places = [] if item.source == "amazon" else places
+    places = [] if item.source == "amazon" else places[bool(item.thread) :]
     places += [(comment.body, comment) for comment in item.comments]
     for text, comment in places:
         named = False
@@ -329,7 +329,8 @@ def _bare(
     """Without a theme: how many name the product, and the first sentence or title that does."""
     first = {speech.passage.label: speech.passage for speech in reversed(speeches) if speech.named}
     passages = (
-        first.get(exhibit.label) or ThemePassage(exhibit.label, None, one_line(exhibit.item.title))
+        first.get(exhibit.label)
+        or ThemePassage(exhibit.label, None, one_line(exhibit.item.texts[0]))
         for exhibit in exhibits
         if is_told_apart(exhibit.item, subject) and not is_elsewhere(exhibit.item, subject)
     )

@@ -47,7 +47,8 @@ def verbatim(words: object, item: Item) -> Quote | None:
     spelled = (_Comparable(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
     needles = [letters for letters in dict.fromkeys(spelled) if regex.search(r"\p{L}", letters)]
     places: list[tuple[str, str, str | None]]
-    places = [(item.title, item.url, None), (item.body, item.url, None)]
+    places = [] if item.thread else [(item.title, item.url, None)]
+    places.append((item.body, item.url, None))
     places += [(comment.body, comment.url or item.url, comment.id) for comment in item.comments]
     for text, url, comment_id in places:
         # a caller's own items may hold anything

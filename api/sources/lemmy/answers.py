@@ -35,7 +35,7 @@ def comment_hit_of(entry: object) -> Item | None:
     if not (_is_whole(fields) and is_text(fields.get("content")) and is_text(post.get("name"))):
         return None
     texts = clean(post.get("name")), words_of_markdown(fields.get("content"))
-    unfit, thread = why_unfit(texts[1]), clean(post.get("ap_id"))
+    unfit, thread = why_unfit(texts[1]), f"{NAME}:{web_url(post.get('ap_id'))}"
     return _item(entry, fields, texts, ("score",), unfit=unfit, thread=thread)
 
 

@@ -183,6 +183,18 @@ async def test_the_way_of_each_source_is_drawn() -> None:
     assert table(figure)[1:] == [["YouTube", "10", "5", "4", "0"], ["Reddit", "20", "5", "4", "2"]]
 
 
+async def test_what_nobody_judged_is_drawn_as_that() -> None:
+    """
+    A word stands where the bar would be, also in the table; the other bars keep their scale.
+    """
+    opened = {"fetched": 20, "relevant": 0, "kept": 4, "yield_ratio": None, "refetched": False}
+    (figure,) = charts(await report(sources={"reddit": opened}))
+
+    assert bars(figure, "plain") == [15, 3, 1.5]
+    assert "not judged" in texts(figure)
+    assert table(figure)[1:] == [["Reddit", "20", "not judged", "4", "2"]]
+
+
 async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     """
     By its one style: no attribute of a tag carries any, so the policy holds.

@@ -120,7 +120,7 @@ async def test_citations_carry_their_links(served: Served) -> None:
         assert one["key"].partition(":")[0] in UPSTREAMS
         assert one["url"].startswith("https://")
         assert one["title"]
-    fields = {"session_id", "text", "citations", "notes", "partial", "sample", "trace_id"}
+    fields = {"session_id", "turn", "text", "citations", "notes", "partial", "sample", "trace_id"}
     assert set(turn) == fields == set(ChatTurn.model_fields)
     assert any(one["passage"] for one in turn["citations"])
     for one in turn["citations"]:

@@ -6,9 +6,12 @@ from urllib.parse import quote
 
 import pytest
 
+from api.sandbox.server import Sandbox
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.test_chat import ASKED, URL, ag_ui, say, ui
+
+RATE = "/v1/chat/feedback"
 
 
 async def test_conversations_are_listed_and_read(served: Served) -> None:
@@ -96,6 +99,8 @@ async def test_a_stopped_turn_is_remembered(served: Served) -> None:
         "question": ASKED,
         "text": "",
         "citations": [],
+        "turn": 1,
+        "opinions": [],
         "stopped": True,
         "sample": False,
     }
@@ -135,3 +140,46 @@ async def test_dots_within_a_name_are_no_path(served: Served, name: str) -> None
 
     assert (await served.client.get(path)).json()["id"] == name
     assert (await served.client.delete(path)).status_code == 204
+
+
+async def test_an_answer_is_rated(served: Served) -> None:
+    """By its number in the session, also one named with slashes; kept with the turn."""
+    name = "shop/turns/1 äö"
+    await served.client.post(URL, json=ui(ASKED, name))
+    path = f"/v1/chats/{quote(name, safe='')}"
+    body = {"rating": "down", "comment": "another product"}
+
+    given, missing, wrong, other = [
+        await served.client.post(RATE, json=body | {"session_id": session, "turn": turn})
+        for session, turn in ((name, 1), (name, 9), (name, 0), ("nope", 1))
+    ]
+
+    shown = given.json()
+    assert given.status_code == 201
+    assert (shown["session_id"], shown["turn"], shown["rating"]) == (name, 1, "down")
+    assert shown["langfuse"] == {"status": "off", "reason": None}
+    (turn,) = (await served.client.get(path)).json()["turns"]
+    assert turn["turn"] == 1
+    assert turn["opinions"] == [
+        {name: shown[name] for name in ("author", "rating", "comment", "created_at")}
+    ]
+    assert [answer.status_code for answer in (missing, wrong, other)] == [404, 422, 404]
+
+
+async def test_langfuse_gets_the_rating_of_an_answer(
+    opening: Opening, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the trace of the turn, which the turn names."""
+    for name, value in sandbox.environment.items():
+        if name.startswith("LANGFUSE"):
+            monkeypatch.setenv(name, value)
+    async with opening() as served:
+        turn = await say(served, ASKED)
+        body = {"session_id": turn["session_id"], "turn": turn["turn"], "rating": "up"}
+        given = (await served.client.post(RATE, json=body)).json()
+
+    bodies = [entry.body for entry in sandbox.log if entry.endpoint == "scores"]
+    (score,) = [s for body in bodies for s in body if s["name"] == "user_feedback"]
+    assert given["langfuse"]["status"] == "sent"
+    assert (score["traceId"], score["value"]) == (turn["trace_id"], 1)
+    assert score["metadata"] == {"scope": "turn", "author": given["author"], "turn": 1}

@@ -123,10 +123,10 @@ async def test_what_is_not_there_has_none(rated: Served, name: str) -> None:
     """Reading and giving."""
     url = f"/v1/analyses/{name}/feedback"
 
-    for answer in (
-        await rated.client.get(url), await rated.client.post(url, json={"rating": "up"})
-    ):  # fmt: skip
-        assert (answer.status_code, code(answer)) == (404, "not_found")
+    answers = await rated.client.get(url), await rated.client.post(url, json={"rating": "up"})
+
+    assert {(answer.status_code, code(answer)) for answer in answers} == {(404, "not_found")}
+    assert len({answer.json()["error"]["message"] for answer in answers}) == 1
 
 
 async def test_each_key_has_its_own(opening: Opening) -> None:

@@ -8,8 +8,13 @@ from api.errors import Broken, SourceError
 from api.faces.web.metrics import Metrics
 from api.services.containment import translated
 from api.services.gate.basket import failed
+from api.services.keeping.feedback import Given
+from api.services.keeping.storage import Feedback
 from api.services.reporting.composing import Origin, fetched
-from tests.store.made import report, typed
+from tests.store.made import report, source, typed
+
+REDDIT = {"reddit": source(kept=2)}
+COST = {"usd": 0.5, "tokens": 9, "upstream_calls": 4}
 
 
 async def stumbling() -> None:
@@ -31,6 +36,37 @@ async def test_a_defect_is_counted_as_one(outcome: str) -> None:
 
     counted = f'listenpost_sources_total{{outcome="{outcome}",source="youtube"}} 1.0'
     assert counted in metrics.page().decode()
+
+
+def test_own_items_and_what_no_source_answered_are_in_no_mean() -> None:
+    """They are counted beside."""
+    metrics = Metrics()
+    away = source(kept=0) | {"outcome": "blocked"}
+    for number, asked in enumerate(({"items": source(kept=1)}, {"reddit": away}, REDDIT)):
+        metrics.ended(typed(report(f"r{number}", sources=asked, cost=COST)), "")
+
+    page = metrics.page().decode()
+    for line in (
+        "own_items_analyses_total 1.0", "unanswered_analyses_total 1.0", "cost_usd_total 0.5",
+        "priced_analyses_total 1.0", "run_yield_count 1.0",
+    ):  # fmt: skip
+        assert f"listenpost_{line}\n" in page
+
+
+@pytest.mark.parametrize(("sample", "repeated", "counted"), [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+def test_a_thumb_is_counted_once_and_not_of_sample_data(
+    sample: bool, repeated: bool, counted: int
+) -> None:
+    """As statistics count it, for as long as nobody turns it."""
+    metrics = Metrics()
+
+    up = Feedback("r1", "ada", "report", "up")
+    metrics.rated(Given(up, "full_report", "off", "", bool(sample), bool(repeated)))
+
+    assert (
+        'listenpost_feedback_total{decision="full_report",rating="up"} 1.0'
+        in metrics.page().decode()
+    ) == bool(counted)
 
 
 @pytest.mark.parametrize(("with_samples", "apart"), [(False, 1), (True, 0)])

@@ -129,7 +129,7 @@ async def test_an_answer_cites_what_was_looked_up() -> None:
     assert (turn.notes, turn.partial, turn.outcome) == ((), False, "answered")
     assert turn.usage.input_tokens > 10
     assert turn.json() == {
-        "session_id": session.id, "text": turn.text, "notes": [], "partial": False,
+        "session_id": session.id, "turn": 1, "text": turn.text, "notes": [], "partial": False,
         "sample": False, "trace_id": None, "citations": [
             {"label": c.label, "key": c.key, "title": c.title, "url": c.url, "passage": ""}
             for c in turn.citations

@@ -16,7 +16,7 @@ from api.services.reporting.report import Report
 from api.services.schemas import Outcome
 from api.settings import ChatSettings
 from tests.services.fakes import FakeSource
-from tests.services.kit import Grading, kit, posts
+from tests.services.kit import NOBODY, Grading, kit, posts
 from tests.services.shelf import Shelf
 
 
@@ -61,6 +61,20 @@ async def test_a_question_is_answered_from_the_report_s_items() -> None:
     assert session.subjects == ["ember mug"]
     assert session.exchanges[0].question == "ember mug"
     assert session.exchanges[0].answer == "People like it.\n- It stays warm. [E1]"
+
+
+async def test_what_the_report_could_not_judge_is_not_called_relevant() -> None:
+    """The line of its source says what became of the items, as it did when it was asked."""
+    whole = product(judge=NOBODY)
+    session = chat(whole).begin("ada", "s1", await report_of(whole))
+
+    lookup = session.lookup("reddit", "ember mug", "standard")
+
+    assert lookup is not None
+    assert lookup.line == (
+        "Reddit: kept 6 of 6 results; relevance could not be judged (no_key), "
+        "so none was sorted out"
+    )
 
 
 async def test_a_finding_of_a_post_that_is_gone_cites_nothing() -> None:

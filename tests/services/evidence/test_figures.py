@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -78,6 +79,19 @@ def test_sources_count_distinct_items_over_all_queries() -> None:
         "youtube": {
             "fetched": 0, "relevant": 0, "kept": 0, "yield_ratio": 1.0, "refetched": False,
         },
+    }  # fmt: skip
+
+
+def test_what_passed_unjudged_is_not_relevant() -> None:
+    """
+    What another query's judge said yes to still is; the share of a source like that is unknown.
+    """
+    judged = replace(one("reddit:a"), verdict=Verdict(True, "m"))
+    passed = one("reddit:b")
+    sources = (Gathered("reddit", "x", Outcome.OK, kept=(judged, passed), status="degraded"),)
+
+    assert counted(judged, passed, sources=sources)["sources"]["reddit"] == {
+        "fetched": 2, "relevant": 1, "kept": 2, "yield_ratio": None, "refetched": False,
     }  # fmt: skip
 
 

@@ -11,9 +11,8 @@ import pytest
 from api.errors import NotConfigured, RateLimited, SourceError
 from api.services.evidence.run import Bounds, Run
 from api.services.gate.judging import Gate, RunGate
-from api.services.ports import Grader, Source
+from api.services.ports import UNGRADED, Grader, Source
 from api.services.schemas import (
-    UNGRADED,
     Assessed,
     Batch,
     FetchPlan,

@@ -96,6 +96,17 @@ def test_the_texts() -> None:
     assert decide(counts(7, 4)).notes == ()
 
 
+@pytest.mark.parametrize(("unjudged", "they"), [(1, "it was"), (7, "they were")])
+def test_the_disclaimer_calls_nothing_relevant_that_nobody_judged(unjudged: int, they: str) -> None:
+    """
+    How many are kept, and of how many it is unknown.
+    """
+    assert decide(counts(7, 2, unjudged=unjudged)).disclaimer == (
+        f"Only 2 of 7 posts found were kept, and of {unjudged} nobody judged whether {they} "
+        "about your question. Consider this a starting point, not a comprehensive answer."
+    )
+
+
 @pytest.mark.parametrize(
     ("unjudged", "grading_on", "words"),
     [

@@ -48,7 +48,8 @@ async def test_a_degraded_gate_keeps_all_and_does_not_fetch_again() -> None:
 
     assert (len(source.plans), ids(found)) == (1, ["0", "1", "2", "3", "4"])
     assert (found.status, found.gate_reason, found.reason) == ("degraded", "refused", None)
-    assert (found.fail_open, found.yield_ratio, found.outcome) == (True, 1.0, Outcome.OK)
+    assert (found.unjudged, found.yield_ratio, found.outcome) == (True, None, Outcome.OK)
+    assert (found.relevant, found.attempts[0].relevant) == ((), 0)
 
 
 async def test_a_second_judge_that_fails_leaves_the_first_pass() -> None:
@@ -60,7 +61,7 @@ async def test_a_second_judge_that_fails_leaves_the_first_pass() -> None:
     found = await gathered(source, FakeJudge(["1"], {1: ModelError("timeout")}))
 
     assert (ids(found), found.fetched, found.status) == (["1"], 5, "ok")
-    assert (found.refetched, found.refetch_gain, found.fail_open) == (True, 0, True)
+    assert (found.refetched, found.refetch_gain, found.yield_ratio) == (True, 0, 0.2)
     second = found.attempts[1]
     assert (second.fetched, second.relevant, second.status, second.reason) == (
         10, 0, "degraded", "timeout",

@@ -10,7 +10,8 @@ import pytest
 from api.errors import ModelError
 from api.services.bills import Wasted
 from api.services.gate.judging import Gate, RunGate
-from api.services.schemas import Gated, Item, Judgement, Question, Usage, Verdict
+from api.services.ports import Judgement
+from api.services.schemas import Gated, Item, Question, Usage, Verdict
 from tests.services.fakes import NEVER, FakeJudge, items, passed
 
 ASKED = Question("plaud.ai")

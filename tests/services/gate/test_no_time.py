@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.services.listening import Ask, analyze
-from api.services.schemas import Batch, FetchPlan, Gathered, Item, Judgement, Question
+from api.services.ports import Judgement
+from api.services.schemas import Batch, FetchPlan, Gathered, Item, Question
 from tests.services.fakes import FakeJudge, FakeSource, gathered, ids, items
 from tests.services.kit import kit, posts
 

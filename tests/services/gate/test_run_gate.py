@@ -10,7 +10,8 @@ import pytest
 
 from api.errors import ModelError
 from api.services.gate.judging import Gate, RunGate
-from api.services.schemas import Gated, Item, Judgement, Question
+from api.services.ports import Judgement
+from api.services.schemas import Gated, Item, Question
 from tests.services.fakes import FakeJudge, item, items, passed
 
 ASKED = Question("plaud.ai")

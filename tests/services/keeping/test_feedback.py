@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 
 from api.errors import NotFound, StoreUnavailable, UsageError
-from api.services.keeping.feedback import LONGEST, Given, Send, Vote, author_of, give, source_of
+from api.services.keeping.feedback import (
+    LONGEST,
+    Given,
+    Rated,
+    RatedReport,
+    Send,
+    Vote,
+    author_of,
+    give,
+    source_of,
+)
 from api.services.keeping.storage import Feedback
-from api.services.reporting.report import Report
 from tests.services.shelf import NOW, Shelf
 from tests.store.made import dropped, item, report, source, typed
 
@@ -36,6 +45,9 @@ class Book(Shelf):
         self.kept.append(replace(given, created_at=NOW))
         return self.kept[-1]
 
+    async def feedback(self, tenant: str, analysis_id: str) -> tuple[Feedback, ...]:
+        return tuple(self.kept)
+
 
 @dataclass
 class Watcher:
@@ -44,8 +56,9 @@ class Watcher:
     why: str = ""
     told: list[tuple[str, Feedback]] = field(default_factory=list)
 
-    async def __call__(self, report: Report, feedback: Feedback) -> str:
-        self.told.append((report.id, feedback))
+    async def __call__(self, rated: Rated) -> str:
+        assert isinstance(rated, RatedReport)
+        self.told.append((rated.report.id, rated.feedback))
         return self.why
 
 
@@ -57,6 +70,17 @@ async def given(
     await book.begin("ada", "r1", "mug")
     await book.finish("ada", typed(REPORT | fields))
     return await give(book.store, "ada", "somebody", "r1", opinion, send)
+
+
+async def test_the_same_thumb_again_is_known_as_that() -> None:
+    """Another comment makes no other thumb; another thumb, or subject, does."""
+    book = Book()
+    votes = [Vote("up"), Vote("up", "still"), Vote("down"), Vote("up", finding=1)]
+
+    assert [(await given(vote, book=book)).repeated for vote in votes] == [
+        False, True, False, False,
+    ]  # fmt: skip
+    assert (await given(Vote("up"), sample=True)).sample
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,26 @@ async def test_periods_are_days_or_weeks(days: int, unit: str) -> None:
     assert [period.runs for period in figures.periods] == ([1, 1, 1] if unit == "day" else [1, 2])
 
 
+async def test_what_no_source_answered_and_own_items_are_in_no_mean() -> None:
+    """They are counted beside, with what they cost; what their sources did stays with those."""
+    cost = {"usd": 0.5, "tokens": 9, "upstream_calls": 4}
+    other = {"usd": 0.25, "tokens": 9, "upstream_calls": 2}
+    away = asked(0, 0, outcome="blocked", upstream_calls=2)
+    figures = await stats(
+        run("r1", sources={"reddit": asked(4, 1), "youtube": away}, cost=cost),
+        run("r2", sources={"reddit": away}, cost=other),
+        run("r3", sources={"items": asked(4, 4)}, cost=other | {"upstream_calls": 0}),
+        run("r4", decision="clarify", sources={}, cost=other | {"usd": 0.0, "upstream_calls": 0}),
+    )
+
+    assert (figures.runs, figures.own_items, figures.unanswered) == (4, 1, 1)
+    assert (figures.upstream_calls, figures.calls_per_analysis) == (6, 4.0)
+    assert (figures.cost.usd, figures.cost.left_out, figures.cost.priced) == (0.5, 0.5, 1)
+    assert figures.cost.per_analysis == 0.5
+    assert (figures.yields.runs, figures.yields.mean) == (1, 0.25)
+    assert figures.sources["items"].yields.mean == 1.0
+
+
 async def test_thumbs_are_shared_by_decision() -> None:
     """Those of reports that are counted; a decision that nobody rated is not listed."""
     figures = await stats(

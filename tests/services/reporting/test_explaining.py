@@ -77,6 +77,8 @@ def test_nothing_found_is_said() -> None:
 def test_what_is_about_it_is_not_called_nothing() -> None:
     """Too few is not none: how many there are is said, with what was dropped and without."""
     few = Shortfall(Question("x"), ("x",), (), kept=1)
+    open_gate = plain_explanation(replace(few, unjudged=True)).text
+    assert "1 item is left, not all of them judged, too few for a report." in open_gate
     mixed = replace(few, kept=2, dropped=(("Rabbit hutch", ""),))
 
     assert "“x”. 1 item is about it, too few for a report.\n" in plain_explanation(few).text
