@@ -238,8 +238,6 @@ def failure_of(name: str, reply: Reply) -> SourceError | None:
 
 # a quoted phrase, or what stands between blanks
 _PART = re.compile(r'"[^"]*"|\S+')
-# `repo:x`, `order:latest`, `a:b:c`
-_COMMAND = re.compile(r"[^\s:]+:\S+")
 _JOINS = frozenset({"AND", "OR", "NOT"})
 
 
@@ -255,7 +253,8 @@ def disarmed(query: str) -> tuple[str, ...]:
         else:
             word = part.replace('"', "").lstrip("-+!~@").strip("()[]{}")
             word = word.lower() if word in _JOINS else word
-            phrase = f'"{word}"' if _COMMAND.fullmatch(word) else word
+            field, _, value = word.partition(":")
+            phrase = f'"{word}"' if field and value else word
         parts += [phrase] if phrase else []
     return tuple(parts)
 
