@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from api.errors import QuotaExhausted, RateLimited
+from api.services.wire import points_here
 
 PATIENCE = 3.0
 """Seconds that a request waits for its turn; for longer it is not sent."""
@@ -29,6 +30,8 @@ class Pace:
 
     name: str
     limits: tuple[Limit, ...]
+    bound: bool = True
+    """The limits hold; what the server asks for always does."""
     _sent: deque[float] = field(default_factory=deque)
     _until: float = 0.0
     _spent: type[RateLimited | QuotaExhausted] = RateLimited
@@ -37,7 +40,7 @@ class Pace:
     def left(self) -> int:
         """Requests that may be sent before the longest limit is reached."""
         longest = max(self.limits, key=lambda limit: limit.seconds)
-        return longest.requests - len(self._within(longest.seconds))
+        return max(longest.requests - len(self._within(longest.seconds)), 0)
 
     async def turn(self) -> None:
         """Wait until one more may be sent, and count it.
@@ -72,7 +75,7 @@ class Pace:
         """Seconds until the next may be sent."""
         now = time.monotonic()
         free = [self._until]
-        for limit in self.limits:
+        for limit in self.limits if self.bound else ():
             sent = self._within(limit.seconds)
             if len(sent) >= limit.requests:
                 free.append(sent[-limit.requests] + limit.seconds)
@@ -85,5 +88,5 @@ class Pace:
 
 @cache
 def pace_of(name: str, server: str, *limits: Limit) -> Pace:
-    """The one pace of a server in this process."""
-    return Pace(name, limits)
+    """The one pace of a server in this process; on this machine no stranger's limits hold."""
+    return Pace(name, limits, bound=not points_here(server))
