@@ -19,6 +19,7 @@ from api.faces.cli.main import app
 from api.services.containment import Defect
 from api.services.schemas import Outcome
 from api.sources import SOURCES
+from tests.usual import USUAL
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PLACE = re.compile(r"`((?:api|docs|scripts|tests|\.ci)/[\w./{},*-]+)`")
@@ -86,6 +87,8 @@ def test_the_example_environment_holds_the_defaults(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Uncommenting everything in `.env.example` changes nothing."""
+    for name in USUAL:
+        monkeypatch.delenv(name)
     expected = settings.load()
     text = (root / ".env.example").read_text("utf-8")
     for name, value in re.findall(r"^#(\w+)=(.*)$", text, re.MULTILINE):

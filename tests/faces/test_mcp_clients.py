@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from api.sandbox.server import Sandbox
+from api.sources import SOURCES
 from tests.clients.environments import node_client, python_client
 from tests.faces.command import COMMAND
 from tests.faces.test_chat_examples import ADDRESS, awaiting, python
@@ -120,7 +121,7 @@ def test_the_inspector_lists_and_calls(served: Served) -> None:
     tools = served.run(inspector, "--cli", f"{served.url}/mcp", "--method", "tools/list")
     answer = json.loads(served.run(inspector, *words))
 
-    assert len(json.loads(tools)["tools"]) == 5
+    assert len(json.loads(tools)["tools"]) == len(SOURCES) + 2
     assert re.search(r"^E\d+: reddit", text(answer), re.M)
     assert answer["structuredContent"]["outcome"] == "ok"
 
@@ -213,7 +214,7 @@ async def test_each_command_of_the_page_starts_a_server(which: int, tmp_path: Pa
         answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
     assert len(started()) == 4
-    assert len(tools) == 5
+    assert len(tools) == len(SOURCES) + 2
     assert "sample data" in str(answer.content)
     text_only = "--text-only" in command
     assert all((tool.output_schema is None) is text_only for tool in tools)

@@ -20,7 +20,10 @@ from api.errors import (
 )
 from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
+from api.settings import SourceSettings
 from api.sources import SOURCES
+from api.sources.github.client import GitHubSource
+from api.sources.pacing import Limit
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import SECRET, found_by, on
@@ -302,15 +305,14 @@ async def test_the_last_search_of_a_minute_is_known(
     assert len(upstream.searches) == 1
 
 
-async def test_ten_searches_a_minute(upstream: GitHubEmulator, source: Source) -> None:
-    """The eleventh is not sent without a token."""
-    for number in range(10):
-        await source.fetch(FetchPlan(f"mug {number}", 5))
+@pytest.mark.parametrize(("token", "searches"), [("", 10), ("any", 30)])
+async def test_searches_of_a_minute(token: str, searches: int) -> None:
+    """More are not sent, to anything but a server on this machine; see `Pace`."""
+    source = SOURCES["github"].build(SourceSettings.model_validate({"github_token": token}))
+    await source.aclose()
 
-    with pytest.raises(RateLimited, match="nothing sent"):
-        await source.fetch(FetchPlan("cup", 5))
-
-    assert len(upstream.searches) == 10
+    assert isinstance(source, GitHubSource)
+    assert source.limits == (Limit(searches, 60),)
 
 
 async def test_comments_of_programs_are_left_out(upstream: GitHubEmulator, source: Source) -> None:

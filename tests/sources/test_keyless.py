@@ -23,7 +23,7 @@ from api.settings import SourceSettings
 from api.sources import SOURCES
 from api.sources.keyless import failure_of, joined, of_each, phrased
 from api.sources.markup import LONGEST, words_of_html, words_of_markdown
-from api.sources.pacing import Limit, Pace
+from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page
 from api.sources.web import Reply, host_of
 
@@ -142,6 +142,19 @@ async def test_a_short_wait_is_waited() -> None:
         await asyncio.gather(*(pace.turn() for _ in range(6)))
 
     assert pace.left <= 2
+
+
+async def test_on_this_machine_no_strangers_limits_hold() -> None:
+    """What a loopback server asks for is obeyed all the same."""
+    pace = pace_of("github", "http://127.0.0.1:4010 searches", Limit(1, 3_600))
+    for _ in range(3):
+        await pace.turn()
+    pace.pause(datetime.now(UTC) + timedelta(minutes=5))
+
+    assert pace.left == 0
+    with pytest.raises(RateLimited):
+        await pace.turn()
+    pace_of.cache_clear()
 
 
 async def test_what_the_server_asks_for_is_obeyed() -> None:
