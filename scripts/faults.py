@@ -26,7 +26,7 @@ from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.settings import variables
 from api.sources import PLACES
-from cells import Asking, Call, Cell, Fault, logged, run
+from cells import AFTER, Asking, Call, Cell, Fault, logged, run
 from fault_table import CALLS, FAULTS
 
 PROCESSES, AT_ONCE = max(2, os.cpu_count() or 2), 3
@@ -43,11 +43,20 @@ ASKING: dict[Asking, str] = {
 
 
 def small() -> list[Post]:
-    """A few posts of each source, with a few comments: enough for a report."""
+    """A few posts of each source, with a few comments: enough for a report.
+
+    Each names what every question asks for, since some places search for all words.
+    """
     named = [post for post in (*corpus.load(), *corpus.keyless()) if "plaud" in post.title.lower()]
     first = [[post for post in named if post.source == source][:3] for source in PLACES]
     return [
-        replace(post, body=post.body[:200], comments=post.comments[:1], comments_disabled=False)
+        replace(
+            post,
+            title=f"{AFTER}: {post.title}",
+            body=post.body[:200],
+            comments=post.comments[:1],
+            comments_disabled=False,
+        )
         for posts in first
         for post in posts
     ]
@@ -84,8 +93,7 @@ def matrix(chosen: Sequence[tuple[Call, Fault]], budget: float = BUDGET) -> list
 
         return await asyncio.gather(*(cell(call, fault) for call, fault in chosen))
 
-    options = Options(search_quota=10**9, unit_quota=10**9, reddit_limit=10**9)
-    with Sandbox.start(small(), options=options, judge=sure) as sandbox, logged():
+    with Sandbox.start(small(), options=Options.endless(), judge=sure) as sandbox, logged():
         return asyncio.run(asked(sandbox.url))
 
 

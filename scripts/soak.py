@@ -31,6 +31,7 @@ from api.services.keeping.storage import Filters
 from api.services.listening import Ask
 from api.services.reporting.report import Report
 from api.settings import Window
+from api.sources import SOURCES
 from api.wiring.serving import House, open_house
 
 PRODUCTS = (
@@ -44,8 +45,8 @@ PRODUCTS = (
     "obsidian",
 )
 WINDOWS: tuple[Window, ...] = ("all", "year", "month")
-UPSTREAMS = ("reddit", "youtube", "amazon", "openai")
-ENDLESS = Options(reddit_limit=10**9, search_quota=10**9, unit_quota=10**9)
+UPSTREAMS = (*SOURCES, "openai")
+ENDLESS = Options.endless()
 """What the sandbox would refuse by its quotas is no fault of the draw."""
 SHARE, AT_ONCE, TOLERANCE = 0.2, 6, 1.05
 SETTINGS = {

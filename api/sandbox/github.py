@@ -144,10 +144,10 @@ class GitHub:
         return call.request.headers.get("authorization", ""), kind, number
 
     def _most(self, call: Call, kind: str) -> int:
-        if call.request.headers.get("authorization"):
-            return _WITH_TOKEN[kind]
         options = self._world.options
-        return options.github_searches if kind == "search" else options.github_requests
+        most = options.github_searches if kind == "search" else options.github_requests
+        token = call.request.headers.get("authorization")
+        return max(most, _WITH_TOKEN[kind]) if token else most
 
     def _left(self, call: Call, kind: str) -> int:
         return self._most(call, kind) - self._used[self._window(call, kind)]

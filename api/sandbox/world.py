@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
@@ -49,6 +49,15 @@ class Options:
     """GitHub searches a minute without a token."""
     github_requests: int = 60
     """Other GitHub requests an hour without a token."""
+
+    @classmethod
+    def endless(cls) -> Self:
+        """Of everything as much as anybody asks for."""
+        most = 10**9
+        return cls(
+            reddit_limit=most, search_quota=most, unit_quota=most, stackexchange_quota=most,
+            github_searches=most, github_requests=most,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
