@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from api.faces.web.access import Asker, Opened
-from api.faces.web.errors import documented
+from api.faces.web.errors import NO_CHAT, documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
 from api.faces.web.media import wants_events
 from api.faces.web.schemas import Grounds, MessagePart
@@ -166,7 +166,18 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
         "description": "The turn; for front ends as events of their protocol.",
         "content": {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _STREAMS}},
     },
-    **documented(401, 403, 404, 413, 422, 429, 500, 503),
+    **documented(
+        401,
+        403,
+        404,
+        413,
+        422,
+        429,
+        500,
+        503,
+        wrong="`message` is missing; it must be text of at most 500 characters",
+        missing=NO_CHAT,
+    ),
 }
 
 
