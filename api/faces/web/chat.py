@@ -226,10 +226,21 @@ async def _last(moments: AsyncGenerator[Moment]) -> Turn:
 async def _streamed(
     house: House, moments: AsyncGenerator[Moment], kind: str, *about: str
 ) -> Response:
-    """A response that begins once the turn has: what fails before is an error with a status."""
+    """A response that begins once the turn has: what fails before is an error with a status.
+
+    A turn that is silent for longer than a connection may be begins without its first moment.
+    """
     streams = await asyncio.to_thread(import_module, "api.faces.web.streams")
-    first = await anext(moments)
     stream, keepalive = getattr(streams, kind)(*about), house.settings.streams.keepalive
+    first = asyncio.ensure_future(anext(moments))
+    try:
+        await asyncio.wait({first}, timeout=keepalive)
+        if first.done():
+            first.result()
+    except asyncio.CancelledError:
+        first.cancel()
+        await asyncio.wait({first})
+        raise
     response: Response = streams.TurnStream(moments, first, stream, keepalive)
     return response
 

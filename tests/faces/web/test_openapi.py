@@ -19,7 +19,8 @@ from tests.faces.web.test_access import OPEN
 
 KEY = "key-of-a-test"
 MAY_BE_REFUSED = "positive_data_acceptance"
-"""Text of the right type may still be small talk, and a cursor of the right length none of ours."""
+"""No schema can say what is small talk, which item has no text in any field, or which cursor is ours:
+what the product then answers, 422, is right, and a schema that accepts less would refuse questions."""
 SECONDS = 180
 """That the whole of it may take; it takes half of that."""
 
