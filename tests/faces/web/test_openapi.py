@@ -19,8 +19,8 @@ from tests.faces.web.test_access import OPEN
 
 KEY = "key-of-a-test"
 MAY_BE_REFUSED = "positive_data_acceptance"
-"""No schema can say what is small talk, which item has no text in any field, or which cursor is ours:
-what the product then answers, 422, is right, and a schema that accepts less would refuse questions."""
+"""No schema can say what is small talk, which item has a text in no field, or which cursor is ours.
+422 is the right answer then, and a schema that allowed less would refuse what can be answered."""
 SECONDS = 180
 """That the whole of it may take; it takes half of that."""
 
