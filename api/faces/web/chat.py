@@ -22,7 +22,8 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import NO_CHAT, documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
 from api.faces.web.media import wants_events
-from api.faces.web.schemas import Grounds, MessagePart
+from api.faces.web.open_objects import MessagePart
+from api.faces.web.schemas import Grounds
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant

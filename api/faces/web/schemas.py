@@ -7,17 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    model_validator,
-    with_config,
-)
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from api.faces.web.own_items import OwnItem, OwnItems
+from api.faces.web.open_objects import OwnItem, OwnItems
 from api.services.gate.handed import WORDS
 from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.storage import Kept, Listed, State
@@ -49,14 +41,6 @@ def _known(name: str) -> str:
 PlaceName = Annotated[
     str, AfterValidator(_known), Field(max_length=100, json_schema_extra={"enum": list(PLACES)})
 ]
-
-
-@with_config(ConfigDict(extra="allow"))
-class MessagePart(TypedDict, total=False):
-    """A piece of a message; of type `text` it is read."""
-
-    type: Any
-    text: Any
 
 
 class RequestBody(BaseModel):

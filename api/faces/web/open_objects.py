@@ -1,4 +1,7 @@
-"""A person's own items as they come in, and as the OpenAPI document shows them."""
+"""Objects that may hold more than is known: a person's own items, and the parts of messages.
+
+They come in as they are; what is known of them is published.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +70,11 @@ class OwnItem(TypedDict, total=False):
 
 
 OwnItems = Annotated[list[OwnItem], Field(max_length=MOST_ITEMS), AfterValidator(_json)]
+
+
+@with_config(ConfigDict(extra="allow"))
+class MessagePart(TypedDict, total=False):
+    """A piece of a message; of type `text` it is read."""
+
+    type: Any
+    text: Any
