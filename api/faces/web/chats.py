@@ -80,7 +80,7 @@ class KeptTurnFeedback(BaseModel):
 @router.post(
     "/chat/feedback",
     status_code=201,
-    responses=documented(404, 413, 422, *_COMMON),
+    responses=documented(404, 413, 422, *_COMMON, missing=NO_CHAT),
     summary="Rate one answer",
 )
 async def rate_turn(

@@ -91,7 +91,7 @@ async def test_examples_of_refusals_fit_their_routes(served: Served) -> None:
                 taken |= schemas[name]["properties"].keys()
             if "422" in examples:
                 assert examples["422"].split("`")[1] in taken, path
-            if "404" in examples and path != "/v1/fetch/{source}":
+            if "404" in examples:
                 assert ("chat session" in examples["404"]) == path.startswith("/v1/chat"), path
             assert ("408" in examples) == bool(body != "{}"), path
     assert "`POST /mcp`" in whole["info"]["description"]
