@@ -13,15 +13,25 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from inspect import CO_COROUTINE
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# `listenpost ...` or `.venv/bin/listenpost ...`, up to a comment
-_COMMAND = re.compile(r"^(?:\.venv/bin/)?listenpost ?(.*?)(?: +#.*)?$", re.M)
+# a fence with its language, also in a list, where it is indented: "   ```sh"
+_BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
+# how a command begins: "listenpost eval ...", ".venv/bin/listenpost", "$ curl ...", "scripts/demo"
+_COMMAND = re.compile(
+    r"^(?:\$ )?(?:(?:\.venv/bin/)?listenpost|uvx?|npx?|pipx?|python3?|curl|docker|git|claude|export"
+    r"|openapi-[\w-]+|scripts/\w+)(?: (?! )|$)"
+)
+
+
+def shown(text: str) -> list[tuple[str, str]]:
+    """The blocks of a page's text: language, empty where none is named, and code."""
+    return [(language, textwrap.dedent(code)) for _, language, code in _BLOCK.findall(text)]
 
 
 def cells(page: str, heading: str = "") -> list[str]:
@@ -30,19 +40,29 @@ def cells(page: str, heading: str = "") -> list[str]:
     if heading:
         level = heading.split()[0]
         text = re.split(rf"^#{{1,{len(level)}}} ", text.partition(f"{heading}\n")[2], flags=re.M)[0]
-    return _BLOCK.findall(text)
+    return [code for language, code in shown(text) if language == "python"]
 
 
 def blocks(page: str, *languages: str) -> list[str]:
     """The code of a page of `docs/` in these languages."""
     text = (ROOT / "docs" / page).read_text("utf-8")
-    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", text, re.M | re.S)
+    return [code for language, code in shown(text) if language in languages]
 
 
-def commands(page: str) -> list[list[str]]:
-    """The words of each command in a page's blocks of shell, without the program."""
-    shell = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
-    return [shlex.split(words) for block in shell for words in _COMMAND.findall(block)]
+def commands(page: str, program: str = "listenpost") -> list[list[str]]:
+    """The words of each call of a program in a page's blocks of shell, without the program."""
+    line = re.compile(rf"^(?:\.venv/bin/)?{program} (.*)$", re.M)
+    return [
+        shlex.split(words, comments=True)
+        for language, code in shown((ROOT / page).read_text("utf-8"))
+        if language in {"sh", "bash"}
+        for words in line.findall(code)
+    ]
+
+
+def commands_in(code: str) -> list[str]:
+    """The lines of a block that call what pages call, whatever its language is named."""
+    return [line for line in code.splitlines() if _COMMAND.match(line)]
 
 
 def run(codes: Sequence[str], variables: Mapping[str, str] | None = None) -> str:

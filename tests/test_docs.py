@@ -19,6 +19,7 @@ from api.faces.cli.main import app
 from api.services.containment import Defect
 from api.services.schemas import Outcome
 from api.sources import SOURCES
+from tests.snippets import commands_in, shown
 from tests.usual import USUAL
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -264,7 +265,9 @@ RUN_BY: dict[str, dict[str, str]] = {
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
     "docs/evaluation.md": {
-        "json": "tests/faces/test_page_commands.py", "yaml": "tests/test_docs.py",
+        "sh": "tests/faces/test_page_commands.py",
+        "json": "tests/faces/test_page_commands.py",
+        "yaml": "tests/test_docs.py",
     },
     "docs/http.md": {
         "bash": "tests/faces/web/test_examples.py",
@@ -275,6 +278,7 @@ RUN_BY: dict[str, dict[str, str]] = {
     "docs/langfuse.md": {
         "python": "tests/acceptance/test_hosts.py", "sh": "tests/faces/test_langfuse.py",
     },
+    "docs/local-judge.md": {"sh": "tests/judges/test_local_training.py"},
     "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/faces/test_mcp_clients.py"),
     "docs/python.md": {"python": "tests/test_snippets.py"},
     "docs/quickstart.md": {"sh": "tests/faces/test_page_commands.py"},
@@ -285,17 +289,35 @@ RUN_BY: dict[str, dict[str, str]] = {
 
 
 def test_every_block_of_code_is_run(root: Path) -> None:
-    """A page with code in a language that no test takes from it is found here."""
-    shown = {}
+    """A page with code in a language that no test takes from it, or in none, is found here."""
+    languages: dict[str, set[str]] = {}
+    unnamed = []
     for page in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
-        languages = set(re.findall(r"^```(\w+)\n", page.read_text("utf-8"), re.M))
-        if code := languages - {"text", "mermaid"}:
-            shown[page.relative_to(root).as_posix()] = code
+        text, name = page.read_text("utf-8"), page.relative_to(root).as_posix()
+        blocks = shown(text)
+        assert len(re.findall("^ *(?:```|~~~)", text, re.M)) == 2 * len(blocks), name
+        for language, code in blocks:
+            if language in {"", "text", "mermaid"}:
+                unnamed += [f"{name}: {line}" for line in commands_in(code)]
+            else:
+                languages.setdefault(name, set()).add(language)
 
-    assert shown == {page: set(tests) for page, tests in RUN_BY.items()}
+    assert unnamed == []  # a command in a block that is not named `sh` is run by nobody
+    assert languages == {page: set(tests) for page, tests in RUN_BY.items()}
     for name, tests in RUN_BY.items():
         for test in tests.values():
             assert Path(name).name in (root / test).read_text("utf-8"), (name, test)
+
+
+def test_a_command_is_seen_for_what_it_is() -> None:
+    """By how its line begins, with a prompt or without; words about commands are none."""
+    lines = [
+        "listenpost eval --corpus", ".venv/bin/listenpost doctor", "python scripts/agreement.py",
+        "$ curl -s x", "scripts/demo", "uvx --from . listenpost", "npx a", "pip install .",
+    ]  # fmt: skip
+    words = ["scripts/          demo, test", "listenposts are many", "support   of curl"]
+
+    assert commands_in("\n".join((*lines, *words))) == lines
 
 
 def test_the_workflow_of_the_page_is_one_and_its_commands_exist(root: Path) -> None:

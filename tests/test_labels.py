@@ -17,6 +17,7 @@ from api.sandbox import corpus
 from eval_recorded import joined
 from labelling_sheets import PER_PRODUCT, corpus_sheet, recorded_sheet
 from recorded import LABELS, MISSING, SETS, UPSTREAM, records, rows
+from tests.snippets import commands
 
 RECORDED = {
     "youtube/portable_charger_search_2026.json": 5,
@@ -195,6 +196,24 @@ def test_a_judge_is_measured_on_the_recorded_texts(root: Path) -> None:
     assert set(shown["families"]) == {recorded.family for recorded in SETS}
 
 
+@recordings
+def test_the_scripts_of_the_page_run(root: Path, tmp_path: Path) -> None:
+    """As `docs/evaluation.md` calls them; the sheets go where they do no harm."""
+    printed = {}
+    for name, *words in commands("docs/evaluation.md", "python"):
+        given = [str(tmp_path / "sheets") if word == "../sheets" else word for word in words]
+        done = script(root, *given, name=name)
+        assert done.returncode == 0, done.stderr
+        printed[Path(name).stem] = done.stdout
+
+    assert list(printed) == ["labelling_sheets", "agreement", "eval_recorded"]
+    assert {path.name for path in (tmp_path / "sheets").iterdir()} == {
+        "guideline.md", "recorded_sheet.jsonl", "corpus_sheet.jsonl",
+    }  # fmt: skip
+    assert printed["agreement"].splitlines()[:2] == list(map(str, parts()))
+    assert "224" in printed["eval_recorded"]
+
+
 def test_without_recordings_the_remedy_is_named(root: Path, tmp_path: Path) -> None:
     """One line that says where it looked and what to set, and exit code 2."""
     done = script(root, data=tmp_path)
@@ -206,13 +225,7 @@ def test_without_recordings_the_remedy_is_named(root: Path, tmp_path: Path) -> N
 
 def test_sheets_are_never_written_into_the_checkout(root: Path) -> None:
     """Recorded texts stay outside."""
-    done = subprocess.run(
-        [sys.executable, root / "scripts" / "labelling_sheets.py", root / "evaluation"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = script(root, str(root / "evaluation"), name="scripts/labelling_sheets.py")
 
     assert done.returncode == 2
     assert "inside the checkout" in done.stderr
@@ -220,12 +233,12 @@ def test_sheets_are_never_written_into_the_checkout(root: Path) -> None:
 
 
 def script(
-    root: Path, *arguments: str, data: Path | None = None
+    root: Path, *arguments: str, name: str = "scripts/eval_recorded.py", data: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """`scripts/eval_recorded.py`, with the recordings of these tests or of `data`."""
+    """A script, with the recordings of these tests or of `data`."""
     environment = os.environ | {"LISTENPOST_TEST_DATA": str(data or UPSTREAM.parent)}
     return subprocess.run(
-        [sys.executable, root / "scripts" / "eval_recorded.py", *arguments],
+        [sys.executable, root / name, *arguments],
         capture_output=True,
         text=True,
         env=environment,

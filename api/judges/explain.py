@@ -47,6 +47,8 @@ class OpenAIExplainer:
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
         lines += [fence.quote(excerpt(line, _LINE), "source") for line in shortfall.coverage]
         lines.append(fence.quote(str(shortfall.kept), "kept"))
+        if shortfall.own:
+            lines.append(fence.quote("yes", "own"))
         for title, reason in shortfall.dropped[:MOST_DROPPED]:
             why = f" | reason: {excerpt(reason, _LINE)}" if reason else ""
             lines.append(fence.quote(excerpt(title, _LINE) + why, "dropped"))
@@ -75,7 +77,9 @@ class OpenAIExplainer:
             if isinstance(line, str)
         ]
         distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
-        return Explanation(fitted(text), tuple(distinct)[:_SUGGESTIONS], answer.usage)
+        return Explanation(
+            fitted(text, shortfall.advice), tuple(distinct)[:_SUGGESTIONS], answer.usage
+        )
 
 
 def _ground(shortfall: Shortfall) -> Ground:

@@ -197,6 +197,7 @@ def _explanation(prompt: QuotedPrompt) -> dict[str, Any]:
         tuple(prompt.all("source")),
         tuple((cut(title, LONGEST_PASSAGE), reason) for title, _, reason in dropped),
         kept=sum(int(count) for count in prompt.all("kept") if count.isdecimal()),
+        own=bool(prompt.all("own")),
     )
     explanation = plain_explanation(shortfall)
     return {

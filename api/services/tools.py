@@ -26,7 +26,7 @@ from api.services.gate.judging import Gate
 from api.services.listening import Ask, Heard
 from api.services.ports import Judge, Places, title_of
 from api.services.provided import provided
-from api.services.question.accepting import check, question_of
+from api.services.question.accepting import check, origin_of, question_of
 from api.services.reporting.composing import Origin, fetched
 from api.services.schemas import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
 from api.services.text import clean
@@ -90,11 +90,12 @@ async def relevance_filter(
 
     Raises:
         ConfigurationError: the environment holds an unknown or malformed setting.
-        UsageError: the query names nothing, an object has fields, but no text in one that is known,
-            or an argument is of another type; no judge was asked.
+        UsageError: the query or the source names nothing, an object has no field for a text or
+            holds in one that is known what it cannot, or an argument is of another type; no judge
+            was asked.
     """
     question = question_of(query, about)
-    check("source", source, str, "text")
+    name = origin_of(source)
     if judge is not None:
         check("judge", judge, Judge, "an object with `name` and `judge`")
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
@@ -102,9 +103,9 @@ async def relevance_filter(
     given = list(items)
     if not given:
         return Filtered.of(given, Gated((), "skipped"))
-    seen = [shown(item, source, number) for number, item in enumerate(given)]
+    seen = [shown(item, name, number) for number, item in enumerate(given)]
     gate = Gate(judge) if judge is not None else (await provided(own_items=True)).gate
-    return Filtered.of(given, await gate.judge(question, seen, source))
+    return Filtered.of(given, await gate.judge(question, seen, name))
 
 
 _SHOWABLE = "an object with a text in a field that is known, an `Item`, or a text"
@@ -114,8 +115,7 @@ def shown(item: object, source: str, number: int) -> Item:
     """Anything as the item a judge sees; its key holds only within the call.
 
     Raises:
-        UsageError: it is none, or has no text in a field that is known; it is named by its number
-            from 0.
+        UsageError: it is none, or as `texts_of` says; it is named by its number from 0.
     """
     if isinstance(item, Item):
         return item

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from api.errors import UsageError
-from api.services.gate.handed import texts_of
+from api.services.gate.handed import DATES, texts_of
 from api.services.ports import Place, Probe
 from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item, Measure
 from api.services.text import clean, one_line, unescape, web_url
@@ -23,11 +23,6 @@ from api.sources.times import plausible
 
 NAME = "items"
 OWN_ITEMS = Place(NAME, "Your items", "Items that you handed in.")
-DATES = (
-    "created_at", "created_utc", "published_at", "publishedAt", "date", "timestamp",
-    "unixReviewTime", "reviewTime",
-)  # fmt: skip
-"""Names of the time something was said; the first that says anything wins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,8 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
     comments of that kind are left out.
 
     Raises:
-        UsageError: it or one of its comments holds no text in a field that is known.
+        UsageError: it or one of its comments has no field for a text, or one that is known holds
+            what it cannot.
     """
     title, body = _texts(fields, f"`{named}`" if named else f"line {at}")
     before = f"`{named}." if named else f"line {at}, `"
@@ -175,7 +171,7 @@ def _texts(fields: Mapping[str, Any], place: str) -> tuple[str, str]:
 
 
 def _comment(given: object, count: int, place: str) -> Comment | None:
-    fields = record(given) or {"body": given}
+    fields = given if isinstance(given, Mapping) else {"body": given}
     body = "\n".join(filter(None, _texts(fields, place)))
     if _by_bot(fields) or not is_said(left(unescape(body))):
         return None
@@ -190,10 +186,9 @@ def _comment(given: object, count: int, place: str) -> Comment | None:
 
 
 def _measures(value: object) -> dict[str, Measure]:
-    """Named numbers; null is one that is not known, and text is none."""
+    """Named numbers; null is one that is not known."""
     return {
         _word(name): count
         for name, count in record(value).items()
-        if count is None
-        or (_word(name) and not isinstance(count, str) and number(count) is not None)
+        if count is None or (_word(name) and number(count) is not None)
     }

@@ -26,10 +26,10 @@ from api.services.keeping.storage import SourceMemory, Store
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.progress import Listener, silent
+from api.services.question.accepting import origin_of
 from api.services.reporting.dossier import Dossier
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated, Question
-from api.services.text import clean
 from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.items import handed_items
@@ -136,11 +136,15 @@ class House:
         """See `judge_within`; the items are the tenant's own, as they came.
 
         The same items and question of one tenant at the same time are judged once.
+
+        Raises:
+            UsageError: the source names nothing.
         """
+        name = origin_of(source)
 
         async def judging(tell: Listener) -> Gated:
             product = await self.product()
-            gate, name = (self._own or product).gate, clean(source)
+            gate = (self._own or product).gate
             from api.services.tools import shown  # loads with the product, as the next
             from api.wiring.estimating import gate_usd
 
@@ -149,7 +153,7 @@ class House:
             return await judge_within(self.limits, tenant, usd, gate, question, seen, name)
 
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
-        return await self._judging.share((tenant.id, question, source, digest), judging)
+        return await self._judging.share((tenant.id, question, name, digest), judging)
 
     async def drop_chat(self, tenant: Tenant, session_id: str) -> bool:
         """Delete a conversation; False when there is none.

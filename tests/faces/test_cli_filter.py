@@ -63,6 +63,8 @@ def test_no_input_is_skipped_not_all() -> None:
             KEPT[0] + b'{"Review": "mug"}',
             "line 2: no text in a field that is known; its fields are",
         ),
+        (b"{}", "line 1: no text in a field that is known; its fields are none"),
+        (b'{"title": "mug", "url": 5}', "line 1: `url` must be text, not a number"),
         (b"title,body\nmug,good\n", "the input looks like CSV; write one JSON object per line"),
         (b'[{"title": "mug"}, {"title": "bread"}]', "line 1 begins a JSON array; write one object"),
         (b'{"kind": "Listing", "data": {"children": []}}', "line 1: no text in a field that is"),

@@ -123,6 +123,8 @@ def test_nothing_about_it_is_three(here: Here) -> None:
 
     assert ended.code == 3
     assert ended.json["sources"]["items"]["outcome"] == "irrelevant"
+    assert "those that you handed in" in ended.json["explanation_text"]
+    assert "forum" not in ended.json["explanation_text"]
 
 
 @pytest.mark.parametrize(

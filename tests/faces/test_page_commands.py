@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.faces.command import Ended, Here
-from tests.snippets import ROOT, cells, commands, run
+from api.sandbox.server import Sandbox
+from tests.faces.command import COMMAND, Ended, Here, bare
+from tests.snippets import ROOT, blocks, cells, commands, run
 
 MINE = '{"title": "Plaud Note", "body": "Recorded my meeting."}\n'
 
@@ -59,6 +61,47 @@ def test_the_store_is_opened_as_its_page_says(run_here: Here, tmp_path: Path) ->
     out = run([code.replace("reports.db", str(tmp_path / "listenpost.db")), "print(newest)"])
 
     assert "plaud.ai" in out
+
+
+def test_the_judge_is_measured_as_its_page_says(run_here: Here, tmp_path: Path) -> None:
+    """Each line in its turn, its `>` too; a key leads to the sandbox, as do Langfuse's."""
+    items = [
+        {"title": "My Ember mug died", "relevant": True},
+        {"title": "Bread for beginners", "relevant": False},
+    ]
+    queries = [
+        {"query": f"ember mug {n}", "source_hint": "reddit", "items": items} for n in range(20)
+    ]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, queries)), "utf-8")
+    ended: list[Ended] = []
+    with Sandbox.start() as sandbox:
+        for words in commands("docs/evaluation.md"):
+            given, file = (words[:-2], words[-1]) if ">" in words else (words, "shown")
+            ended.append(run_here(*given, env=sandbox.environment))
+            names = ("before.json", "after.json") if file == "local.json" else ()
+            for name in (file, *names):  # two of the page's results are whatever was kept before
+                (tmp_path / name).write_bytes(ended[-1].raw)
+        experiments = sandbox.requests("langfuse", "dataset_items")
+
+    assert [done.err for done in ended if done.code] == []
+    assert len(ended) == 6
+    assert (tmp_path / "kept").is_dir()
+    assert len([entry for entry in experiments if entry.method == "POST"]) > 0
+
+
+def test_own_items_are_written_and_asked_about_as_the_quickstart_says(tmp_path: Path) -> None:
+    """Its lines of shell, in a folder where the command was installed."""
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(Path(COMMAND).parent)
+    (block,) = (code for code in blocks("quickstart.md", "sh") if code.startswith("printf"))
+
+    done = subprocess.run(
+        ["sh", "-ec", block], cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=120
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "mine.jsonl").read_text("utf-8").splitlines()) == 2
+    assert "[1] My Plaud Note - Your items\n[2] Plaud Note - Your items" in done.stdout
 
 
 def test_a_labelled_line_can_be_evaluated(run_here: Here, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from api.judges.local_vectors import vectors
 from api.lab.labelled import LabelledItem
 from api.services.schemas import Question
 from tests.judges.items import item
+from tests.snippets import commands
 
 NAMES = ("Zorvex", "Quib", "Marnolo", "Tapsi", "Ulmaro")
 LISTING = "Zorvex 7 robot vacuum with mop and base, black, model ZX700"
@@ -125,11 +126,13 @@ def test_the_shipped_weights_have_known_features_and_signs() -> None:
 def test_the_command_writes_and_checks(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The script itself: weights to a file, five folds and the baselines on request."""
+    """The line of `docs/local-judge.md`: weights, here to a file, five folds and the baselines."""
     if vectors() is None:
         pytest.skip("word vectors have no wheel here")
     out = tmp_path / "weights.json"
-    training.main(["--data", str(data), "--out", str(out), "--check"])
+    (words,) = commands("docs/local-judge.md", "python scripts/train_local_judge.py")
+    given = [str(data) if word == "DIR" else word for word in words]
+    training.main([*given, "--out", str(out)])
     assert json.loads(out.read_text("utf-8")) == training.fitted(training.load(data))
     printed = capsys.readouterr().out
     assert [line for line in printed.splitlines() if not line.startswith(" ")] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import pickle
 import re
 from collections.abc import Iterator
@@ -201,9 +202,9 @@ async def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ({"reviewText": "R", "summary": "S"}, "S", "R"),
         ({"title": "T", "body": "", "content": None, "description": "D"}, "T", "D"),
         ({"title": None, "body": 123}, "", "123"),
-        ({"title": 4.5, "body": {}}, "4.5", ""),
-        ({"title": ["x"], "body": True}, "x", "True"),
-        ({}, "", ""),
+        ({"title": 4.5, "body": math.nan}, "4.5", ""),
+        ({"title": ["x"], "created_at": datetime.now(UTC)}, "x", ""),
+        ({"title": "", "body": []}, "", ""),
         ({"title": "a\x00b", "body": "half \ud83d"}, "ab", "half \ufffd"),
         ({"title": "\x1b[31mred\u202e", "body": " x\r\ny "}, "red", "x\ny"),
         ("just a text", "just a text", ""),
@@ -223,23 +224,39 @@ async def test_odd_items_are_judged_and_come_back_themselves() -> None:
     B22: every one gets a verdict; an `Item` is judged as it is.
     """
     own = Item(key="reddit:t3_x", id="t3_x", source="reddit", title="Own")
-    odd: list[Any] = [{}, {"body": {}}, own, "text", {"title": "a\x00"}]
+    odd: list[Any] = [{"title": ""}, {"body": []}, own, "text", {"title": "a\x00"}]
     judge = FakeJudge(["0", "t3_x", "4"])
 
     relevant, share = await relevance_filter("mug \ud83d", odd, "reddit", judge=judge)
 
-    assert relevant == [{}, own, {"title": "a\x00"}]
+    assert relevant == [odd[0], own, {"title": "a\x00"}]
     assert relevant[1] is own
     assert share == 0.6
     assert judge.questions[0].text == "mug \ufffd"
 
 
-@pytest.mark.parametrize("unread", [{"Review": "x"}, {"body": {"html": "x"}}, {"title": [["x"]]}])
-async def test_what_nobody_can_read_is_not_judged(unread: object) -> None:
-    """The object is named by its place, with its fields and the known names; nothing is asked."""
+@pytest.mark.parametrize(
+    ("unread", "words"),
+    [
+        ({"Review": "x"}, "no text in a field that is known; its fields are `Review`"),
+        ({}, "no text in a field that is known; its fields are none"),
+        ({"body": {"html": "x"}}, "`body` must be text, a number or a list of texts, not an o"),
+        ({"title": [["x"]]}, "`title` must be text, a number or a list of texts, and holds a list"),
+        ({"title": ["x", 5]}, "`title` must be text, a number or a list of texts, and holds a num"),
+        ({"title": "x", "url": object()}, "`url` must be text, not object"),
+        ({"title": "x", "url": None, "id": False}, "`id` must be text or a number, not false"),
+        (
+            {"title": "x", "engagement": {"a": "5"}},
+            "`engagement` must be an object of numbers, and",
+        ),
+        ({"title": "x", "engagement": {"a": [None]}}, "`engagement` must be an object of num"),
+    ],
+)
+async def test_what_nobody_can_read_is_not_judged(unread: object, words: str) -> None:
+    """The object is named by its place, and what is wrong with it; nothing is asked."""
     judge = FakeJudge()
 
-    with pytest.raises(UsageError, match=r"^`items\[1\]`: no text in a field that is known; its"):
+    with pytest.raises(UsageError, match=rf"^`items\[1\]`: {words}"):
         await relevance_filter("mug", [{"selftext": "a mug"}, unread], "reddit", judge=judge)
 
     assert judge.asked == []
@@ -259,6 +276,7 @@ SHOWABLE = "an object with a text in a field that is known, an `Item`, or a text
         ({"query": ["mug"]}, "`query` must be text, not list"),
         ({"about": 5}, "`about` must be text, not int"),
         ({"source": None}, "`source` must be text, not NoneType"),
+        ({"source": " \n"}, "`source` names nothing; say where the items are from"),
         ({"items": "a mug"}, f"`items` must be a list, each {SHOWABLE} str"),
         ({"items": {"title": "a mug"}}, f"`items` must be a list, each {SHOWABLE} dict"),
         ({"items": None}, f"`items` must be a list, each {SHOWABLE} NoneType"),

@@ -30,10 +30,9 @@ from api.faces.cli.running import closing, remembered, run
 from api.services import listening
 from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask, Product
-from api.services.question.accepting import question_of
+from api.services.question.accepting import origin_of, question_of
 from api.services.reporting.report import Report
 from api.services.schemas import Decision, Outcome
-from api.services.text import clean, one_line
 from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.items import NAME, OwnItems, item_of, read_items
@@ -125,9 +124,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
     """
     from api.faces.web.schemas import Relevance  # nobody else here needs the shapes of HTTP
 
-    question, name = question_of(query, about), one_line(clean(source))
-    if not name:
-        raise UsageError("`--source` names nothing; say where the items are from")
+    question, name = question_of(query, about), origin_of(source, "--source")
     settings = wiring.load_settings()
     lines = read_lines(sys.stdin.buffer.read())
     items = [item_of(line.fields, line.number, name) for line in lines]

@@ -13,7 +13,7 @@ from api.faces.markdown import report_markdown
 from api.faces.spreadsheet import report_csv
 from api.faces.web.access import Asker, Looker, Opened, Reader
 from api.faces.web.copies import unless_kept
-from api.faces.web.errors import documented
+from api.faces.web.errors import WRONG_DEPTH, WRONG_LIMIT, documented
 from api.faces.web.events import (
     EVENT_SCHEMA,
     GONE,
@@ -90,7 +90,7 @@ _BEGUN: dict[int | str, dict[str, Any]] = {
             "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
         },
     },
-    **documented(404, 409, 413, 422, *_COMMON),
+    **documented(404, 409, 413, 422, *_COMMON, wrong=WRONG_DEPTH),
 }
 _READ: dict[int | str, dict[str, Any]] = {
     200: {
@@ -111,7 +111,13 @@ _READ: dict[int | str, dict[str, Any]] = {
     },
     204: {"description": "The last event has been seen: there is nothing to come back for."},
     304: {"description": "The copy that `If-None-Match` names is still the answer."},
-    **documented(404, 409, 422, *_COMMON),
+    **documented(
+        404,
+        409,
+        422,
+        *_COMMON,
+        wrong="`format` must be `json`, `html`, `markdown`, `csv` or `events`, not `xml`",
+    ),
 }
 
 
@@ -196,7 +202,11 @@ async def create_analysis(
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 
 
-@router.get("", responses=documented(422, *_COMMON), summary="List analyses, newest first")
+@router.get(
+    "",
+    responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
+    summary="List analyses, newest first",
+)
 async def list_analyses(
     tenant: Asker, house: Opened, query: Annotated[ListingQuery, Query()]
 ) -> AnalysesPage:

@@ -36,6 +36,13 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 """Every route; another door over HTTP is another router here."""
 PATH = "/mcp"
+_DESCRIPTION = f"""
+Beyond the answers of its routes a path answers 405 to a method that it does not have, with those
+that it has in `Allow`, and 408 to a request whose headers do not come in time.
+
+As MCP tools the same questions are asked by `POST {PATH}`, with the same key; that protocol
+describes itself.
+"""
 _MCP_METHODS = ("POST",)
 """It keeps no sessions, so there is none to listen to with GET, and none to DELETE."""
 
@@ -119,6 +126,7 @@ def create_app(
     app = FastAPI(
         title="Listenpost",
         summary=f"What people really say about a product on {NAMED}.",
+        description=_DESCRIPTION,
         version=version("listenpost"),
         lifespan=lifespan,
         docs_url=None,

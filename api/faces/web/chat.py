@@ -19,10 +19,11 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from api.faces.web.access import Asker, Opened
-from api.faces.web.errors import documented
+from api.faces.web.errors import NO_CHAT, documented
 from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
 from api.faces.web.media import wants_events
-from api.faces.web.schemas import Grounds, MessagePart
+from api.faces.web.open_objects import MessagePart
+from api.faces.web.schemas import Grounds
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
@@ -166,7 +167,18 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
         "description": "The turn; for front ends as events of their protocol.",
         "content": {MEDIA_TYPE: {"schema": EVENT_SCHEMA, "example": _STREAMS}},
     },
-    **documented(401, 403, 404, 413, 422, 429, 500, 503),
+    **documented(
+        401,
+        403,
+        404,
+        413,
+        422,
+        429,
+        500,
+        503,
+        wrong="`message` is missing; it must be text of at most 500 characters",
+        missing=NO_CHAT,
+    ),
 }
 
 
@@ -215,10 +227,21 @@ async def _last(moments: AsyncGenerator[Moment]) -> Turn:
 async def _streamed(
     house: House, moments: AsyncGenerator[Moment], kind: str, *about: str
 ) -> Response:
-    """A response that begins once the turn has: what fails before is an error with a status."""
+    """A response that begins once the turn has: what fails before is an error with a status.
+
+    A turn that is silent for longer than a connection may be begins without its first moment.
+    """
     streams = await asyncio.to_thread(import_module, "api.faces.web.streams")
-    first = await anext(moments)
     stream, keepalive = getattr(streams, kind)(*about), house.settings.streams.keepalive
+    first = asyncio.ensure_future(anext(moments))
+    try:
+        await asyncio.wait({first}, timeout=keepalive)
+        if first.done():
+            first.result()
+    except asyncio.CancelledError:
+        first.cancel()
+        await asyncio.wait({first})
+        raise
     response: Response = streams.TurnStream(moments, first, stream, keepalive)
     return response
 

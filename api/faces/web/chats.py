@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.faces.web.access import Asker, Opened
-from api.faces.web.errors import documented
+from api.faces.web.errors import NO_CHAT, WRONG_LIMIT, documented
 from api.faces.web.feedback import LangfuseState, sender_of
 from api.faces.web.schemas import RequestBody
 from api.services.callers import caller
@@ -32,7 +32,7 @@ class ChatsQuery(RequestBody):
 
 @router.get(
     "/chats",
-    responses=documented(422, *_COMMON),
+    responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
     summary="List conversations, the last used first",
 )
 async def list_chats(
@@ -80,7 +80,7 @@ class KeptTurnFeedback(BaseModel):
 @router.post(
     "/chat/feedback",
     status_code=201,
-    responses=documented(404, 413, 422, *_COMMON),
+    responses=documented(404, 413, 422, *_COMMON, missing=NO_CHAT),
     summary="Rate one answer",
 )
 async def rate_turn(
@@ -108,7 +108,7 @@ async def rate_turn(
 # a front end chooses the ids: they may hold a slash
 @router.get(
     "/chats/{session_id:path}",
-    responses=documented(404, 422, *_COMMON),
+    responses=documented(404, 422, *_COMMON, missing=NO_CHAT),
     summary="Read one conversation",
 )
 async def get_chat(session_id: str, tenant: Asker, house: Opened) -> Transcript:
@@ -119,7 +119,7 @@ async def get_chat(session_id: str, tenant: Asker, house: Opened) -> Transcript:
 @router.delete(
     "/chats/{session_id:path}",
     status_code=204,
-    responses=documented(404, 422, *_COMMON),
+    responses=documented(404, 422, *_COMMON, missing=NO_CHAT),
     summary="Delete one conversation",
 )
 async def delete_chat(session_id: str, tenant: Asker, house: Opened) -> None:
@@ -131,7 +131,7 @@ async def delete_chat(session_id: str, tenant: Asker, house: Opened) -> None:
 @router.get(
     "/chat/{session_id:path}/stream",
     status_code=204,
-    responses=documented(404, 422, *_COMMON),
+    responses=documented(404, 422, *_COMMON, missing=NO_CHAT),
     summary="Whether there is a stream to resume",
 )
 async def resume_chat(session_id: str, tenant: Asker) -> Response:

@@ -30,6 +30,9 @@ _log = logging.getLogger(__name__)
 LARGEST = 1_000_000
 """Bytes a request's body may have."""
 _TOO_LARGE = "the body is larger than 1 MB"
+WRONG_DEPTH = "`depth` must be `quick`, `standard` or `deep`, not `fast`"
+NO_CHAT = "there is no chat session `62774120a2d041fdaa2d8d8dfc8bd7e4`"
+WRONG_LIMIT = "`limit` must be a whole number from 1 to 100, not `0`"
 NO_JSON_TYPE = "the body must be JSON, sent with `Content-Type: application/json`"
 _UNREADABLE = (
     (RecursionError, "it is nested too deep"),
@@ -48,11 +51,16 @@ _EXAMPLES = {
     ),
     403: ("forbidden", "without API keys only this machine may call", "Not from this machine."),
     404: ("not_found", "there is no analysis `8c1f...`", "Nothing of that id is yours."),
+    408: (
+        "request_timeout",
+        "the request's body did not come within 30 s",
+        "The body did not come in time; the connection is closed.",
+    ),
     409: ("conflict", "the `Idempotency-Key` was used for a different request", "A conflict."),
     413: ("too_large", "the body is larger than 1 MB", "The body is larger than 1 MB."),
     422: (
         "invalid_request",
-        "`depth` must be `quick`, `standard` or `deep`, not `fast`",
+        "`X-Listenpost-User` takes up to 128 visible ASCII characters without spaces",
         "The request is wrong.",
     ),
     429: ("limit_reached", "60 requests per minute are used up", "A limit is reached."),
@@ -61,12 +69,18 @@ _EXAMPLES = {
 }
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error answers of a route, with examples."""
+def documented(
+    *statuses: int, wrong: str = "", missing: str = ""
+) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route, with examples; a body that is read may come too late (408).
+
+    Of what is `wrong` (422) or `missing` (404) a route has words of its own.
+    """
+    own = {422: wrong, 404: missing}
     answers: dict[int | str, dict[str, Any]] = {}
-    for status in statuses:
+    for status in (*statuses, *((408,) if 413 in statuses else ())):
         code, message, words = _EXAMPLES[status]
-        example = error_body(code, message, "5f0c2d4e9a7b4c31b6d8f2a4c07e1935")
+        example = error_body(code, own.get(status) or message, "5f0c2d4e9a7b4c31b6d8f2a4c07e1935")
         answer: dict[str, Any] = {
             "model": ErrorBody,
             "description": words,

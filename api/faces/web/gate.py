@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 
 from api.errors import SourceError
 from api.faces.web.access import Asker, Opened
-from api.faces.web.errors import documented
+from api.faces.web.errors import WRONG_DEPTH, documented
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.schemas import (
     FetchRequest,
@@ -25,12 +25,13 @@ from api.services.reporting.report import Fetched
 
 router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)
+_BLANK = "`source` names nothing; say where the items are from"
 
 
 @router.post(
     "/fetch/{source}",
     tags=["sources"],
-    responses={200: {"model": Fetched}, **documented(413, 422, *_COMMON)},
+    responses={200: {"model": Fetched}, **documented(413, 422, *_COMMON, wrong=WRONG_DEPTH)},
     response_model=None,
     summary="Ask one source",
 )
@@ -74,7 +75,7 @@ class _Echo(JSONResponse):
 @router.post(
     "/relevance",
     tags=["relevance"],
-    responses={200: {"model": Relevance}, **documented(413, 422, *_COMMON)},
+    responses={200: {"model": Relevance}, **documented(413, 422, *_COMMON, wrong=_BLANK)},
     response_model=None,
     summary="Keep the items that are about a query",
 )

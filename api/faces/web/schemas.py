@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator, with_config
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from api.faces.web.open_objects import OwnItem, OwnItems
 from api.services.gate.handed import WORDS
 from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.storage import Kept, Listed, State
@@ -19,7 +18,7 @@ from api.services.question.query import LONGEST
 from api.services.reporting.report import Report, Share
 from api.services.schemas import Decision, Gated, Status
 from api.settings import DepthName, Window
-from api.sources import SOURCES
+from api.sources import PLACES, SOURCES
 
 Format = Literal["json", "html", "markdown", "csv", "events"]
 Text = Annotated[str, Field(max_length=5_000)]
@@ -31,44 +30,17 @@ About = Annotated[
     str, Field(max_length=5_000, description="What it is, to tell it from its namesakes.")
 ]
 Since = Annotated[Window, Field(description="How far back; undated items stay.")]
-MOST_ITEMS = 500
-"""Items one call may hand in for judging."""
 
 
-def _json(items: list[Any]) -> list[Any]:
-    """Python reads `NaN` and `Infinity`, which could not be sent back."""
-    try:
-        json.dumps(items, allow_nan=False)
-    except ValueError:
-        raise ValueError("holds `NaN` or `Infinity`, which are no JSON") from None
-    return items
+def _known(name: str) -> str:
+    if name not in PLACES:
+        raise ValueError(f"names no source; there are {', '.join(f'`{name}`' for name in PLACES)}")
+    return name
 
 
-@with_config(ConfigDict(extra="allow"))
-class OwnItem(TypedDict, total=False):
-    """A post, video or review of yours: a text, and what else is known of it."""
-
-    title: Any
-    body: Annotated[Any, Field(description=f"Or another text: {WORDS}.")]
-    id: Any
-    source: Annotated[Any, Field(description="Where it is from.")]
-    url: Any
-    author: Any
-    created_at: Annotated[Any, Field(description="ISO 8601, or seconds since 1970.")]
-    place: Annotated[Any, Field(description="A subreddit, channel or brand.")]
-    engagement: Annotated[Any, Field(description="Numbers by name, such as votes.")]
-    comments: Annotated[Any, Field(description="Texts, or objects like this one.")]
-
-
-@with_config(ConfigDict(extra="allow"))
-class MessagePart(TypedDict, total=False):
-    """A piece of a message; of type `text` it is read."""
-
-    type: Any
-    text: Any
-
-
-OwnItems = Annotated[list[OwnItem], Field(max_length=MOST_ITEMS), AfterValidator(_json)]
+PlaceName = Annotated[
+    str, AfterValidator(_known), Field(max_length=100, json_schema_extra={"enum": list(PLACES)})
+]
 
 
 class RequestBody(BaseModel):
@@ -181,7 +153,7 @@ class ListingQuery(RequestBody):
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     cursor: Annotated[str | None, Field(max_length=500, description="From a page.")] = None
     decision: Decision | None = None
-    source: Annotated[str | None, Field(max_length=100, description="One that was asked.")] = None
+    source: Annotated[PlaceName, Field(description="One that was asked.")] | None = None
     since: Annotated[When, Field(description="Begun then or later.")] = None
     until: Annotated[When, Field(description="Begun before.")] = None
 

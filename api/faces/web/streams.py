@@ -5,6 +5,7 @@ Only what is already checked is sent, and the text of an error is never an excep
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -127,9 +128,13 @@ class TurnStream(Response):
     """A turn as it happens; hanging up ends its work."""
 
     def __init__(
-        self, moments: AsyncGenerator[Moment], first: Moment, stream: Stream, keepalive: float
+        self,
+        moments: AsyncGenerator[Moment],
+        first: asyncio.Future[Moment],
+        stream: Stream,
+        keepalive: float,
     ) -> None:
-        """`first` was read already, so that what fails before it is an error of its own."""
+        """`first` is being read already, so that what fails soon is an error of its own."""
         super().__init__(media_type=stream.content_type)
         del self.headers["content-length"]
         headers: Mapping[str, str] = stream.response_headers or {}
@@ -141,11 +146,15 @@ class TurnStream(Response):
         """Send until the turn is over or nobody reads."""
         async with aclosing(self._moments):
             frames = self._frames()
-            await unless_gone(receive, pour(send, self.raw_headers, frames, self._keepalive))
+            try:
+                await unless_gone(receive, pour(send, self.raw_headers, frames, self._keepalive))
+            finally:
+                self._first.cancel()
+                await asyncio.wait({self._first})
 
     async def _frames(self) -> AsyncGenerator[bytes]:
         async def moments() -> AsyncIterator[Moment]:
-            yield self._first
+            yield await self._first
             async for moment in self._moments:
                 yield moment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from api.errors import UsageError
 from api.services.question.query import screen
 from api.services.schemas import Question
-from api.services.text import clean
+from api.services.text import clean, is_visible, one_line
 
 
 def check(name: str, value: object, kind: type, wanted: str) -> None:
@@ -31,3 +31,16 @@ def question_of(query: str, about: str | None) -> Question:
     if not screened.ok:
         raise UsageError(screened.guidance)
     return Question(screened.query, clean(about))
+
+
+def origin_of(source: str, argument: str = "source") -> str:
+    """Where a caller's own items are from, as judges take it: any name, on one line.
+
+    Raises:
+        UsageError: it names nothing, or is no text; the message names the argument.
+    """
+    check(argument, source, str, "text")
+    name = one_line(clean(source))
+    if not is_visible(name):
+        raise UsageError(f"`{argument}` names nothing; say where the items are from")
+    return name

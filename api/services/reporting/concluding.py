@@ -152,6 +152,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
         bool(crawl.answered),
         len(evidence.kept),
         evidence.counts.unjudged > 0,
+        own={gathered.source for gathered in crawl.sources} == {"items"},
     )
     notes: tuple[str, ...] = ()
     if crawl.answered:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +31,21 @@ _ADVICE = (
     "That little was found here says nothing about the product itself, only that what was "
     "looked at did not answer today.",
 )
+_OWN_ADVICE = (
+    "The items are those that you handed in, and no place was searched. They may speak of it under "
+    "another name, in another spelling or language, or only in pictures and links, which nobody "
+    "reads here; or its name is also an ordinary word, and what was handed in means something else "
+    "by it.",
+    "An item is judged by its title, where it stood and the passage that names the question, so a "
+    "title and a text in fields of their own help, and so does the parent's title of a comment.",
+    "Adding the maker, the model or the kind of product to the name, or saying what it is about, "
+    "usually tells it from its namesakes.",
+    "Each item that was left out is listed with its reason; what is older than the time window, or "
+    "has the key of an earlier item, is counted in a note.",
+    "That little stayed of what was handed in says nothing about the product itself, only that "
+    "these items do not answer the question.",
+)
+"""Of a person's own items: there is no other place, and no search that could be wider."""
 _UNASKED = (
     "Therefore nothing is known: neither that people talk about this, nor that they do not. "
     "No post, video or product was looked at, and no conclusion may be drawn from the empty list.",
@@ -63,6 +78,13 @@ class Shortfall:
     """Items that stayed, too few for a report."""
     unjudged: bool = False
     """Whether some of them stayed since nobody judged whether they are about it."""
+    own: bool = False
+    """The items are the person's own."""
+
+    @property
+    def advice(self) -> Sequence[str]:
+        """Why it may be hard to find, and what may help."""
+        return _OWN_ADVICE if self.own else _ADVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +114,9 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
         return _unasked(shortfall)
     short = _leading(sought(shortfall.question.text), 8)
     ideas = [f"{short} {word}" for word in ("review", "problems", "alternatives", "experience")]
-    suggestions = tuple(new_queries(ideas, shortfall.queries))[:2]
+    suggestions = () if shortfall.own else tuple(new_queries(ideas, shortfall.queries))[:2]
     better = " and ".join(f"“{query}”" for query in suggestions)
-    hard, *rest = _ADVICE
+    hard, *rest = shortfall.advice
     advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])
     searched = _searched(shortfall)
     results = _results(shortfall, MOST_WORDS - words(searched) - words(advice))
@@ -110,7 +132,7 @@ def _unasked(shortfall: Shortfall) -> Explanation:
     return Explanation(f"{text}\n\n{' '.join(_UNASKED)}", ())
 
 
-def fitted(text: str) -> str:
+def fitted(text: str, advice: Sequence[str] = _ADVICE) -> str:
     """The text with 150 to 250 words: whole sentences cut at the end, or plain advice added."""
     kept = ""
     for sentence in _SENTENCE.findall(text.strip()):
@@ -118,10 +140,10 @@ def fitted(text: str) -> str:
             break
         kept += sentence
     kept = kept.strip() or _leading(text, MOST_WORDS, 10_000)
-    for advice in _ADVICE:
+    for sentence in advice:
         if words(kept) >= FEWEST_WORDS:
             break
-        kept += f" {advice}"
+        kept += f" {sentence}"
     return kept
 
 

@@ -459,7 +459,7 @@ async def told(stream: Any, *moments: Moment, fails: Exception | None = None) ->
     """What a stream makes of these moments, and of an error after them."""
 
     async def all_of_them() -> AsyncGenerator[Moment]:
-        for moment in moments[1:]:
+        for moment in moments:
             yield moment
         if fails is not None:
             raise fails
@@ -472,8 +472,9 @@ async def told(stream: Any, *moments: Moment, fails: Exception | None = None) ->
     async def receive() -> Any:
         await asyncio.get_running_loop().create_future()
 
-    async with aclosing(all_of_them()) as rest:
-        await streams.TurnStream(rest, moments[0], stream, 15)({}, receive, send)
+    async with aclosing(all_of_them()) as turn:
+        first = asyncio.ensure_future(anext(turn))
+        await streams.TurnStream(turn, first, stream, 15)({}, receive, send)
     return b"".join(parts).decode()
 
 
@@ -485,7 +486,10 @@ async def test_an_error_on_the_way_shows_no_exception(
     limit = await told(make(), AnswerPiece("It"), fails=LimitReached("no more", 7))
     defect = await told(make(), AnswerPiece("It"), fails=RuntimeError("secret of ours"))
 
+    late = await told(make(), fails=LimitReached("no more", 7))  # the stream had begun without it
+
     assert "no more; try again in 7 s" in limit
+    assert "no more; try again in 7 s" in late
     assert "internal error" in defect
     assert "secret" not in defect
     assert "secret of ours" in caplog.text

@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.command import environment
-from tests.faces.web.process import ROOT, threaded
-from tests.snippets import blocks
+from tests.faces.command import environment, inside
+from tests.faces.web.process import ROOT, serving, threaded
+from tests.snippets import blocks, commands
 
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
 KEY = "a-key-of-a-test"
@@ -46,6 +46,25 @@ def curled(call: str, server: str) -> str:
         ["sh", "-c", call], env=env, capture_output=True, text=True, timeout=120, check=True
     )
     return done.stdout
+
+
+def test_a_server_is_started_and_a_key_lets_in(tmp_path: Path) -> None:
+    """By the page's commands, on a free port; with its first key it asks everybody for one."""
+    serve, keys = commands("docs/http.md")
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'listenpost.db'}",
+        "LISTENPOST_MODE": "sandbox",
+    }
+    key = inside(*keys, env=variables).out.strip()
+    words = ["0" if word == "8420" else word for word in serve[1:]]
+    with serving(tmp_path, variables, *words) as process, httpx.Client(base_url=process.url) as web:
+        codes = [
+            web.get("/v1/analyses", headers=headers).status_code
+            for headers in ({}, {"Authorization": f"Bearer {key}"})
+        ]
+
+    assert serve[0] == "serve"
+    assert codes == [401, 200]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")

@@ -336,3 +336,31 @@ async def test_silence_is_filled_with_comments(opening: Opening) -> None:
     assert not any("ping\n\n" in text for text in texts)
     report = events(texts[0].replace(": ping\n", ""))[-1]
     assert (report[0], report[1]["decision"]) == ("report", "full_report")
+
+
+@pytest.mark.parametrize("form", ["vercel", "ag_ui"])
+def test_a_turn_that_is_silent_begins_all_the_same(
+    sandbox: Sandbox, tmp_path: Path, form: str
+) -> None:
+    """Its model does not answer; the connection is open and kept so, and ends when it is left."""
+    sandbox.latency("openai=3600s")
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{tmp_path / 'listenpost.db'}",
+        "LISTENPOST_STREAM_KEEPALIVE": "0.01",
+    }
+    body = {"message": "plaud.ai"} if form == "vercel" else {
+        "threadId": "b", "runId": "c", "messages": [{"role": "user", "content": "plaud.ai"}]
+    }  # fmt: skip
+    with (
+        threaded(variables) as url,
+        httpx.stream("POST", f"{url}/v1/chat", json=body, headers=STREAM, timeout=60) as answer,
+    ):
+        text = ""
+        for piece in answer.iter_text():
+            text += piece
+            if text.count(": ping\n") == 2:
+                break
+
+    assert answer.status_code == 200
+    assert "exhibit" not in text
+    assert ('"start"' if form == "vercel" else "RUN_STARTED") in text

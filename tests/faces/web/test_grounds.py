@@ -61,6 +61,8 @@ async def test_other_items_are_another_question(served: Served) -> None:
         ({"items": []}, "`items` must be a list of 1 to 500, each an object, not of 0"),
         ({"items": [{"title": "mug"}] * 501}, "a list of 1 to 500, each an object, not of 501"),
         ({"items": [{"title": "mug"}, {"rating": 5}]}, "`items[1]`: no text in a field"),
+        ({"items": [{}]}, "`items[0]`: no text in a field"),
+        ({"items": [{"title": "mug", "id": []}]}, "`items[0]`: `id` must be text or a number, not"),
         ({"items": OWN, "sandbox": True}, "your `items` are no made-up data"),
         (
             {"items": OWN, "sources": ["reddit"]},

@@ -19,7 +19,8 @@ from tests.faces.web.test_access import OPEN
 
 KEY = "key-of-a-test"
 MAY_BE_REFUSED = "positive_data_acceptance"
-"""Text of the right type may still be small talk, and a cursor of the right length none of ours."""
+"""No schema can say what is small talk, which item has a text in no field, or which cursor is ours.
+422 is the right answer then, and a schema that allowed less would refuse what can be answered."""
 SECONDS = 180
 """That the whole of it may take; it takes half of that."""
 
@@ -71,6 +72,30 @@ async def test_every_route_and_error_has_an_example(served: Served) -> None:
                     assert list(example["error"]) == ["code", "message", "trace_id"]
             if "requestBody" in one:
                 assert "413" in one["responses"]
+
+
+async def test_examples_of_refusals_fit_their_routes(served: Served) -> None:
+    """422 names something that the route takes, 404 what it would give."""
+    whole = await document(served)
+    schemas, user = whole["components"]["schemas"], "X-Listenpost-User"
+    for path, methods in whole["paths"].items():
+        for one in methods.values():
+            examples = {
+                status: answer["content"]["application/json"]["example"]["error"]["message"]
+                for status, answer in one["responses"].items()
+                if int(status) >= 400
+            }
+            body = json.dumps(one.get("requestBody", {}))
+            taken = {parameter["name"] for parameter in one.get("parameters", [])} | {user}
+            for name in re.findall(r"schemas/(\w+)", body):
+                taken |= schemas[name]["properties"].keys()
+            if "422" in examples:
+                assert examples["422"].split("`")[1] in taken, path
+            if "404" in examples:
+                assert ("chat session" in examples["404"]) == path.startswith("/v1/chat"), path
+            assert ("408" in examples) == bool(body != "{}"), path
+    assert "`POST /mcp`" in whole["info"]["description"]
+    assert "405" in whole["info"]["description"]
 
 
 async def test_bodies_have_examples(served: Served) -> None:

@@ -155,7 +155,12 @@ async def test_a_page_can_read_what_went_wrong(opening: Opening) -> None:
     assert "Retry-After" in limited.headers["access-control-expose-headers"]
 
 
-@pytest.mark.parametrize("named", ["*", "null", "https://app.example/", "app.example", APP + ",,"])
+@pytest.mark.parametrize(
+    "named",
+    ["*", "null", "https://app.example/", "app.example", APP + ",,",
+     "https://app.example/page", "https://*.example", "https://App.example", "https://app.example?x",
+     "https://app..example", "https://:5173", "http://localhost:port"],
+)  # fmt: skip
 async def test_what_is_no_origin_is_refused(opening: Opening, named: str) -> None:
     """At start, with the name of the setting and what it wants."""
     with pytest.raises(ConfigurationError, match=r"LISTENPOST_CORS_ORIGINS.*https://app.example"):

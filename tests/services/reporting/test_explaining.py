@@ -25,6 +25,7 @@ TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.
         st.lists(st.tuples(TEXTS, TEXTS), max_size=12).map(tuple),
         st.booleans(),
         st.integers(0, 500),
+        st.booleans(),
     )
 )
 def test_length_for_any_facts(shortfall: Shortfall) -> None:
@@ -55,6 +56,19 @@ def test_facts_are_named() -> None:
         assert words_of_it in found.text
     assert found.suggestions == ("Plaud Note review", "Plaud Note problems")
     assert found.usage.usd == 0
+
+
+def test_of_own_items_no_other_place_is_advised() -> None:
+    """Nothing was searched, so that nothing can be searched further or for other words."""
+    shortfall = Shortfall(Question("Plaud Note"), ("Plaud Note",), ("Your items: kept 0 of 2",))
+    own, searched = plain_explanation(replace(shortfall, own=True)), plain_explanation(shortfall)
+
+    for words_of_it in ("forum", "wider", "Better queries"):
+        assert words_of_it in searched.text
+        assert words_of_it not in own.text
+        assert words_of_it not in fitted("It is so.", replace(shortfall, own=True).advice)
+    assert "no place was searched" in own.text
+    assert own.suggestions == ()
 
 
 def test_many_sources_are_told_as_far_as_they_fit() -> None:
