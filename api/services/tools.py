@@ -122,7 +122,8 @@ def shown(item: object, source: str, number: int) -> Item:
     fields: Any = {"title": item} if isinstance(item, str) else item
     check(f"items[{number}]", fields, Mapping, _SHOWABLE)
     try:
-        title, body = texts_of(fields)
+        # an empty object is an item without texts, which every judge drops
+        title, body = texts_of(fields) if fields else ("", "")
     except UsageError as error:
         raise UsageError(f"`items[{number}]`: {error}") from None
     return Item(key=f"{source}:{number}", id=str(number), source=source, title=title, body=body)

@@ -45,7 +45,9 @@ class Holding:
     """What a list or an object in it may hold."""
 
     def fault(self, value: object) -> str:
-        """Why the field cannot hold this; empty when it can."""
+        """Why the field cannot hold this; empty when it can, as it can every empty container."""
+        if isinstance(value, (Mapping, list, tuple)) and not value:
+            return ""
         if not _is_of(value, (*self.types, NoneType)):
             return f"must be {self.words}, not {_kind(value)}"
         parts: Iterable[object] = ()
