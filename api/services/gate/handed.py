@@ -45,9 +45,7 @@ class Holding:
     """What a list or an object in it may hold."""
 
     def fault(self, value: object) -> str:
-        """Why the field cannot hold this; empty when it can, as it can every empty container."""
-        if isinstance(value, (Mapping, list, tuple)) and not value:
-            return ""
+        """Why the field cannot hold this; empty when it can."""
         if not _is_of(value, (*self.types, NoneType)):
             return f"must be {self.words}, not {_kind(value)}"
         parts: Iterable[object] = ()
@@ -95,7 +93,9 @@ def texts_of(fields: Mapping[str, Any]) -> tuple[str, str]:
     if fields.keys().isdisjoint(KNOWN):
         raise UsageError(_refusal(fields))
     for name, holding in FIELDS.items():
-        if fault := holding.fault(fields.get(name)):
+        value = fields.get(name)
+        empty = name in KNOWN and isinstance(value, Mapping) and not value  # as good as missing
+        if not empty and (fault := holding.fault(value)):
             raise UsageError(f"`{name}` {fault}")
     texts = {name: clean(_whole(fields.get(name))) for name in KNOWN}
     body = next((name for name in BODIES if texts[name]), "")
