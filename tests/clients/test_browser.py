@@ -19,6 +19,7 @@ import pytest
 from api.sandbox.server import Sandbox
 from tests.clients.environments import chromium, node_client
 from tests.faces.web.process import ROOT, threaded
+from tests.usual import USUAL
 
 ADDRESS = "http://127.0.0.1:8420"
 ASKED = "What do people say about plaud.ai?"
@@ -60,9 +61,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
             sandbox = stack.enter_context(Sandbox.start())
             sandbox.latency(f"openai.judge={latency}")
             pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
-            return served(name, {"LISTENPOST_MODE": "live", **pointed})
+            return served(name, {**USUAL, **pointed, "LISTENPOST_MODE": "live"})
 
-        sample = served("sample", {"LISTENPOST_MODE": "sandbox"})
+        sample = served("sample", USUAL)
         yield Servers(live("live", "0s"), live("slow", "30s"), sample)
 
 

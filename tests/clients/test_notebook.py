@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.clients.environments import python_client
 from tests.snippets import ROOT, cells
+from tests.usual import USUAL
 
 
 def test_the_page_in_jupyter(tmp_path: Path) -> None:
@@ -30,6 +31,7 @@ def test_the_page_in_jupyter(tmp_path: Path) -> None:
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
+            **USUAL,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
         },
         cwd=tmp_path, capture_output=True, text=True, timeout=300,

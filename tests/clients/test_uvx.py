@@ -11,6 +11,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from api.sources import SOURCES
 from tests.clients.environments import python_client
 from tests.faces.test_mcp_clients import started
 from tests.snippets import ROOT
@@ -52,5 +53,5 @@ async def test_a_checkout_is_served_without_an_installation(server: StdioServerP
         tools = (await client.list_tools()).tools
         answer = await client.call_tool("fetch_reddit", {"query": "plaud.ai"})
 
-    assert len(tools) == 5
+    assert len(tools) == len(SOURCES) + 2
     assert "sample data" in str(answer.content)

@@ -144,7 +144,8 @@ def test_an_agent_of_another_framework_answers_and_cites(
     The page's snippets; each label of the answer leads to a post that one tool alone showed.
     """
     (code,) = (block for block in blocks("mcp.md", "python") if f"from {library}" in block)
-    after = f"print(*re.findall(r'(E\\d+): (?:reddit|youtube|amazon)', str({messages})))"
+    places = "|".join(SOURCES)
+    after = f"print(*re.findall(r'(E\\d+): (?:{places})', str({messages})))"
     program = awaiting("import re", before, code.replace(ADDRESS, served.url), after)
 
     printed = served.run(

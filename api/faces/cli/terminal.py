@@ -16,10 +16,10 @@ from api.services.reporting.escaping import quotation, unlinked
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import clean, one_line, web_url
 
-_TABLE, _BAR, _NAME = 79, 24, 26
+_TABLE, _BAR, _NAME = 76, 24, 26
 _NARROW_BAR, _NARROW_NAME = 8, 14
 """Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide."""
-_SOURCE = 15
+_SOURCE = 14
 """Columns of a source's name."""
 _ASPECTS, _PERIODS = 8, 12
 """Rows of a chart at most."""
@@ -187,7 +187,7 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
     page.head("Sources")
     if not page.narrow:
         page.row(
-            f"{'source':<{_SOURCE}}{'found':>7}{'about it':>10}{'share':>7}  "
+            f"{'source':<{_SOURCE}}{'found':>5}{'about it':>10}{'share':>7}  "
             f"{'searched':<10}{'judged':<11}outcome"
         )
     for row in outline.source_rows(sources):
@@ -202,7 +202,7 @@ def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
             )
         else:
             page.row(
-                f"{padded(row.name, _SOURCE)}{row.fetched:>7}{row.kept:>10}{row.share:>7}  "
+                f"{padded(row.name, _SOURCE)}{row.fetched:>5}{row.kept:>10}{row.share:>7}  "
                 f"{row.searched:<10}{row.judged:<11}{row.outcome}"
             )
     page.wrapped(outline.unset(sources))

@@ -30,6 +30,7 @@ KEYED = [
     ("POST", "/v1/relevance", ITEMS),
     ("POST", "/v1/chat", {"message": "hello there"}),
     ("GET", f"/v1/chat/{ID}/stream", None),
+    ("POST", "/v1/chat/feedback", {"session_id": ID, "turn": 1, "rating": "up"}),
     ("GET", "/v1/chats", None),
     ("GET", f"/v1/chats/{ID}", None),
     ("DELETE", f"/v1/chats/{ID}", None),
