@@ -234,7 +234,10 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
     }.get(call.part, "source")  # fmt: skip
     limits = dict.fromkeys(("source", "scoring", "rewrite", "report", "flush"), PATIENCE)
     limits[waiting] = seconds
+    # with one neighbour, which must not suffer
+    beside = f"reddit,{upstream}" if call.asking == "open" else "reddit,youtube,amazon"
     sources: dict[str, Any] = {
+        "sources": beside,
         "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": at["reddit"],
         "youtube_api_key": key, "youtube_url": at["youtube"],
         "amazon_provider": "openwebninja" if call.asking == "paid" else "html",
