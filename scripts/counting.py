@@ -32,12 +32,22 @@ from pathlib import Path
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 OTHER_SUBJECTS = {
-    "an evaluation's result": ("evaluate", "evaluated", "plot", "corpus"),
+    "an evaluation's result": ("evaluate", "evaluated", "plot", "corpus", "figures"),
     "what `doctor` found": ("doctor",),
     "progress on the way to a report": ("live", "server", "events"),
-    "JSON schemas that are published": ("arguments", "tools"),
+    "JSON schemas that are published": ("arguments", "tools", "refusals"),
     "messages of a chat": ("chat", "chatting", "streams"),
-    "messages of ASGI and of validation": ("errors",),
+    "messages of ASGI and of validation": (
+        "errors",
+        "over_http",
+        "over_stdio",
+        "origins",
+        "methods",
+        "connections",
+        "messages",
+    ),
+    "what a question may take, and a dashboard's plan": ("resources", "langfuse"),
+    "groups of a pattern": ("captions",),
 }
 """Files of faces whose dictionaries are not the report, by what they are."""
 

@@ -89,7 +89,7 @@ def test_setting_up_shows_signs_of_life(root: Path, tmp_path: Path, fails: bool,
     assert f"  20 of {packages} packages ...\n  40 of {packages} packages" in done.stderr
     assert f"  60 of {packages} packages ...\n  all {packages} are there" in done.stderr
     assert ("could not be installed" in done.stderr) is fails
-    assert done.stdout == ("" if fails else "analyze plaud.ai\n")
+    assert done.stdout == ("" if fails else "analyze --sandbox plaud.ai\n")
 
 
 @pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", "scripts/check", ".ci/run"])

@@ -21,7 +21,7 @@ _ANUBIS = "<!doctype html><title>Making sure you're not a bot!</title><script>an
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _Listed:
     """What a search can find: a post, or a comment on it."""
 
     post: Post
@@ -47,9 +47,12 @@ class Lemmy:
         """What was deleted is listed nowhere."""
         self._world = world
         posts = [post for post in world.of("lemmy") if not post.deleted]
-        self._posts = [_Row(post) for post in posts]
+        self._posts = [_Listed(post) for post in posts]
         self._comments = [
-            _Row(post, remark) for post in posts for remark in post.comments if not remark.deleted
+            _Listed(post, remark)
+            for post in posts
+            for remark in post.comments
+            if not remark.deleted
         ]
 
     def routes(self) -> list[Route]:
@@ -111,7 +114,7 @@ class Lemmy:
         shown = rows[: min(call.number("limit", 10), _MOST)]
         return JSONResponse({"comments": [self._view(row) for row in shown]})
 
-    def _view(self, row: _Row) -> dict[str, Any]:
+    def _view(self, row: _Listed) -> dict[str, Any]:
         """A post or comment with everything around it; what has no value is no key of it."""
         post, remark = row.post, row.remark
         writer = handle("lemmy", remark.id if remark else post.id)

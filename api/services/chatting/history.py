@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from api.errors import NotFound
 from api.services.chatting.passages import cited
-from api.services.chatting.saved import Exchange, Opinion, saved_in
+from api.services.chatting.saved import Exchange, Thumb, saved_in
 from api.services.chatting.turns import Citation
 from api.services.keeping.storage import KeptSession, Sessions, SessionShelf
 from api.services.reporting.dossier import Exhibit
@@ -49,7 +49,7 @@ class PastTurn:
     """Posts that it cites and that are still remembered."""
     turn: int | None
     """Its number, by which it is rated; None of one that an older release saved."""
-    opinions: tuple[Opinion, ...]
+    opinions: tuple[Thumb, ...]
     stopped: bool
     """The person left before the answer was complete; `text` is what was shown by then."""
     sample: bool

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from api.errors import NotFound, UsageError
 from api.services.chatting.history import no_chat
-from api.services.chatting.saved import Exchange, Opinion, saved_in, written
+from api.services.chatting.saved import Exchange, Thumb, saved_in, written
 from api.services.keeping.feedback import GivenOnTurn, RatedTurn, Send, inform, worded
 from api.services.keeping.storage import Rating, Sessions
 
@@ -48,7 +48,7 @@ async def rate_turn(
     if len(others) >= MOST:
         raise UsageError(f"turn {number} has {MOST} ratings; no more are taken")
     given_at = before.created_at if before else datetime.now(UTC)
-    opinion = Opinion(author, rating, comment, given_at)
+    opinion = Thumb(author, rating, comment, given_at)
     rated = replace(exchange, opinions=(*others, opinion))
     exchanges: list[Exchange] = [rated if e.number == number else e for e in saved.exchanges]
     await sessions.keep_session(tenant, session_id, written(replace(saved, exchanges=exchanges)))

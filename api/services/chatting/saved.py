@@ -15,7 +15,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class Thumb:
     """What somebody thinks of an answer."""
 
     author: str
@@ -40,7 +40,7 @@ class Exchange:
     trace_id: str | None = field(default=None, compare=False)
     number: int = field(default=0, compare=False)
     """Of its turn in the session, from 1; 0 of one that an older release saved."""
-    opinions: tuple[Opinion, ...] = field(default=(), compare=False)
+    opinions: tuple[Thumb, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Lemmy
 
 
 @dataclass(slots=True)
-class Dialect:
+class Version:
     """What a server speaks, once it was asked."""
 
     api: Api | None = None
@@ -59,9 +59,9 @@ class Dialect:
 
 
 @cache
-def dialect_of(root: str) -> Dialect:
+def dialect_of(root: str) -> Version:
     """The one of a server in this process."""
-    return Dialect()
+    return Version()
 
 
 class LemmySource(KeylessSource):
@@ -77,7 +77,7 @@ class LemmySource(KeylessSource):
     ) -> None:
         """See `KeylessSource`."""
         super().__init__(settings, roots, memory)
-        self._asking: Flights[str, Dialect] = Flights()
+        self._asking: Flights[str, Version] = Flights()
 
     def _worded(self, plan: FetchPlan) -> FetchPlan:
         """The product's name alone: each word more must stand behind it in the same text."""
@@ -176,14 +176,14 @@ class LemmySource(KeylessSource):
             return Refused(NAME, "its server is for members alone")
         return None
 
-    async def _dialect(self) -> Dialect:
+    async def _dialect(self) -> Version:
         """What the server speaks; asked once in this process."""
         dialect = dialect_of(self._roots[0])
         if dialect.api is None:
             return await self._asking.share(self._roots[0], self._introduced)
         return dialect
 
-    async def _introduced(self, listener: Listener) -> Dialect:
+    async def _introduced(self, listener: Listener) -> Version:
         """Ask for the version; what names none that is known is taken for 0.19.
 
         Raises:
