@@ -48,7 +48,9 @@ def report_markdown(report: Report, dropped: bool) -> str:
         ]
         parts += ["## In their words", "\n>\n".join(lines)]
     parts += _figures(report)
-    parts += ["## Coverage", _sources(report.sources.values()), md(outline.trouble(report))]
+    parts += ["## Coverage", _sources(report.sources.values())]
+    parts += [f"> {md(note)}" for note in outline.source_notes(report)]
+    parts.append(md(outline.trouble(report)))
     parts.append(md(f"{outline.judged_by(report.sources.values())} {outline.spent(report)}"))
     parts += _listed("Sources", report.items)
     if dropped:

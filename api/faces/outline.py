@@ -27,7 +27,7 @@ from api.services.reporting.dossier import WHY
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.schemas import Decision, Outcome
-from api.services.text import clean, cut, is_visible, one_line
+from api.services.text import called, clean, cut, is_visible, one_line
 from api.sources import TITLES
 
 LONGEST_TITLE = 300
@@ -228,6 +228,16 @@ def _unset(source: SourceReport) -> bool:
     return source.outcome is Outcome.NOT_CONFIGURED
 
 
+def source_notes(report: Report) -> list[str]:
+    """What a source left out or could not read, unless it stands above the report already."""
+    notes = (
+        f"{source_title(source.source)}: {note}"
+        for source in report.sources.values()
+        for note in source.notes
+    )
+    return [note for note in dict.fromkeys(notes) if note not in report.quality_notes]
+
+
 def trouble(report: Report) -> str:
     """What the table of sources does not say: when one can be asked, why one was not judged."""
     sources = report.sources.values()
@@ -261,11 +271,13 @@ def spent(report: Report) -> str:
 
 
 def title_of(item: KeptItem | DroppedItem) -> str:
-    """What an item is called in a list, on one line: its title, as far as one can be seen."""
-    title = one_line(clean(item.title))
-    if not is_visible(title):
-        return "untitled"
-    return shortened(title, LONGEST_TITLE)
+    """What an item is called in a list, on one line: its title, as far as one can be seen.
+
+    A comment that was found by itself has none: it is called after its thread.
+    """
+    title = shortened(item.title, LONGEST_TITLE)
+    title = title if is_visible(title) else "untitled"
+    return called(title, item.thread)
 
 
 def shortened(text: str, limit: int) -> str:

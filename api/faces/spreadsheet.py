@@ -11,7 +11,7 @@ from api.services.text import clean
 
 _COLUMNS = (
     "rank", "key", "source", "title", "url", "created_at", "place", "score", "relevance",
-    "low_relevance", "sentiment", "dropped_by", "explanation", "reason", "body", "credit",
+    "low_relevance", "sentiment", "dropped_by", "explanation", "reason", "body", "credit", "thread",
 )  # fmt: skip
 _FORMULA = tuple("=+-@＝＋－＠\t\r\n|%")
 """What a spreadsheet takes for the beginning of something to run."""

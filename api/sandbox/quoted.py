@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from api.services.reporting.dossier import BODY, COMMENT, LINE_END, Exhibit
+from api.services.reporting.dossier import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
 from api.services.reporting.sentences import sentences
 from api.services.schemas import Assessed, Comment, Item, Verdict
 
 _QUOTE = re.compile(r"<q-(\w+)(?: ([^<>]*))?>([^<]*)</q-\1>")
 _SOURCE = re.compile(r"^source: *(\w+)", re.M)
-_FACTS = re.compile(r"^[^\w\n]*+(E\d+): (reddit|youtube|amazon|\w+)\b", re.M)
+# what is said of an exhibit in the clear: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
+_FACTS = re.compile(r"^[^\w\n]*+(E\d+): (\w+)\b(.*)", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
 _GRAPHEME = 8
 """Characters that a text may be shorter than its limit and yet be cut."""
@@ -39,14 +40,14 @@ class Quoted:
         pieces = (part.strip() for part in _PLACE.sub("", self.text).split(" | "))
         return tuple(piece for piece in pieces if piece)
 
-    def as_exhibit(self, source: str) -> Exhibit:
+    def as_exhibit(self, source: str, thread: str) -> Exhibit:
         """The exhibit as far as the prompt shows it; a sentence that was cut off is left out."""
         own = [_lined(piece) for piece in self._pieces if _bare(piece) == piece]
         comments = [_lined(_bare(piece)) for piece in self._pieces if _bare(piece) != piece]
         title, body = (*own, "", "")[:2]
         place = _PLACE.match(self.text)
         item = Item(
-            key=self.label, id=self.label, source=source, title=title,
+            key=self.label, id=self.label, source=source, title=title, thread=thread,
             body=_whole(" ".join((body, *own[2:])).strip(), BODY),
             place=place[0].strip("() ") if place else None,
             comments=tuple(
@@ -131,12 +132,12 @@ class QuotedPrompt:
     @property
     def shown(self) -> list[Exhibit]:
         """The exhibits as the product has them."""
-        return [q.as_exhibit(self.sources.get(q.label, "")) for q in self.exhibits]
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """Exhibit label -> its source, where the prompt says it in the clear."""
-        return {match[1]: match[2] for match in _FACTS.finditer(self.plain)}
+        facts = {match[1]: (match[2], match[3]) for match in _FACTS.finditer(self.plain)}
+        shown = []
+        for exhibit in self.exhibits:
+            source, more = facts.get(exhibit.label, ("", ""))
+            shown.append(exhibit.as_exhibit(source, "thread" if OF_THREAD in more else ""))
+        return shown
 
 
 def _text(content: Any) -> str:

@@ -133,3 +133,8 @@ class Fence:
     def quote_all(self, texts: Iterable[str]) -> str:
         """Numbered from 1, one per line, in order."""
         return "\n".join(self.quote(text, str(n)) for n, text in enumerate(texts, 1))
+
+
+def called(title: str, thread: str) -> str:
+    """What a person sees an item called: its title, or that of the thread it is a comment of."""
+    return f"comment on: {title}" if thread else title

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 
 from api.faces import outline
@@ -15,6 +18,7 @@ from api.faces.outline import (
     source_rows,
     title_of,
 )
+from api.faces.spreadsheet import report_csv
 from api.faces.web.page import report_html
 from api.judges.answers import STAND_IN
 from api.services.progress import SourceJudged, SourceLookedAgain
@@ -36,6 +40,36 @@ async def test_an_item_has_a_name_that_can_be_read(title: str, shown: str) -> No
     item = (await plain_report()).items[0].model_copy(update={"title": title})
 
     assert title_of(item) == shown
+
+
+async def test_a_comment_is_not_called_by_its_threads_title() -> None:
+    """Kept or dropped; JSON and CSV name the thread, of a post they name none."""
+    report = await plain_report()
+    kept, *others = report.items
+    hit = kept.model_copy(update={"title": "Warm?", "thread": "lemmy:1"})
+    report = report.model_copy(update={"items": (hit, *others)})
+    rows = list(csv.DictReader(io.StringIO(report_csv(report))))
+
+    assert title_of(hit) == "comment on: Warm?"
+    assert "comment on: Warm?" in report_text(report, False, 100)
+    assert [row["thread"] for row in rows[:2]] == ["lemmy:1", ""]
+    assert "thread" not in kept.model_dump()
+    assert hit.model_dump()["thread"] == "lemmy:1"
+
+
+async def test_what_a_source_left_out_stands_by_the_sources() -> None:
+    """In every rendering, once; a table's `ok` does not say that a part was not searched."""
+    report = await plain_report()
+    name, source = next(iter(report.sources.items()))
+    notes = ("forum.example not searched: HTTP 503", "read already")
+    told = f"{outline.source_title(name)}: read already"
+    sources = {**report.sources, name: source.model_copy(update={"notes": notes})}
+    report = report.model_copy(update={"sources": sources, "quality_notes": (told,)})
+
+    for page in (report_text(report, False, 120), report_markdown(report, False),
+                 report_html(report)):  # fmt: skip
+        assert page.replace("\\", "").count(": forum.example not searched: HTTP 503") == 1
+        assert page.count("read already") == 1
 
 
 @pytest.mark.parametrize(("relevant", "ending"), [(1, "kept"), (0, "no")])

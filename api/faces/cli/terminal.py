@@ -70,6 +70,8 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
         page.address(profile)
     _figures(page, report)
     _sources(page, list(report.sources.values()))
+    for note in outline.source_notes(report):
+        page.wrapped(note, "! ")
     page.wrapped(outline.trouble(report))
     _listed(page, "Cited and kept", report.items)
     if dropped:

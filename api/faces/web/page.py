@@ -81,6 +81,7 @@ def report_html(report: Report) -> str:
         parts += ["<h2>Sources</h2>", f'<ol class="sources">\n{listed}\n</ol>']
     parts += _dropped(report.dropped)
     parts += ["<h2>Coverage</h2>", f"<p>{text(report.coverage)}</p>"]
+    parts += [f'<p class="note">{text(note)}</p>' for note in outline.source_notes(report)]
     parts += _list("Next questions", map(text, report.suggestions))
     meta = POLICY.partition("; frame-ancestors")[0]
     head = (

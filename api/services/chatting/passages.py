@@ -15,7 +15,7 @@ from api.services.reporting.escaping import md, quotation
 from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.grounds import ADDRESSES, LABEL
 from api.services.reporting.sentences import sentences
-from api.services.text import one_line, web_url
+from api.services.text import called, one_line, web_url
 
 # Between sentences; a citation behind a full stop belongs to what is before it: `Warm. [E1]| It`.
 _BETWEEN = regex.compile(
@@ -28,7 +28,8 @@ def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple
     citations = []
     for exhibit in exhibits:
         item, passage = exhibit.item, passage_for(text, exhibit, names)
-        title, url, credit = one_line(item.title), web_url(item.url), credit_of(item, passage)
+        title = called(one_line(item.title), item.thread)
+        url, credit = web_url(item.url), credit_of(item, passage)
         citations.append(Citation(exhibit.label, item.key, title, url, passage, credit))
     return tuple(citations)
 

@@ -53,7 +53,7 @@ def distinct(
     their text: word for word, or, when it is long and `similarity` percent alike, but for words
     that change nothing (0: text is not compared). The order of the input does not matter. What is
     a copy of a `known` item is a copy, however good it is; known items are neither changed nor
-    given back.
+    given back. A comment that is an item of its own stands under no other item.
     """
     older = {entry.item.key for entry in known}
     kept: list[Assessed] = []
@@ -70,7 +70,24 @@ def distinct(
             for entry in others
             if entry.item.key not in older
         ]
-    return Distinct(tuple(sorted(kept, key=_key)), tuple(sorted(copies, key=_key)))
+    hits = {(entry.item.source, entry.item.id) for entry in (*known, *kept) if entry.item.thread}
+    return Distinct(tuple(_once(sorted(kept, key=_key), hits)), tuple(sorted(copies, key=_key)))
+
+
+def _once(kept: Sequence[Assessed], hits: set[tuple[str, str]]) -> Iterator[Assessed]:
+    """The items without comments that are items themselves, or stand under one in their thread."""
+    read = set(hits)
+    comments: dict[str, tuple[Comment, ...]] = {}
+    for entry in sorted(kept, key=lambda entry: not entry.item.thread):
+        item = entry.item
+        fresh = [comment for comment in item.comments if (item.source, comment.id) not in read]
+        read |= {(item.source, comment.id) for comment in fresh if item.thread}
+        comments[item.key] = tuple(fresh)
+    for entry in kept:
+        own = comments[entry.item.key]
+        if len(own) < len(entry.item.comments):
+            entry = replace(entry, item=replace(entry.item, comments=own))
+        yield entry
 
 
 def canonical_url(url: str) -> str:

@@ -34,6 +34,8 @@ def _undefaulted(schema: dict[str, Any]) -> None:
 
 WHERE_THERE = Field(exclude_if=lambda value: value is None, json_schema_extra=_undefaulted)
 """Of a `Published` field: where it is None its key is left out."""
+IF_SET = Field(exclude_if=lambda value: not value, json_schema_extra=_undefaulted)
+"""Likewise, where it is empty."""
 
 
 class SourceFigures(Published):

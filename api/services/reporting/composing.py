@@ -263,6 +263,7 @@ def dropped_item(entry: Assessed) -> DroppedItem:
         title=entry.item.title,
         url=entry.item.url,
         reason=f"{entry.reason}: {words}" if words else entry.reason,
+        thread=entry.item.thread,
         **_assessment(entry),
     )
 

@@ -35,6 +35,8 @@ WHY = {
 """Why a source gave no answer, for people and models alike."""
 LINE_END = "⏎"
 """Stands in what a model is shown where a line ends, unless a sentence does."""
+OF_THREAD = "a comment, the title is its thread's"
+"""What a model is told of a comment that was found by itself, so as not to quote the title."""
 # where a line that does not end a sentence is followed by one that begins it: `Still fine|\nIt is`
 _LINE_END = regex.compile(r"(?<![.!?…:,;。！？\s])[^\S\n]*+\n\s*+(?!\p{Ll})")
 _NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
@@ -164,7 +166,8 @@ def _facts(exhibit: Exhibit) -> str:
     grade = exhibit.assessed.grade
     graded = f", score {grade.score}/5" if grade and not grade.defaulted else ""
     source = item.source if _NAME.fullmatch(item.source) else "items"
-    return f"{exhibit.label}: {source}{dated}{''.join(measures[:1])}{graded}"
+    titled = f", {OF_THREAD}" if item.thread else ""
+    return f"{exhibit.label}: {source}{dated}{''.join(measures[:1])}{graded}{titled}"
 
 
 def gate_lines(sources: Iterable[Gathered]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from api.services.evidence.figures import WHERE_THERE, Figures
+from api.services.evidence.figures import IF_SET, WHERE_THERE, Figures
 from api.services.reporting.findings import Finding, Quote
 from api.services.schemas import (
     Attempt,
@@ -41,6 +41,10 @@ Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
 
 Credit = Annotated[str | SkipJsonSchema[None], WHERE_THERE]
 """An author as `Ada (https://...)`; there where a licence asks for name and profile."""
+
+
+Thread = Annotated[str, IF_SET]
+"""Key of the thread whose title it bears; there where it is a comment that was found by itself."""
 
 
 class KeptComment(Published):
@@ -72,6 +76,7 @@ class ItemFacts(Published):
     comments: tuple[KeptComment, ...]
     notes: tuple[str, ...]
     credit: Credit = None
+    thread: Thread = ""
 
 
 class DroppedFacts(Published):
@@ -81,6 +86,7 @@ class DroppedFacts(Published):
     title: str
     url: str
     reason: str
+    thread: Thread = ""
 
 
 class Assessment(Published):

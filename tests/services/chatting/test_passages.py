@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from api.services.chatting.keyless import shown_lines
-from api.services.chatting.passages import passage_for, plain
+from api.services.chatting.passages import cited, passage_for, plain
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import md
 from api.services.reporting.theme import ThemeFinding, ThemePassage
@@ -45,6 +45,15 @@ EXHIBIT = Exhibit("E1", assessed(POST))
 def test_the_nearest_whole_sentence_is_shown(text: str, passage: str) -> None:
     """What is quoted, else by words in common; names only where nothing else is, the title last."""
     assert passage_for(text, EXHIBIT, ["plaud"]) == passage
+
+
+def test_a_comment_is_cited_as_one() -> None:
+    """Its thread's title says where it stood, and is never the passage."""
+    hit = post(3, title="Does it stay warm?", body="No idea.", thread="reddit:t")
+
+    (citation,) = cited("Does it stay warm? [E1]", [Exhibit("E1", assessed(hit))], [])
+
+    assert (citation.title, citation.passage) == ("comment on: Does it stay warm?", "")
 
 
 @pytest.mark.parametrize("escape", [str, md])

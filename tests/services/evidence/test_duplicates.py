@@ -163,6 +163,25 @@ def test_the_best_fields_are_kept() -> None:
     assert (kept.item.places, kept.item.notes) == (("mugs",), ("x", "y"))
 
 
+def test_a_comment_is_one_voice() -> None:
+    """
+    A comment that was found by itself stands under nothing else; of its replies, which its post
+    lists too, each stands under it alone. Another source's comment of that name is another.
+    """
+    reply, other = Comment(id="r", body="So do I"), Comment(id="o", body="I do not")
+    hit = Comment(id="h", body="I like it")
+    post = assessed("lemmy:p", comments=(hit, other, reply))
+    found = assessed("lemmy:h", body="I like it", thread="lemmy:p", comments=(reply,))
+    foreign = assessed("reddit:x", comments=(hit,))
+
+    kept = distinct([post, found, foreign], similarity=92).kept
+    later = distinct([post], similarity=92, known=[found]).kept
+
+    read = {entry.item.key: [comment.id for comment in entry.item.comments] for entry in kept}
+    assert read == {"lemmy:h": ["r"], "lemmy:p": ["o"], "reddit:x": ["h"]}
+    assert [comment.id for comment in later[0].item.comments] == ["o", "r"]
+
+
 def test_the_same_key_twice_is_no_copy() -> None:
     """
     An item that two queries found is one item; nothing is dropped, the better knowledge stays.

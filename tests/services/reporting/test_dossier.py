@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.services.reporting.dossier import Dossier, describe, gate_line, text_of
+from api.services.reporting.dossier import OF_THREAD, Dossier, describe, gate_line, text_of
 from api.services.schemas import Assessed, Attempt, Gathered, Grade, Outcome
 from api.services.text import Fence
 from tests.services.kit import assessed, post, posts, said
@@ -80,6 +80,13 @@ def test_an_exhibit_has_facts_and_fenced_words() -> None:
         "E1: reddit, 2026-09-27, 3150000 votes, score 4/5\n"
         '<q-0badcafe E1>(r/a) Warm | All day | "It is"</q-0badcafe>'
     )
+
+
+def test_a_comment_is_no_title() -> None:
+    """Of one that was found by itself it is said in the clear whose the title is."""
+    hit = replace(post(0, title="Warm?", body="It is."), thread="reddit:t")
+
+    assert shown(assessed(hit)).startswith(f"E1: reddit, {OF_THREAD}\n")
 
 
 def test_a_line_without_an_end_is_marked() -> None:
