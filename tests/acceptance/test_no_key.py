@@ -61,7 +61,28 @@ def test_nobody_reached_is_no_report_and_names_the_sandbox() -> None:
     assert ended.code == 4
     assert "unreachable" in ended.out or "no connection" in ended.out
     assert "--sandbox" in ended.out
+    assert "everyday word" not in ended.out  # advice on a question that nobody was asked
     assert "Traceback" not in ended.err
+    unset = [line for line in ended.err.splitlines() if "onfigured" in line]
+    assert unset == ["Not configured: Reddit, YouTube, Amazon, Discourse; see `listenpost doctor`"]
+
+
+def test_the_only_place_says_what_it_needs() -> None:
+    """What is asked for by name and is not configured names its variables."""
+    ended = inside("analyze", "obsidian", "--source", "reddit", env=NOTHING)
+
+    assert ended.code == 4
+    assert "Reddit: not configured: " in ended.err
+    assert "`REDDIT_CLIENT_ID`" in ended.err
+
+
+def test_a_chat_without_a_place_does_not_say_that_nothing_is_there() -> None:
+    """It was not searched, which is another thing, and has an exit code of its own."""
+    ended = inside("chat", "obsidian", env=NOTHING | dict.fromkeys(ADDRESSES, DEAD))
+
+    assert ended.code == 4
+    assert "“obsidian” was not searched for. " in ended.out
+    assert "find relevant" not in ended.out
 
 
 def test_a_flag_is_enough_for_the_sample_world() -> None:

@@ -26,7 +26,7 @@ from api.judges.explain import OpenAIExplainer
 from api.judges.grades import OpenAIGrader
 from api.services import listening
 from api.services.chatting.chat import Chat
-from api.services.chatting.keyless import nothing_found
+from api.services.chatting.keyless import not_searched, nothing_found
 from api.services.listening import Ask
 from api.services.reporting.citing import Drafted, check
 from api.services.reporting.clearing import Clearing
@@ -314,3 +314,4 @@ async def test_no_form_is_a_link_where_nothing_was_found() -> None:
         assert links(spoken) == []
     for text in WRITTEN:
         assert links(nothing_found(text, [text])) == []
+        assert links(not_searched(text, [text])) == []

@@ -27,6 +27,7 @@ from api.services.progress import (
     SourceRefetching,
     SourceStarted,
 )
+from api.services.schemas import Outcome
 
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
 _MARKS = {_DONE: Text("✓", style="green"), _FAILED: Text("✗", style="red")}
@@ -40,13 +41,18 @@ class _Row:
 
 
 class Live:
-    """A table that follows the events in a terminal; plain lines elsewhere."""
+    """A table that follows the events in a terminal; plain lines elsewhere.
+
+    Sources that are not configured share one line, unless there is no other.
+    """
 
     def __init__(self, *, verbose: bool, sample: bool) -> None:
         """`sample`: say at once that everything is made up."""
         self._verbose, self._sample = verbose, sample
         self._rows: dict[str, _Row] = {}
         self._asking: Counter[str] = Counter()
+        self._unset: dict[str, str] = {}
+        self._others = False
         self._live: RichLive | None = None
 
     def __enter__(self) -> Self:
@@ -66,6 +72,11 @@ class Live:
         trace: TracebackType | None,
     ) -> None:
         """Stop following; the last state stays on the screen, what is still under way as failed."""
+        if self._others and self._unset:
+            self._say(f"Not configured: {', '.join(self._unset)}; see `listenpost doctor`")
+        else:
+            for name, words in self._unset.items():
+                self._say(f"{name}: {words}")
         if self._live is None:
             return
         for row in self._rows.values():
@@ -89,6 +100,10 @@ class Live:
         if words is None:
             return
         name = shown(source_title(event.source) if event.source else "Report")
+        if isinstance(event, SourceKept) and event.outcome == Outcome.NOT_CONFIGURED:
+            self._unset[name] = words
+            return
+        self._others |= isinstance(event, SourceKept)
         if self._live is None:
             if self._verbose or isinstance(event, SourceKept | SourceRefetching):
                 self._say(f"{name}: {words}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from api.services.chatting.keyless import FOREIGN, nothing_found, themes_of
+from api.services.chatting.keyless import FOREIGN, not_searched, nothing_found, themes_of
 from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.passages import cited
 from api.services.chatting.turns import AnswerPiece, Turn
@@ -74,10 +74,11 @@ class AnswerDraft:
             self._desk.emit(AnswerPiece(whole))
             return self._turn(whole, best, notes, partial)
         about = next(reversed(self._desk.queries), self._desk.question)
-        text = nothing_found(about, self._desk.lines.values())
-        self._desk.emit(AnswerPiece(text))
         answers = [gathered.outcome.answered for gathered in self._desk.gathered]
-        outcome = "insufficient_data" if any(answers) or not answers else "not_asked"
+        asked = any(answers) or not answers
+        text = (nothing_found if asked else not_searched)(about, self._desk.lines.values())
+        self._desk.emit(AnswerPiece(text))
+        outcome = "insufficient_data" if asked else "not_asked"
         return replace(self._turn(text, (), notes, partial), outcome=outcome)
 
     def _pass_on(self) -> None:

@@ -288,6 +288,13 @@ def _unsure(findings: Collection[ThemeFinding], lean: int | None) -> str:
     return f"None of these is surely {side}:\n\n" if side else ""
 
 
+def not_searched(question: str, lines: Iterable[str]) -> str:
+    """That no source could be asked, and why: nothing is known then, which is not nothing found."""
+    outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))
+    remedy = "`listenpost doctor` says what to set or to wait for."
+    return f"“{formatted(question)}” was not searched for. {outcomes} {remedy}"
+
+
 def nothing_found(question: str, lines: Iterable[str]) -> str:
     """That there is no answer, and why, without a word about the product."""
     outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))

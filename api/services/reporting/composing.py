@@ -99,7 +99,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         quality_notes=(
             *decided.notes,
             *_shortened(evidence.crawl.sources),
-            *_namesakes(question),
+            *(_namesakes(question) if evidence.crawl.answered else ()),
             *conclusion.notes,
             *(offered if several else ()),
         ),

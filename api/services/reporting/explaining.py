@@ -47,17 +47,10 @@ _OWN_ADVICE = (
 )
 """Of a person's own items: there is no other place, and no search that could be wider."""
 _UNASKED = (
-    "Therefore nothing is known: neither that people talk about this, nor that they do not. "
-    "No post, video or product was looked at, and no conclusion may be drawn from the empty list.",
-    "To see what is wrong with each source, and what to set or to wait for, run "
-    "`listenpost doctor`: it asks every source for as little as possible and names the variable, "
-    "key or address behind each failure.",
-    "A source that is not configured needs its key or provider; one that refuses needs another "
-    "key; a used-up quota returns at the time that is told, a rate limit within minutes; a source "
-    "that is blocked or out of reach may answer later, or from another network.",
-    "Until then, posts and reviews you already have can be analyzed with `--items FILE.jsonl`, and "
-    "`--sandbox` shows the whole way on sample data. When a source answers again, "
-    "ask the same question once more; it needs no other words.",
+    "Therefore nothing is known: neither that people talk about this, nor that they do not.",
+    "`listenpost doctor` says what is wrong with each source, and what to set or to wait for.",
+    "Until then `--sandbox` shows the whole way on sample data, and `--items FILE.jsonl` analyzes "
+    "posts that you already have.",
 )
 
 
@@ -89,7 +82,7 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Text of 150 to 250 words and the questions to ask next."""
+    """Text of 150 to 250 words, fewer where nothing was searched, and the questions to ask next."""
 
     text: str
     suggestions: tuple[str, ...]

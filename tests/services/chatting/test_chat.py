@@ -547,7 +547,7 @@ async def test_a_source_that_fails_is_an_answer() -> None:
     assert "YouTube could not be asked: blocked" in read
     assert "secret" not in read + turn.text
     assert "Amazon could not be asked: not configured" in turn.notes
-    assert turn.text.startswith("I couldn't find relevant posts about “ember mug”. ")
+    assert turn.text.startswith("“ember mug” was not searched for. ")
     assert "YouTube could not be asked: blocked" in turn.text
     assert turn.outcome == "not_asked"
 

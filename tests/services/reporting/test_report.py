@@ -206,7 +206,7 @@ def test_a_kept_item_leads_back_to_what_was_assessed(grade: Grade | None) -> Non
     comment = said("Mine too", "c1", 3, created_at=NOON, url="https://www.example.org/c")
     item = post(
         0, body="b", created_at=NOON, engagement={"votes": 3, "views": None}, comments=(comment,),
-        places=("r/a", "r/b"), notes=("comments are off",),
+        places=("r/a", "r/b"), notes=("comments are off",), thread="reddit:t",
     )  # fmt: skip
     verdict = Verdict(True, "local-1", 0.9, disputed=True)
     entry = replace(assessed(item, grade=grade, relevance=0.75, rank=2), verdict=verdict)
