@@ -75,10 +75,10 @@ class AnswerDraft:
             return self._turn(whole, best, notes, partial)
         about = next(reversed(self._desk.queries), self._desk.question)
         answers = [gathered.outcome.answered for gathered in self._desk.gathered]
-        asked = any(answers) or not answers
-        text = (nothing_found if asked else not_searched)(about, self._desk.lines.values())
+        outcome = "insufficient_data" if any(answers) or not answers else "not_asked"
+        why = not_searched if outcome == "not_asked" else nothing_found
+        text = why(about, self._desk.lines.values())
         self._desk.emit(AnswerPiece(text))
-        outcome = "insufficient_data" if asked else "not_asked"
         return replace(self._turn(text, (), notes, partial), outcome=outcome)
 
     def _pass_on(self) -> None:
