@@ -103,9 +103,16 @@ async def relevance_filter(
     given = list(items)
     if not given:
         return Filtered.of(given, Gated((), "skipped"))
-    seen = [shown(item, name, number) for number, item in enumerate(given)]
+    seen = [shown(_spared(item), name, number) for number, item in enumerate(given)]
     gate = Gate(judge) if judge is not None else (await provided(own_items=True)).gate
     return Filtered.of(given, await gate.judge(question, seen, name))
+
+
+def _spared(item: object) -> object:
+    """An object of a program without what is empty in it; with nothing left it has no words."""
+    if not isinstance(item, Mapping):
+        return item
+    return {name: value for name, value in item.items() if value != {}} or {"title": ""}
 
 
 _SHOWABLE = "an object with a text in a field that is known, an `Item`, or a text"
@@ -122,8 +129,7 @@ def shown(item: object, source: str, number: int) -> Item:
     fields: Any = {"title": item} if isinstance(item, str) else item
     check(f"items[{number}]", fields, Mapping, _SHOWABLE)
     try:
-        # an empty object is an item without texts, which every judge drops
-        title, body = texts_of(fields) if fields else ("", "")
+        title, body = texts_of(fields)
     except UsageError as error:
         raise UsageError(f"`items[{number}]`: {error}") from None
     return Item(key=f"{source}:{number}", id=str(number), source=source, title=title, body=body)

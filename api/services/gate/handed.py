@@ -93,9 +93,7 @@ def texts_of(fields: Mapping[str, Any]) -> tuple[str, str]:
     if fields.keys().isdisjoint(KNOWN):
         raise UsageError(_refusal(fields))
     for name, holding in FIELDS.items():
-        value = fields.get(name)
-        empty = name in KNOWN and isinstance(value, Mapping) and not value  # as good as missing
-        if not empty and (fault := holding.fault(value)):
+        if fault := holding.fault(fields.get(name)):
             raise UsageError(f"`{name}` {fault}")
     texts = {name: clean(_whole(fields.get(name))) for name in KNOWN}
     body = next((name for name in BODIES if texts[name]), "")

@@ -339,6 +339,7 @@ async def test_items_come_back_as_they_went(served: Served) -> None:
             {"items": [{"title": "mug"}, {"Review": "mug"}]},
             "`items[1]`: no text in a field that is known; its fields are `Review`",
         ),
+        ({"items": [{}]}, "`items[0]`: no text in a field that is known; its fields are none"),
         (
             {"items": [{"title": "mug", "created_at": True}]},
             "`items[0]`: `created_at` must be text or a number, not true",
