@@ -36,7 +36,7 @@ BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
 Asking = Literal["api", "open", "page", "paid", "model", "traces", "database"]
 Manner = Literal["answer", "closed", "tls", "warm"]
 # `comments: 3 of 4 failed (broken, unreachable)`, `reviews could not be read (blocked)`
-_UNREAD = re.compile(r"(?:comments|reviews)\b.*\(([\w, ]+)\)")
+_UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)")
 _WARNINGS = {
     "model grades": re.compile(r"grades defaulted to 3 \((\w+): \d+"),
     "model rewrite": re.compile(r"only the original query is asked: model: (\w+)"),
@@ -202,7 +202,8 @@ async def _run(cell: Cell, fault: Fault, sandbox: str) -> None:
             outcomes = await _asked_again(cell, product)
             await product.aclose()
             ailing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
-            waits = ailing == {call.name: "rate_limited"} and call.asking == "open"
+            limits = ({call.name: "rate_limited"}, {call.name: "quota_exhausted"})
+            waits = ailing in limits and call.asking == "open"
             cell.mended = None if waits else not ailing  # such a place is left alone as it asks
             cell.log += [f"then: {ailing}"]
         await product.aclose()

@@ -25,7 +25,7 @@ from api.sources.fields import entries, record
 from api.sources.keyless import KeylessSource, joined, of_each, unsearched
 from api.sources.pacing import Limit
 from api.sources.paging import Page, since
-from api.sources.web import Reply, host_of
+from api.sources.web import Reply, host_of, usable
 
 _LAST = 10
 """The last page of a search."""
@@ -69,7 +69,7 @@ class DiscourseSource(KeylessSource):
             NotConfigured: no forum is named, or what is no address.
         """
         forums = forums_of(settings)
-        if not forums or any(re.search(r"[?#@]", forum) for forum in forums):
+        if not forums or not all(map(usable, forums)):
             raise NotConfigured(NAME, NOT_A_FORUM)
         super().__init__(settings, forums, memory)
         self._forums = {host_of(root) + urlsplit(root).path: root for root in self._roots}
@@ -156,7 +156,8 @@ class DiscourseSource(KeylessSource):
     def _failure(self, reply: Reply) -> SourceError | None:
         """Too busy is an answer without results, or a 503; why not is written in the answer."""
         answer, wait = record(reply.data), reply.wait
-        if reply.status == 200 and record(answer.get("grouped_search_result")).get("error"):
+        error = record(answer.get("grouped_search_result")).get("error")
+        if reply.status == 200 and isinstance(error, str) and error:
             return Unreachable(NAME, OVERLOADED)
         if reply.status == 429 and not reply.html:
             seconds = record(answer.get("extras")).get("wait_seconds")
