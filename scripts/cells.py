@@ -36,7 +36,7 @@ BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
 Asking = Literal["api", "open", "page", "paid", "model", "traces", "database"]
 Manner = Literal["answer", "closed", "tls", "warm"]
 # `comments: 3 of 4 failed (broken, unreachable)`, `reviews could not be read (blocked)`
-_UNREAD = re.compile(r"(?:comments|reviews)\b.*\(([\w, ]+)\)")
+_UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)")
 _WARNINGS = {
     "model grades": re.compile(r"grades defaulted to 3 \((\w+): \d+"),
     "model rewrite": re.compile(r"only the original query is asked: model: (\w+)"),

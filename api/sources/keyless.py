@@ -29,7 +29,7 @@ from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, read_each
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, Shelf, exact_first
-from api.sources.web import Reply, WebClient, usable
+from api.sources.web import NO_ADDRESS, Reply, WebClient, usable
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class KeylessSource(ABC):
         """
         for root in roots:
             if not usable(root):
-                raise NotConfigured(self.name, f"`{self.address}` is not an http or https address")
+                raise NotConfigured(self.name, f"`{self.address}` {NO_ADDRESS}")
         agent = settings.user_agent
         if not (agent.isascii() and agent.isprintable()):
             detail = "`LISTENPOST_USER_AGENT` holds characters that no header can carry"

@@ -11,10 +11,12 @@ from api.services.text import clean, unescape
 
 DEEPEST = 1_000
 """Open boxes at one place; pages have about 40, and the parser's time grows too fast."""
-# the beginning or end of a box that the parser nests: "<div", "</ul"
+# the beginning or end of a box that the parser nests: "<div", "</ul"; or of what it opens anew in
+# every paragraph until it is closed: "<b", "</font"
 _BOX = re.compile(
-    r"<(/?)(div|[uod]l|section|article|aside|main|nav|header|footer|blockquote|details|fieldset"
-    r"|figure|center|address|menu|dialog|summary|hgroup|search|listing|pre|dir|optgroup)\b",
+    r"<(/?)(a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u|div|[uod]l|section|article|aside"
+    r"|main|nav|header|footer|blockquote|details|fieldset|figure|center|address|menu"
+    r"|dialog|summary|hgroup|search|listing|pre|dir|optgroup)(?![\w-])",
     re.I,
 )
 LONGEST = 100_000

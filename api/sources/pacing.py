@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -33,32 +34,37 @@ class Pace:
     bound: bool = True
     """The limits hold; what the server asks for always does."""
     _sent: deque[float] = field(default_factory=deque)
+    """When requests were sent, or will be, in order; within the longest limit."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _until: float = 0.0
     _spent: type[RateLimited | QuotaExhausted] = RateLimited
 
     @property
     def left(self) -> int:
         """Requests that may be sent before the longest limit is reached."""
-        longest = max(self.limits, key=lambda limit: limit.seconds)
-        return max(longest.requests - len(self._within(longest.seconds)), 0)
+        start = time.monotonic() - self._longest.seconds
+        sent = sum(moment > start for moment in tuple(self._sent))
+        return max(self._longest.requests - sent, 0)
 
     async def turn(self) -> None:
-        """Wait until one more may be sent, and count it.
+        """Wait until one more may be sent, in the order of the callers, and count it.
 
         Raises:
             RateLimited: that is not within `PATIENCE`; `retry_at` is when.
             QuotaExhausted: the same, when the server said that the day's requests are used up.
         """
-        while (wait := self._wait()) > 0:
-            if wait > PATIENCE:
-                at = datetime.now(UTC) + timedelta(seconds=wait)
-                paused = self._until > time.monotonic()
-                spent = self._spent if paused else RateLimited
-                raise spent(self.name, "its limit is reached, nothing sent", retry_at=at)
-            await asyncio.sleep(wait)
-        self._sent.append(time.monotonic())
-        while len(self._sent) > max(limit.requests for limit in self.limits):
-            self._sent.popleft()
+        at = self._reserved()
+        try:
+            while (wait := max(at, self._until) - time.monotonic()) > 0:
+                if wait > PATIENCE:
+                    free = datetime.now(UTC) + timedelta(seconds=wait)
+                    paused = self._until > time.monotonic()
+                    spent = self._spent if paused else RateLimited
+                    raise spent(self.name, "its limit is reached, nothing sent", retry_at=free)
+                await asyncio.sleep(wait)
+        except (asyncio.CancelledError, RateLimited, QuotaExhausted):
+            self._sent.remove(at)
+            raise
 
     def pause(
         self,
@@ -71,19 +77,22 @@ class Pace:
             if (end := time.monotonic() + seconds) > self._until:
                 self._until, self._spent = end, spent
 
-    def _wait(self) -> float:
-        """Seconds until the next may be sent."""
-        now = time.monotonic()
-        free = [self._until]
-        for limit in self.limits if self.bound else ():
-            sent = self._within(limit.seconds)
-            if len(sent) >= limit.requests:
-                free.append(sent[-limit.requests] + limit.seconds)
-        return max(free) - now
+    def _reserved(self) -> float:
+        """The next free moment, on the monotonic clock, which is then taken."""
+        with self._lock:
+            now = time.monotonic()
+            while self._sent and self._sent[0] <= now - self._longest.seconds:
+                self._sent.popleft()
+            at = max(now, self._until, self._sent[-1] if self._sent else 0)
+            for limit in self.limits if self.bound else ():
+                if len(self._sent) >= limit.requests:
+                    at = max(at, self._sent[-limit.requests] + limit.seconds)
+            self._sent.append(at)
+            return at
 
-    def _within(self, seconds: float) -> list[float]:
-        start = time.monotonic() - seconds
-        return [sent for sent in tuple(self._sent) if sent > start]
+    @property
+    def _longest(self) -> Limit:
+        return max(self.limits, key=lambda limit: limit.seconds)
 
 
 @cache

@@ -31,7 +31,10 @@ _MOST = 32_000_000
 """Characters that a shelf holds; the query that was not asked for longest goes first."""
 _ENTRY, _QUERY = 1_000, 10_000
 """What an entry, and a query, count besides their texts."""
-HOLLOW = "two empty pages in a row promised more; no further one was asked"
+HOLLOW = "two pages in a row without anything new promised more; no further one was asked"
+_PAGES, _SCANT = 5, 10
+"""Pages of one query, and how many more, one for so many wanted entries: however little they hold,
+a place whose requests are counted is not asked for ever."""
 _SLACK = 0.1
 """The share of the wanted entries that short pages may lack before a dear one is asked for."""
 _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
@@ -63,7 +66,7 @@ class _Stream:
     size: int = _QUERY
     """In characters, as `_MOST` counts them."""
     hollow: bool = False
-    """The last page was empty; after a second one in a row nothing more is asked."""
+    """The last page gave nothing new; after a second one in a row nothing more is asked."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -71,10 +74,11 @@ class _Stream:
         return self.pages > 0 and self.cursor is None
 
     def add(self, page: Page) -> None:
-        seen = {item.key for item in self.slots if item is not None}
+        seen, hollow = {item.key for item in self.slots if item is not None}, True
         for item in page.slots:
             fresh = item is not None and item.key not in seen
             self.slots.append(item if fresh else None)
+            hollow = hollow and not fresh
             self.size += _ENTRY
             if item is not None:
                 seen.add(item.key)
@@ -85,11 +89,11 @@ class _Stream:
             self.opened = min(self.opened, time.monotonic() - age)
         if page.partial:
             self.opened = -math.inf
-        ends = self.hollow and not page.slots
+        ends = self.hollow and hollow
         if ends and page.cursor is not None:
             self.notes.append(HOLLOW)
         self.cursor = None if ends else page.cursor
-        self.hollow, self.pages = not page.slots, self.pages + 1
+        self.hollow, self.pages = hollow, self.pages + 1
 
     def lacks(self, limit: int, size: int) -> bool:
         """Whether another page can and should be asked for so many entries; `size` as in `Shelf`.
@@ -98,7 +102,8 @@ class _Stream:
         """
         missing = limit - len(self.slots)
         enough = size and self.pages * size >= limit and missing <= _SLACK * limit
-        return missing > 0 and not enough and not self.exhausted
+        scant = self.pages >= _PAGES + limit // _SCANT
+        return missing > 0 and not enough and not scant and not self.exhausted
 
 
 Read = Callable[[FetchPlan, str | None], Awaitable[Page]]

@@ -33,6 +33,7 @@ from api.services.wire import (
     unpacked,
 )
 
+NO_ADDRESS = "is not an http or https address of a server, without user, query and fragment"
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
@@ -64,11 +65,16 @@ class Reply:
 
 
 def usable(root: str) -> bool:
-    """Whether an address can be asked: http or https, with a host."""
+    """Whether paths can be appended to an address: http or https and a host, perhaps a port.
+
+    A name or password in it, a query or a fragment would be sent, or shown, where nobody expects.
+    """
     try:
-        return bool(web_url(root) and httpx.URL(root).host)
+        url = httpx.URL(root)
     except httpx.InvalidURL:
         return False
+    plain = not any(sign in root for sign in "?#@")
+    return bool(web_url(root) and url.host) and plain and (url.port or 0) < 65_536
 
 
 def host_of(address: str) -> str:
@@ -77,6 +83,13 @@ def host_of(address: str) -> str:
         return httpx.URL(address).host
     except httpx.InvalidURL:
         return ""
+
+
+class _Shown(httpx.URL):
+    """An address as httpx logs it at level INFO: without its query, which may hold a key."""
+
+    def __str__(self) -> str:
+        return str(self.copy_with(query=None))
 
 
 class WebClient:
@@ -159,6 +172,7 @@ class WebClient:
             charge()
             connecting = Connecting()
             request = self._client.build_request("GET", url, extensions={"trace": connecting})
+            request.url = _Shown(request.url)
             try:
                 return await self._client.send(request, stream=True)
             except (httpx.NetworkError, httpx.RemoteProtocolError):

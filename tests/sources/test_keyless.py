@@ -144,6 +144,55 @@ async def test_a_short_wait_is_waited() -> None:
     assert pace.left <= 2
 
 
+async def test_who_would_wait_too_long_behind_others_is_told_at_once() -> None:
+    """With one in two seconds the third would wait four, though each turn is two from the last."""
+    pace = Pace("discourse", (Limit(1, 2),))
+    await pace.turn()
+    second = asyncio.create_task(pace.turn())
+    await asyncio.sleep(0)
+
+    with pytest.raises(RateLimited):
+        await pace.turn()
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+
+
+async def test_who_gives_up_waiting_takes_no_turn() -> None:
+    """A cancelled caller leaves its moment to the next one."""
+    pace = Pace("discourse", (Limit(1, 2),))
+    await pace.turn()
+    for _ in range(5):
+        waiting = asyncio.create_task(pace.turn())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_word_of_the_server_holds_for_who_is_waiting() -> None:
+    """Of those that wait for their turn none is sent after it."""
+    pace = Pace("discourse", (Limit(1, 0.05),))
+    await pace.turn()
+    waiting = asyncio.create_task(pace.turn())
+    await asyncio.sleep(0)
+    pace.pause(datetime.now(UTC) + timedelta(minutes=5))
+
+    with pytest.raises(RateLimited):
+        await waiting
+
+
+async def test_event_loops_share_a_pace() -> None:
+    """Four threads, each with its own loop, send no more than the limit between them."""
+    pace = Pace("github", (Limit(100, 3_600),))
+
+    async def some() -> list[BaseException | None]:
+        return await asyncio.gather(*(pace.turn() for _ in range(50)), return_exceptions=True)
+
+    turns = await asyncio.gather(*(asyncio.to_thread(asyncio.run, some()) for _ in range(4)))
+
+    assert sum(turn is None for each in turns for turn in each) == 100
+
+
 async def test_on_this_machine_no_strangers_limits_hold() -> None:
     """What a loopback server asks for is obeyed all the same."""
     pace = pace_of("github", "http://127.0.0.1:4010 searches", Limit(1, 3_600))
@@ -176,6 +225,8 @@ HTML: list[tuple[Any, str]] = [
     ("<p>see <img src=x alt=y> it<script>x()</script>", "see it"),
     ("one<br>two<ul><li>three</ul>four", "one\ntwo\n\nthree\n\nfour"),
     ("<div>" * 2_000, ""),
+    ("".join(f"<b id={n}>" for n in range(2_000)) + "<p>x" * 2_000, ""),
+    ("<p><b>bold</b> x</p>" * 1_500 + "<b-x>" * 1_500, "\n\n".join(["bold x"] * 1_500)),
     (None, ""),
     (["<p>x"], ""),
 ]
@@ -207,6 +258,10 @@ def test_markdown_loses_its_template(text: Any, words: str) -> None:
     ("field", "value", "named"),
     [
         ("hackernews_url", "hn.algolia.com", "HACKERNEWS_URL"),
+        ("hackernews_url", "https://hn.algolia.com:99999", "HACKERNEWS_URL"),
+        ("hackernews_url", "https://ada:pass@hn.algolia.com", "HACKERNEWS_URL"),
+        ("hackernews_url", "https://hn.algolia.com/?x=1", "HACKERNEWS_URL"),
+        ("hackernews_url", "https://hn.algolia.com#x", "HACKERNEWS_URL"),
         ("user_agent", "pröduct", "LISTENPOST_USER_AGENT"),
     ],
 )

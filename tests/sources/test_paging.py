@@ -159,6 +159,22 @@ async def test_two_empty_pages_are_the_end() -> None:
     assert again.notes == (HOLLOW,)
 
 
+@pytest.mark.parametrize(("step", "pages", "items"), [(0, 3, 1), (1, 15, 15)])
+async def test_a_place_is_not_asked_for_ever(step: int, pages: int, items: int) -> None:
+    """One that repeats itself ends after two such pages, one with an entry a page after some."""
+    read = 0
+
+    async def endless(plan: FetchPlan, cursor: str | None) -> Page:
+        nonlocal read
+        read += 1
+        return Page((item(read * step),), f"cursor {read}")
+
+    batch = await Shelf(endless, ttl=60).take(replace(PLAN, limit=100))
+
+    assert (read, len(batch.items)) == (pages, items)
+    assert len(batch.notes) == 1
+
+
 async def test_one_empty_page_is_passed() -> None:
     """What stands behind an empty page with a token is found, with nothing to note."""
     pages = {None: Page((), "2"), "2": Page((item(1), item(2)), "3"), "3": Page((item(3),))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -97,6 +98,21 @@ async def test_each_site_is_asked_once(upstream: StackExchangeEmulator, source: 
         f"/2.3/questions/{ids}/answers" for ids in ("4000;4003", "4001;4004", "4002;4005")
     ]
     assert all(len(item.comments) == 3 for item in read.items)
+
+
+async def test_no_log_holds_the_key(
+    upstream: StackExchangeEmulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It travels in the query, which httpx logs with the address of every request."""
+    source = SOURCES["stackexchange"].build(upstream.settings(stackexchange_key="planted-K3y"))
+
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.INFO, "httpx"):
+        await source.fetch(FetchPlan("mug", 10))
+    await source.aclose()
+
+    assert {asked.query["key"] for asked in upstream.searches} == {"planted-K3y"}
+    assert "/2.3/search/advanced" in caplog.text
+    assert "planted-K3y" not in caplog.text
 
 
 async def test_a_window_is_exact(upstream: StackExchangeEmulator, of_one: Source) -> None:

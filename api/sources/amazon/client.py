@@ -41,7 +41,7 @@ from api.sources.commenting import SILENCES, noted, read_each
 from api.sources.markup import is_too_deep
 from api.sources.paging import Page, Shelf
 from api.sources.spec import value_of
-from api.sources.web import Reply, WebClient, usable
+from api.sources.web import NO_ADDRESS, Reply, WebClient, usable
 
 SIGN_IN = "reviews need a sign-in"
 NO_REVIEWS = "no reviews yet"
@@ -69,7 +69,7 @@ def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Amazo
         raise NotConfigured(NAME, "`AMAZON_API_KEY` holds characters that no header can carry")
     root = (settings.amazon_url or provider.root).rstrip("/")
     if not usable(root):
-        raise NotConfigured(NAME, "`AMAZON_URL` is not an http or https address")
+        raise NotConfigured(NAME, f"`AMAZON_URL` {NO_ADDRESS}")
     return AmazonSource(provider, settings, root, key, memory)
 
 

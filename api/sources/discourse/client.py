@@ -25,7 +25,7 @@ from api.sources.fields import entries, record
 from api.sources.keyless import KeylessSource, joined, of_each, unsearched
 from api.sources.pacing import Limit
 from api.sources.paging import Page, since
-from api.sources.web import Reply, host_of
+from api.sources.web import Reply, host_of, usable
 
 _LAST = 10
 """The last page of a search."""
@@ -69,7 +69,7 @@ class DiscourseSource(KeylessSource):
             NotConfigured: no forum is named, or what is no address.
         """
         forums = forums_of(settings)
-        if not forums or any(re.search(r"[?#@]", forum) for forum in forums):
+        if not forums or not all(map(usable, forums)):
             raise NotConfigured(NAME, NOT_A_FORUM)
         super().__init__(settings, forums, memory)
         self._forums = {host_of(root) + urlsplit(root).path: root for root in self._roots}

@@ -178,7 +178,7 @@ class StackExchangeSource(KeylessSource):
         super().heed(pace, reply, failure)
         answer, now = record(reply.data), datetime.now(UTC)
         if (seconds := number(answer.get("backoff"))) is not None:
-            pace.pause(now + timedelta(seconds=min(seconds, 86_400)))
+            pace.pause(now + timedelta(seconds=min(max(seconds, 0), 86_400)))
         if whole(answer.get("quota_remaining")) == 0:
             midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
             for each in (self._pace(self._roots[0]), self._answering):
