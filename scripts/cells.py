@@ -202,7 +202,8 @@ async def _run(cell: Cell, fault: Fault, sandbox: str) -> None:
             outcomes = await _asked_again(cell, product)
             await product.aclose()
             ailing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
-            waits = ailing == {call.name: "rate_limited"} and call.asking == "open"
+            limits = ({call.name: "rate_limited"}, {call.name: "quota_exhausted"})
+            waits = ailing in limits and call.asking == "open"
             cell.mended = None if waits else not ailing  # such a place is left alone as it asks
             cell.log += [f"then: {ailing}"]
         await product.aclose()

@@ -210,7 +210,8 @@ FAULTS = (
     ),
     fault("500", ways.status(500), *FAILED),
     fault("502 page", ways.status(502, page=True), *FAILED),
-    fault("503", ways.status(503), *FAILED),
+    # a forum says so of too many searches
+    fault("503", ways.status(503), *FAILED, free="unreachable|rate_limited"),
     fault("504", ways.status(504), *FAILED),
     fault(
         "bad gzip",

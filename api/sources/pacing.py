@@ -55,15 +55,18 @@ class Pace:
         """
         at = self._reserved()
         try:
-            while (wait := max(at, self._until) - time.monotonic()) > 0:
+            while (wait := at - time.monotonic()) > 0:
                 if wait > PATIENCE:
                     free = datetime.now(UTC) + timedelta(seconds=wait)
                     paused = self._until > time.monotonic()
                     spent = self._spent if paused else RateLimited
                     raise spent(self.name, "its limit is reached, nothing sent", retry_at=free)
                 await asyncio.sleep(wait)
+                if self._until > time.monotonic():  # meanwhile the server asked for a pause
+                    self._release(at)
+                    at = self._reserved()
         except (asyncio.CancelledError, RateLimited, QuotaExhausted):
-            self._sent.remove(at)
+            self._release(at)
             raise
 
     def pause(
@@ -89,6 +92,11 @@ class Pace:
                     at = max(at, self._sent[-limit.requests] + limit.seconds)
             self._sent.append(at)
             return at
+
+    def _release(self, at: float) -> None:
+        """Leave a moment to others."""
+        with self._lock:
+            self._sent.remove(at)
 
     @property
     def _longest(self) -> Limit:

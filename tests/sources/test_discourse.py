@@ -175,6 +175,7 @@ async def test_an_old_forum_holds_the_topic_in_the_post(
 
 FAILURES: list[tuple[Reply, type[Exception]]] = [
     (Reply(body=results([], [], error="extremely high load")), Unreachable),
+    (Reply(body=results([[]], [[]], error=[None])), Broken),
     (Reply(429, {"failed": "FAILED", "message": "too many times"}), RateLimited),
     (Reply(429, "<h1>slow down</h1>"), RateLimited),
     (Reply(503, "<h1>Service Unavailable</h1>"), RateLimited),

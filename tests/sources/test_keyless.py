@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -179,6 +180,22 @@ async def test_a_word_of_the_server_holds_for_who_is_waiting() -> None:
 
     with pytest.raises(RateLimited):
         await waiting
+
+
+async def test_after_a_pause_the_limit_holds() -> None:
+    """Those whose turn came within it do not go all at once when it ends."""
+    pace, moments = Pace("discourse", (Limit(1, 0.05),)), list[float]()
+
+    async def sent() -> None:
+        await pace.turn()
+        moments.append(asyncio.get_running_loop().time())
+
+    first = asyncio.gather(*(sent() for _ in range(4)))
+    await asyncio.sleep(0)
+    pace.pause(datetime.now(UTC) + timedelta(seconds=0.3))
+    await first
+
+    assert all(after - before > 0.02 for before, after in pairwise(moments))
 
 
 async def test_event_loops_share_a_pace() -> None:

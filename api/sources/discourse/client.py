@@ -156,7 +156,8 @@ class DiscourseSource(KeylessSource):
     def _failure(self, reply: Reply) -> SourceError | None:
         """Too busy is an answer without results, or a 503; why not is written in the answer."""
         answer, wait = record(reply.data), reply.wait
-        if reply.status == 200 and record(answer.get("grouped_search_result")).get("error"):
+        error = record(answer.get("grouped_search_result")).get("error")
+        if reply.status == 200 and isinstance(error, str) and error:
             return Unreachable(NAME, OVERLOADED)
         if reply.status == 429 and not reply.html:
             seconds = record(answer.get("extras")).get("wait_seconds")
