@@ -114,6 +114,18 @@ async def test_a_deleted_comment_is_unfit(upstream: HackerNewsEmulator, source: 
     assert item.unfit
 
 
+async def test_comments_without_a_story_are_no_one_thread(
+    upstream: HackerNewsEmulator, source: Source
+) -> None:
+    """Each is its own, so that none counts as another's."""
+    comment = {"comment_text": "Warm", "story_title": "Mugs", "story_id": None}
+    items = await found(
+        upstream, source, comment | {"objectID": "78"}, comment | {"objectID": "79"}
+    )
+
+    assert [item.thread for item in items] == ["hackernews:78", "hackernews:79"]
+
+
 FAILURES: list[tuple[Reply, type[SourceError]]] = [
     (Reply(body={"hits": [], "nbHits": 0, "message": "you can only fetch the 1000 hits"}), Broken),
     (Reply(body="<html>checking your browser</html>"), Blocked),

@@ -116,7 +116,7 @@ def _item(hit: object) -> Item | None:
         author=pseudonym("hn", fields.get("author")),
         created_at=created,
         engagement={} if of_comment else points | {"comments": whole(fields.get("num_comments"))},
-        thread=f"{NAME}:{whole(fields.get('story_id')) or 0}" if of_comment else "",
+        thread=f"{NAME}:{whole(fields.get('story_id')) or id_}" if of_comment else "",
         link="" if of_comment else web_url(fields.get("url")),
         notes=() if created else (IMPLAUSIBLE,),
         unfit=why_unfit(texts[1] if of_comment else texts[0], texts[1]),
