@@ -236,7 +236,8 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
     limits = dict.fromkeys(("source", "scoring", "rewrite", "report", "flush"), PATIENCE)
     limits[waiting] = seconds
     # with one neighbour, which must not suffer
-    beside = f"reddit,{upstream}" if call.asking == "open" else "reddit,youtube,amazon"
+    neighbour = "lemmy" if upstream == "hackernews" else "hackernews"
+    beside = f"{neighbour},{upstream}" if call.asking == "open" else "reddit,youtube,amazon"
     sources: dict[str, Any] = {
         "sources": beside,
         "reddit_client_id": key, "reddit_client_secret": key, "reddit_url": at["reddit"],
@@ -252,7 +253,9 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
         "openai_api_key": key, "openai_base_url": f"{at['model']}/v1",
         **{f"{name}_timeout": limits[name] for name in ("scoring", "rewrite", "report")},
     }  # fmt: skip
-    traced = call.first  # each upstream once; building a tracing takes longer than a question
+    # each upstream once, and of places without a key one that has one: building a tracing takes
+    # longer than a question
+    traced = call.first and (call.asking != "open" or upstream == "stackexchange")
     tracing: dict[str, Any] = {
         "langfuse_public_key": f"pk-lf-{relay}", "langfuse_secret_key": key if traced else None,
         "langfuse_base_url": at["langfuse"], "trace_flush_timeout": limits["flush"],

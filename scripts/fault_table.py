@@ -18,6 +18,7 @@ import ways
 from cells import Asking, Call, Fault, Manner
 from relay import Way
 
+# comments on Lemmy and forums are asked by the lines that ask GitHub
 CALLS = (
     Call("reddit token", "api", first=True),
     Call("reddit search", "api"),
@@ -32,9 +33,7 @@ CALLS = (
     Call("github search", "open", first=True),
     Call("github comments", "open"),
     Call("lemmy search", "open", first=True),
-    Call("lemmy comments", "open"),
     Call("discourse search", "open", first=True),
-    Call("discourse comments", "open"),
     Call("amazon search", "page", first=True),
     Call("amazon comments", "page"),
     Call("paid search", "paid", first=True),
