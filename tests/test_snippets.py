@@ -63,7 +63,10 @@ def test_python_without_a_key() -> None:
 def test_the_readme(sandbox: Sandbox) -> None:
     """What people try first."""
     out = run(
-        [*cells("README.md"), "print(report.decision, reddit.outcome, answer.output, yield_ratio)"],
+        [
+            *cells("README.md"),
+            "print(report.decision, stories.outcome, answer.output, yield_ratio)",
+        ],
         sandbox.environment,
     )
 
