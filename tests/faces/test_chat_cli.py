@@ -224,7 +224,7 @@ class Terminal:
         """Press keys."""
         os.write(self._master, keys.encode())
 
-    def until(self, words: str, seconds: float = 40) -> str:
+    def until(self, words: str, seconds: float = 180) -> str:
         """What the screen shows from the last wait on, up to these words."""
         end = time.monotonic() + seconds
         while words not in self._unread:
