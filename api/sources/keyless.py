@@ -24,9 +24,9 @@ from api.errors import (
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
 from api.services.schemas import Batch, Commented, FetchPlan, Item
-from api.services.text import searchable
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, read_each
+from api.sources.fields import record
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, Shelf, exact_first
 from api.sources.web import NO_ADDRESS, Reply, WebClient, usable
@@ -236,29 +236,6 @@ def failure_of(name: str, reply: Reply) -> SourceError | None:
     return None
 
 
-# a quoted phrase, or what stands between blanks
-_PART = re.compile(r'"[^"]*"|\S+')
-_JOINS = frozenset({"AND", "OR", "NOT"})
-
-
-def disarmed(query: str) -> tuple[str, ...]:
-    """The parts of a query, none of which a search obeys; phrases stay as they are.
-
-    `repo:x` becomes a phrase, `-used`, `(mug` and `[tag]` lose their signs, `OR` its capitals.
-    """
-    parts = []
-    for part in _PART.findall(searchable(query)):
-        if part.startswith('"') and part.endswith('"') and len(part) > 1:
-            phrase = part if part.strip('" ') else ""
-        else:
-            word = part.replace('"', "").lstrip("-+!~@").strip("()[]{}")
-            word = word.lower() if word in _JOINS else word
-            field, _, value = word.partition(":")
-            phrase = f'"{word}"' if field and value else word
-        parts += [phrase] if phrase else []
-    return tuple(parts)
-
-
 def phrased(plan: FetchPlan) -> FetchPlan:
     """The plan with the product's name in quotes, where that says more than its words alone.
 
@@ -284,3 +261,42 @@ def readable(
     if slots and not any(slots):
         raise Broken(name, "results without the fields that are read")
     return slots
+
+
+def listed(name: str, answer: Any, *fields: str) -> Sequence[Any]:
+    """The list that an answer holds under one of these names.
+
+    Raises:
+        Broken: it holds none.
+    """
+    lists = (record(answer).get(field) for field in fields)
+    entries = next((value for value in lists if isinstance(value, list)), None)
+    if entries is None:
+        raise Broken(name, f"an answer without {fields[0]}")
+    return entries
+
+
+def whole_ones(
+    name: str, remarks: Iterable[Any], is_whole: Callable[[Any], bool]
+) -> list[Mapping[str, Any]]:
+    """What was said under an item, without entries that lack the fields that are read.
+
+    Raises:
+        Broken: all lack them.
+    """
+    remarks = list(remarks)
+    read = [record(remark) for remark in remarks if is_whole(record(remark))]
+    if remarks and not read:
+        raise Broken(name, "a thread without comments' texts")
+    return read
+
+
+def resumed(cursor: str | None, parts: Iterable[str]) -> tuple[int, list[str]]:
+    """The number of a page, from 1, and the parts of the place that have one; see `continued`."""
+    number, *further = cursor.split() if cursor else ("1", *parts)
+    return int(number), further
+
+
+def continued(number: int, further: Sequence[str]) -> str | None:
+    """The cursor of the page after that number, which these parts have; None without any."""
+    return " ".join((str(number + 1), *further)) if further else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from api.settings import SourceSettings
-from api.sources.lemmy.client import dialect_of
+from api.sources.lemmy.client import version_of
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import NOW, Emulator
 
@@ -63,7 +63,7 @@ class LemmyEmulator(Emulator):
     version = "0.19.20"
 
     def __enter__(self) -> Self:
-        dialect_of.cache_clear()  # a port may have been another test's server before
+        version_of.cache_clear()  # a port may have been another test's server before
         return super().__enter__()
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -408,40 +407,6 @@ async def test_without_its_first_post_a_topic_keeps_its_words(
 
     assert (full.body, full.url) == (item.body, item.url)
     assert [each.body for each in full.comments] == ["Mine"]
-
-
-RECORDED: list[tuple[str, int | type[SourceError], dict[str, int]]] = [
-    ("search_2020.json", 1, {"title": 1, "body": 1, "author": 1, "created_at": 1, "unfit": 1}),
-    (
-        "search_query_2015.json",
-        5,
-        {"title": 5, "body": 5, "author": 5, "created_at": 5, "unfit": 0},
-    ),
-    ("error_429_search.json", RateLimited, {}),
-]
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-@pytest.mark.parametrize(("file", "expected", "filled"), RECORDED)
-async def test_recorded_searches(
-    upstream: DiscourseEmulator,
-    source: Source,
-    file: str,
-    expected: int | type[SourceError],
-    filled: dict[str, int],
-) -> None:
-    """Outcome, items and filled fields of each recorded answer."""
-    folder = MORE / "discourse"
-    status = json.loads((folder / "index.json").read_text("utf-8"))[file].get("status", 200)
-    upstream.fault = on("/search", Reply(status, (folder / file).read_bytes()))
-
-    if isinstance(expected, int):
-        items = (await source.fetch(FetchPlan("mug", 50))).items
-        assert len(items) == expected
-        assert {name: sum(bool(getattr(i, name)) for i in items) for name in filled} == filled
-        return
-    with pytest.raises(expected):
-        await source.fetch(FetchPlan("mug", 50))
 
 
 TOPICS = [("topic_first6.json", 5, True), ("topic_2019.json", 2, True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,13 +18,13 @@ from api.errors import (
     Unreachable,
 )
 from api.services.ports import Source
+from api.services.question.query import neutralise
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from api.sources.github.client import GitHubSource
 from api.sources.pacing import Limit
 from tests.loopback import Reply
-from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import SECRET, found_by, on
 from tests.sources.issue_emulators import GitHubEmulator, issue, remark
 
@@ -129,25 +128,30 @@ def test_a_token_that_cannot_be_sent_is_named(upstream: GitHubEmulator) -> None:
 
 
 OPERATORS = [
-    ("repo:kiln/mugs leaks", '"repo:kiln/mugs" leaks'),
-    ("-mug user:me", 'mug "user:me"'),
+    ("repo:kiln/mugs leaks", "leaks"),
     ("mug OR (cup AND lid)", "mug or cup and lid"),
-    ("is:pr author:@me", '"is:pr" "author:@me"'),
     ("@kiln #12", "kiln #12"),
     ('"ember mug" NOT cup', '"ember mug" not cup'),
-    ('open"quote', "openquote"),
+    ('open"quote', "open quote"),
     ("C++ plaud.ai", "C++ plaud.ai"),
 ]
+NOTHING_ELSE = ["-mug user:me", "is:pr author:@me"]
 
 
 @pytest.mark.parametrize(("query", "sent"), OPERATORS)
 async def test_operators_are_words(
     upstream: GitHubEmulator, source: Source, query: str, sent: str
 ) -> None:
-    """Nothing that a person writes is a command."""
-    await source.fetch(FetchPlan(query, 5))
+    """Nothing that a person writes is a command, when it comes as every query does."""
+    await source.fetch(FetchPlan(neutralise(query, "github"), 5))
 
     assert upstream.searches[0].query["q"] == f"{sent} is:issue"
+
+
+@pytest.mark.parametrize("query", NOTHING_ELSE)
+def test_of_commands_alone_nothing_is_left(query: str) -> None:
+    """Then the question is asked instead, see `Run.search`."""
+    assert neutralise(query, "github") == ""
 
 
 @pytest.mark.parametrize("query", ["mug " * 100, "m" * 400, f'"{"ember " * 60}mug" leaks'])
@@ -342,44 +346,3 @@ async def test_the_probe_asks_for_limits_alone(upstream: GitHubEmulator, source:
     assert probe.detail == "29 of 30 searches a minute left, 29 of 30 comment requests an hour left"
     upstream.fault = on("/rate_limit", Reply(body={"resources": {"search": {"limit": "x"}}}))
     assert (await source.probe()).detail == ""
-
-
-RECORDED: list[tuple[str, int | type[SourceError], dict[str, int]]] = [
-    ("search_issues_2022.json", 2, {"body": 2, "author": 2, "created_at": 2, "unfit": 0}),
-    ("search_issues_2014_first6.json", 6, {"place": 6, "author": 6, "created_at": 6, "unfit": 6}),
-    ("search_empty_2018.json", 0, {}),
-    ("error_422_needs_is_issue.json", Broken, {}),
-    ("error_422_validation_2022.json", Broken, {}),
-]
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-@pytest.mark.parametrize(("file", "expected", "filled"), RECORDED)
-async def test_recorded_searches(
-    upstream: GitHubEmulator,
-    source: Source,
-    file: str,
-    expected: int | type[SourceError],
-    filled: dict[str, int],
-) -> None:
-    """Outcome, items and filled fields of each recorded answer."""
-    folder = MORE / "github"
-    meta = json.loads((folder / "index.json").read_text("utf-8"))[file]
-    answer = Reply(meta["status"], (folder / file).read_bytes(), meta.get("headers", {}))
-    upstream.fault = on("/search", answer)
-
-    if isinstance(expected, int):
-        items = (await source.fetch(FetchPlan("mug", expected or 5))).items
-        assert len(items) == expected
-        assert {name: sum(bool(getattr(i, name)) for i in items) for name in filled} == filled
-        return
-    with pytest.raises(expected):
-        await source.fetch(FetchPlan("mug", 5))
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-def test_every_recording_is_in_the_table() -> None:
-    """One that is not is a gap in this test."""
-    files = {path.name for path in (MORE / "github").iterdir()} - {"index.json"}
-
-    assert files == {file for file, _, _ in RECORDED}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -184,36 +183,6 @@ async def test_the_probe_says_what_is_left(source: Source) -> None:
 
     assert probe.outcome == "ok"
     assert "of 10,000 requests an hour" in probe.detail
-
-
-RECORDED: list[tuple[str, int | type[SourceError], dict[str, int]]] = [
-    ("search_by_date_comments_2018.json", 2, {"title": 2, "body": 2, "thread": 2, "author": 2}),
-    ("empty_2021.json", 0, {}),
-    ("error_400_numeric_points.json", Broken, {}),
-]
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-@pytest.mark.parametrize(("file", "expected", "filled"), RECORDED)
-async def test_recorded_searches(
-    upstream: HackerNewsEmulator,
-    source: Source,
-    file: str,
-    expected: int | type[SourceError],
-    filled: dict[str, int],
-) -> None:
-    """Outcome, items and filled fields of each recorded answer."""
-    folder = MORE / "hackernews"
-    status = json.loads((folder / "index.json").read_text("utf-8"))[file].get("status", 200)
-    upstream.fault = on("/search", Reply(status, (folder / file).read_bytes()))
-
-    if isinstance(expected, int):
-        items = (await source.fetch(FetchPlan("mug", 50))).items
-        assert len(items) == expected
-        assert {name: sum(bool(getattr(i, name)) for i in items) for name in filled} == filled
-        return
-    with pytest.raises(expected):
-        await source.fetch(FetchPlan("mug", 50))
 
 
 @pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)

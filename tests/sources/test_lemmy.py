@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -340,39 +339,6 @@ async def test_comments_of_a_post_and_of_a_comment(version: type[LemmyEmulator])
         assert [each.body for each in comment.comments] == ["I own *two*"]
         assert comment.comments[0].url == "https://lemmy.example/comment/901"
         assert comment.comments[0].engagement == {"score": 3}
-
-
-RECORDED: list[tuple[str, int | type[SourceError], dict[str, int]]] = [
-    ("search_v3_all_2026.json", 2,
-     {"title": 2, "body": 1, "thread": 1, "author": 2, "created_at": 2, "place": 2, "link": 1}),
-    ("post_list_v3_2026.json", 3,
-     {"title": 3, "body": 1, "author": 3, "created_at": 3, "place": 3, "link": 2, "unfit": 1}),
-    ("empty_v3.json", 0, {}),
-    ("error_400_rate_limit_v3.json", RateLimited, {}),
-]  # fmt: skip
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-@pytest.mark.parametrize(("file", "expected", "filled"), RECORDED)
-async def test_recorded_searches(
-    upstream: LemmyEmulator,
-    source: Source,
-    file: str,
-    expected: int | type[SourceError],
-    filled: dict[str, int],
-) -> None:
-    """Outcome, items and filled fields of each recorded answer; a list of posts has no comments."""
-    folder = MORE / "lemmy"
-    status = json.loads((folder / "index.json").read_text("utf-8"))[file].get("status", 200)
-    upstream.fault = on("/search", Reply(status, (folder / file).read_bytes()))
-
-    if isinstance(expected, int):
-        items = (await source.fetch(FetchPlan("mug", 50))).items
-        assert len(items) == expected
-        assert {name: sum(bool(getattr(i, name)) for i in items) for name in filled} == filled
-        return
-    with pytest.raises(expected):
-        await source.fetch(FetchPlan("mug", 50))
 
 
 @pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)

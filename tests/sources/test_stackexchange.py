@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,11 +21,11 @@ from api.errors import (
 )
 from api.services.metering import metered
 from api.services.ports import Source
+from api.services.question.query import neutralise
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import Reply
-from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import found_by, on
 from tests.sources.issue_emulators import (
     SITES,
@@ -333,25 +332,31 @@ async def test_sites_are_read_leniently(upstream: StackExchangeEmulator) -> None
 
 OPERATORS = [
     ("[apple] mug", "apple mug"),
-    ("user:7 mug", '"user:7" mug'),
-    ("-mug cup", "mug cup"),
-    ("score:3 is:question", '"score:3" "is:question"'),
-    ("mug OR (cup)", "mug or cup"),
-    ('"ember mug" -used', '"ember mug" used'),
-    ('half"open mug', "halfopen mug"),
+    ("user:7 mug", "mug"),
+    ("-mug cup", "cup"),
+    ("mug OR (cup)", "mug or (cup)"),
+    ('"ember mug" -used', '"ember mug"'),
+    ('half"open mug', "half open mug"),
     ('mug "" "  "', "mug"),
     ("C++ R&D 24/7 plaud.ai", "C++ R&D 24/7 plaud.ai"),
 ]
+NOTHING_ELSE = ["score:3 is:question"]
 
 
 @pytest.mark.parametrize(("query", "sent"), OPERATORS)
 async def test_operators_are_words(
     upstream: StackExchangeEmulator, of_one: Source, query: str, sent: str
 ) -> None:
-    """Nothing that a person writes is a command."""
-    await of_one.fetch(FetchPlan(query, 5))
+    """Nothing that a person writes is a command, when it comes as every query does."""
+    await of_one.fetch(FetchPlan(neutralise(query, "stackexchange"), 5))
 
     assert upstream.searches[0].query["q"] == sent
+
+
+@pytest.mark.parametrize("query", NOTHING_ELSE)
+def test_of_commands_alone_nothing_is_left(query: str) -> None:
+    """Then the question is asked instead, see `Run.search`."""
+    assert neutralise(query, "stackexchange") == ""
 
 
 async def test_the_probe_says_what_is_left(upstream: StackExchangeEmulator, source: Source) -> None:
@@ -368,48 +373,6 @@ async def test_the_probe_says_what_is_left(upstream: StackExchangeEmulator, sour
 
     upstream.fault = on("/info", Reply(body=envelope([{}], quota_remaining=0)))
     assert (await source.probe()).outcome == "quota_exhausted"
-
-
-RECORDED: list[tuple[str, int | type[SourceError], dict[str, int]]] = [
-    ("questions_page1_2016.json", 1, {"title": 0, "url": 0, "created_at": 1, "credit": 1}),
-    ("questions_backoff_2016.json", 1, {"title": 0, "url": 0, "created_at": 1, "credit": 1}),
-    ("question_keyless_2016.json", 1, {"title": 1, "url": 1, "created_at": 1, "credit": 1}),
-    ("empty.json", 0, {}),
-    ("error_400_throttle_violation.json", QuotaExhausted, {}),
-    ("error_400_bad_site.json", NotConfigured, {}),
-]
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-@pytest.mark.parametrize(("file", "expected", "filled"), RECORDED)
-async def test_recorded_searches(
-    upstream: StackExchangeEmulator,
-    of_one: Source,
-    file: str,
-    expected: int | type[SourceError],
-    filled: dict[str, int],
-) -> None:
-    """Outcome, items and filled fields of each recorded answer."""
-    folder = MORE / "stackexchange"
-    status = json.loads((folder / "index.json").read_text("utf-8"))[file]["status"]
-    # each promises more, which is nowhere recorded
-    upstream.fault = on("'page': '1'", Reply(status, (folder / file).read_bytes()))
-
-    if isinstance(expected, int):
-        items = (await of_one.fetch(FetchPlan("mug", expected or 5))).items
-        assert len(items) == expected
-        assert {name: sum(bool(getattr(i, name)) for i in items) for name in filled} == filled
-        return
-    with pytest.raises(expected):
-        await of_one.fetch(FetchPlan("mug", 5))
-
-
-@pytest.mark.skipif(not MORE.is_dir(), reason=NO_MORE)
-def test_every_recording_is_in_the_table() -> None:
-    """One that is not is a gap in this test."""
-    files = {path.name for path in (MORE / "stackexchange").iterdir()} - {"index.json"}
-
-    assert files == {file for file, _, _ in RECORDED}
 
 
 async def test_comments_switched_off_ask_nothing(upstream: StackExchangeEmulator) -> None:

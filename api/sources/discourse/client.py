@@ -22,7 +22,15 @@ from api.sources.commenting import noted
 from api.sources.discourse import NAME, forums_of
 from api.sources.discourse.answers import is_post, items_of, read_whole
 from api.sources.fields import entries, record
-from api.sources.keyless import KeylessSource, joined, of_each, unsearched
+from api.sources.keyless import (
+    KeylessSource,
+    continued,
+    joined,
+    of_each,
+    readable,
+    resumed,
+    unsearched,
+)
 from api.sources.pacing import Limit
 from api.sources.paging import Page, since
 from api.sources.web import Reply, host_of, usable
@@ -106,16 +114,16 @@ class DiscourseSource(KeylessSource):
         if not _DENSE.search(query) and max(map(len, words), default=0) < _SHORTEST:
             detail = f"forums search for words of {_SHORTEST} characters or more"
             raise TooShort(NAME, f"{detail}, and `{query}` has none")
-        number, *forums = cursor.split() if cursor else ("1", *self._forums)
+        number, forums = resumed(cursor, self._forums)
         dated = f"{query} after:{start:%Y-%m-%d}" if start else query
 
         async def of_forum(forum: str) -> tuple[tuple[Item | None, ...], bool]:
-            return await self._of_forum(forum, dated, int(number))
+            return await self._of_forum(forum, dated, number)
 
         answers, failures = await of_each(forums, of_forum)
         further = [forum for forum, (_, more) in answers.items() if more]
-        following = " ".join((str(int(number) + 1), *further)) if further else None
-        return joined((slots for slots, _ in answers.values()), following, failures)
+        rankings = [slots for slots, _ in answers.values()]
+        return joined(rankings, continued(number, further), failures)
 
     async def _of_forum(
         self, forum: str, query: str, number: int
@@ -127,9 +135,7 @@ class DiscourseSource(KeylessSource):
         result, posts = record(answer.get("grouped_search_result")), answer.get("posts")
         if "posts" not in answer or not isinstance(posts, list | None):
             raise Broken(NAME, "an answer without posts")
-        slots = items_of(answer, forum, root)
-        if slots and not any(slots):
-            raise Broken(NAME, "results without the fields that are read")
+        slots = readable(NAME, items_of(answer, forum, root), lambda item: item)
         more = result.get("more_full_page_results") is True and number < _LAST
         return slots, bool(slots) and more
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,13 +10,13 @@ from api.errors import Broken, NotConfigured, SourceError
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
 from api.services.schemas import Commented, FetchPlan, Item
-from api.services.text import cut
+from api.services.text import cut, searchable
 from api.settings import SourceSettings
 from api.sources.commenting import noted
 from api.sources.fields import record, whole
 from api.sources.github import NAME, THREADS, TOKEN, token_of
 from api.sources.github.answers import comment_of, failure_of, is_spent, item_of
-from api.sources.keyless import KeylessSource, disarmed, readable
+from api.sources.keyless import KeylessSource, listed, readable, whole_ones
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, since
 from api.sources.web import Reply
@@ -27,6 +28,8 @@ _DEEPEST = 1_000
 _LONGEST = 256
 """Characters of a search."""
 _SHORTENED = f"its search takes {_LONGEST} characters, so the last words were left out"
+# a quoted phrase, or what stands between blanks
+_PART = re.compile(r'"[^"]*"|\S+')
 _INCOMPLETE = "its search ran out of time, so results may be missing"
 
 
@@ -77,15 +80,14 @@ class GitHubSource(KeylessSource):
         """Issues that hold all words; windows are exact by the day, and the shelf does the rest."""
         page, start = int(cursor or 1), since(plan.window)
         fixed = ["is:issue", *([f"created:>={start:%Y-%m-%d}"] if start else [])]
-        words, notes = _fitting(disarmed(plan.query), _LONGEST - len(" ".join(["", *fixed])))
+        parts = _PART.findall(searchable(plan.query))
+        words, notes = _fitting(parts, _LONGEST - len(" ".join(["", *fixed])))
         query = " ".join([words, *fixed])
         params: dict[str, str | int] = {"q": query, "per_page": PAGE, "page": page}
         answer = record(await self._ask("/search/issues", params, search=True))
-        if not isinstance(answer.get("items"), list):
-            raise Broken(NAME, "an answer without items")
+        slots = readable(NAME, listed(NAME, answer, "items"), item_of)
         if answer.get("incomplete_results") is True:
             notes = (*notes, _INCOMPLETE)
-        slots = readable(NAME, answer["items"], item_of)
         deep = min(whole(answer.get("total_count")) or 0, _DEEPEST)
         return Page(slots, str(page + 1) if slots and page * PAGE < deep else None, notes)
 
@@ -96,10 +98,9 @@ class GitHubSource(KeylessSource):
         answer = await self._ask(path, {"per_page": PAGE}, pace=self._reading)
         if not isinstance(answer, list):
             raise Broken(NAME, "comments that are no list")
-        entries = map(record, answer)
-        read = [entry for entry in entries if whole(entry.get("id")) and "body" in entry]
-        if answer and not read:
-            raise Broken(NAME, "comments without their texts")
+        read = whole_ones(
+            NAME, answer, lambda entry: bool(whole(entry.get("id"))) and "body" in entry
+        )
         comments = (comment for entry in read if (comment := comment_of(entry)) is not None)
         return replace(item, comments=tuple(comments)[: self._most])
 

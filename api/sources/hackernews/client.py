@@ -18,7 +18,7 @@ from api.services.text import searchable, unescape, web_url
 from api.settings import SourceSettings
 from api.sources.fields import entries, moment, pseudonym, record, whole
 from api.sources.hackernews import NAME
-from api.sources.keyless import KeylessSource, readable
+from api.sources.keyless import KeylessSource, listed, readable, whole_ones
 from api.sources.markup import words_of_html
 from api.sources.opinions import is_said, seen, why_unfit
 from api.sources.pacing import Limit
@@ -62,21 +62,15 @@ class HackerNewsSource(KeylessSource):
         if start is not None:
             params["numericFilters"] = f"created_at_i>={int(start.timestamp())}"
         answer = record(await self._ask("/api/v1/search", params, search=True))
-        if not isinstance(answer.get("hits"), list):
-            raise Broken(NAME, "an answer without hits")
-        hits = readable(NAME, answer["hits"], _item)
+        hits = readable(NAME, listed(NAME, answer, "hits"), _item)
         pages = min(whole(answer.get("nbPages")) or 0, _DEEPEST // PAGE)
         return Page(hits, str(number + 1) if hits and number + 1 < pages else None)
 
     async def _commented(self, item: Item) -> Item:
         """With the replies in the thread's order: comments have no votes that anybody sees."""
         answer = record(await self._ask(f"/api/v1/items/{item.id}"))
-        if not isinstance(answer.get("children"), list):
-            raise Broken(NAME, "a thread without its comments")
-        listed = list(_below(answer))
-        read = [reply for reply in listed if whole(reply.get("id"))]
-        if listed and not read:
-            raise Broken(NAME, "a thread without comments' texts")
+        listed(NAME, answer, "children")
+        read = whole_ones(NAME, _below(answer), lambda reply: bool(whole(reply.get("id"))))
         comments = (comment for reply in read if (comment := _comment(reply)) is not None)
         return replace(item, comments=tuple(comments)[: self._most])
 

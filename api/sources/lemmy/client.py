@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.services.flights import Flights
@@ -21,8 +21,8 @@ from api.services.progress import Listener
 from api.services.schemas import FetchPlan, Item
 from api.services.text import clean, one_line, searchable
 from api.settings import SourceSettings, Window
-from api.sources.fields import entries, record
-from api.sources.keyless import KeylessSource, joined, of_each, readable
+from api.sources.fields import record
+from api.sources.keyless import KeylessSource, joined, listed, of_each, readable, whole_ones
 from api.sources.lemmy import NAME
 from api.sources.lemmy.answers import comment_hit_of, comment_of, is_comment, post_of
 from api.sources.pacing import Limit
@@ -59,7 +59,7 @@ class Version:
 
 
 @cache
-def dialect_of(root: str) -> Version:
+def version_of(root: str) -> Version:
     """The one of a server in this process."""
     return Version()
 
@@ -86,18 +86,18 @@ class LemmySource(KeylessSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """Posts and comments, the best of each in turn; 1.0 gives each an own cursor."""
-        dialect = await self._dialect()
+        spoken = await self._version()
         cursors: dict[str, str | None] = json.loads(cursor) if cursor else dict.fromkeys(_READERS)
 
         async def of_kind(kind: str) -> tuple[tuple[Item | None, ...], str | None]:
-            if dialect.api == "v4":
+            if spoken.api == "v4":
                 return await self._of_1_0(plan, kind, cursors[kind])
             return await self._of_0_19(plan, kind, int(cursors[kind] or 1))
 
         answers, failures = await of_each(tuple(cursors), of_kind)
         further = {kind: following for kind, (_, following) in answers.items() if following}
-        notes = [dialect.note] if dialect.note else []
-        if dialect.api == "v3" and plan.window != "all":
+        notes = [spoken.note] if spoken.note else []
+        if spoken.api == "v3" and plan.window != "all":
             notes += [COARSE.format(window=plan.window)] if plan.window in ("month", "year") else []
             notes.append(NEWEST)
         following = json.dumps(further) if further else None
@@ -121,9 +121,9 @@ class LemmySource(KeylessSource):
             },
             search=True,
         )
-        listed = _listed(answer, kind)
-        more = len(listed) >= PAGE and number < _LAST
-        return readable(NAME, listed, _READERS[kind]), str(number + 1) if more else None
+        hits = listed(NAME, answer, kind)
+        more = len(hits) >= PAGE and number < _LAST
+        return readable(NAME, hits, _READERS[kind]), str(number + 1) if more else None
 
     async def _of_1_0(
         self, plan: FetchPlan, kind: str, cursor: str | None
@@ -136,13 +136,16 @@ class LemmySource(KeylessSource):
         if cursor:
             params["page_cursor"] = cursor
         answer = await self._ask("/api/v4/search", params, search=True)
-        listed, following = _listed(answer, "items", "search", "results"), answer.get("next_page")
-        more = listed and isinstance(following, str) and following != cursor
-        return readable(NAME, listed, _READERS[kind]), following if more else None
+        hits, following = (
+            listed(NAME, answer, "items", "search", "results"),
+            answer.get("next_page"),
+        )
+        more = hits and isinstance(following, str) and following != cursor
+        return readable(NAME, hits, _READERS[kind]), following if more else None
 
     async def _commented(self, item: Item) -> Item:
         """With the best voted comments of the post, or the replies to the comment."""
-        v4 = (await self._dialect()).api == "v4"
+        v4 = (await self._version()).api == "v4"
         params: dict[str, str | int] = {
             "parent_id" if item.thread else "post_id": item.id,
             "sort": "top" if v4 else "Top",
@@ -150,22 +153,20 @@ class LemmySource(KeylessSource):
             "limit": PAGE,
         }
         answer = await self._ask(f"/api/{'v4' if v4 else 'v3'}/comment/list", params)
-        listed = _listed(answer, "comments", "items")
-        if listed and not any(map(is_comment, listed)):
-            raise Broken(NAME, "a thread without comments' texts")
-        comments = (comment_of(entry) for entry in listed if is_comment(entry))
+        read = whole_ones(NAME, listed(NAME, answer, "comments", "items"), is_comment)
+        comments = map(comment_of, read)
         others = [each for each in comments if each is not None and each.url != item.url]
         return replace(item, comments=tuple(others)[: self._most])
 
     async def _probed(self) -> Probe:
-        dialect = await self._dialect()
+        spoken = await self._version()
         plan = FetchPlan("product", 1)
-        if dialect.api == "v4":
+        if spoken.api == "v4":
             await self._of_1_0(plan, "posts", None)
         else:
             await self._of_0_19(plan, "posts", 1)
         left = f"{self._pace(self._roots[0]).left} of {self.limits[0].requests} searches in 10 min"
-        return Probe("ok", "; ".join(filter(None, (f"{left} left to us", dialect.note))))
+        return Probe("ok", "; ".join(filter(None, (f"{left} left to us", spoken.note))))
 
     def _failure(self, reply: Reply) -> SourceError | None:
         """0.19 says of a limit, and of a login that is needed, as of a mistake of ours."""
@@ -176,12 +177,12 @@ class LemmySource(KeylessSource):
             return Refused(NAME, "its server is for members alone")
         return None
 
-    async def _dialect(self) -> Version:
+    async def _version(self) -> Version:
         """What the server speaks; asked once in this process."""
-        dialect = dialect_of(self._roots[0])
-        if dialect.api is None:
+        spoken = version_of(self._roots[0])
+        if spoken.api is None:
             return await self._asking.share(self._roots[0], self._introduced)
-        return dialect
+        return spoken
 
     async def _introduced(self, listener: Listener) -> Version:
         """Ask for the version; what names none that is known is taken for 0.19.
@@ -189,7 +190,7 @@ class LemmySource(KeylessSource):
         Raises:
             SourceError: the server cannot be reached, or lets nobody in.
         """
-        version = ""
+        number = ""
         for path, place in (("/nodeinfo/2.1", "software"), ("/api/v3/site", "")):
             try:
                 answer = record(await self._ask(path))
@@ -200,22 +201,10 @@ class LemmySource(KeylessSource):
                     continue
                 raise
             about = record(answer.get(place)) if place else answer
-            if about.get("name", NAME) == NAME and (version := clean(about.get("version"))):
+            if about.get("name", NAME) == NAME and (number := clean(about.get("version"))):
                 break
-        dialect = dialect_of(self._roots[0])
-        head = version.partition(".")[0]
-        dialect.note = "" if head in {"0", "1"} else UNKNOWN
-        dialect.api = "v4" if head == "1" else "v3"
-        return dialect
-
-
-def _listed(answer: Any, *names: str) -> list[Any]:
-    """The list that an answer has under one of the names.
-
-    Raises:
-        Broken: it has none.
-    """
-    for name in names:
-        if isinstance(record(answer).get(name), list):
-            return list(entries(record(answer).get(name)))
-    raise Broken(NAME, f"an answer without {names[0]}")
+        spoken = version_of(self._roots[0])
+        head = number.partition(".")[0]
+        spoken.note = "" if head in {"0", "1"} else UNKNOWN
+        spoken.api = "v4" if head == "1" else "v3"
+        return spoken

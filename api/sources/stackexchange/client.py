@@ -12,14 +12,25 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.errors import Broken, NotConfigured, QuotaExhausted, Refused, SourceError
+from api.errors import NotConfigured, QuotaExhausted, Refused, SourceError
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
 from api.services.schemas import Comment, Commented, FetchPlan, Item
+from api.services.text import searchable
 from api.settings import SourceSettings
 from api.sources.commenting import LIMITS, read_each
 from api.sources.fields import number, record, whole
-from api.sources.keyless import KeylessSource, disarmed, joined, of_each, readable, unsearched
+from api.sources.keyless import (
+    KeylessSource,
+    continued,
+    joined,
+    listed,
+    of_each,
+    readable,
+    resumed,
+    unsearched,
+    whole_ones,
+)
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, since
 from api.sources.stackexchange import MOST, NAME, SITES, key_of, sites_of
@@ -82,10 +93,10 @@ class StackExchangeSource(KeylessSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """A page of each site that has one; their first questions come first, then the seconds."""
-        page, *sites = cursor.split() if cursor else ("1", *self._sites)
+        page, sites = resumed(cursor, self._sites)
         start = since(plan.window)
         params: dict[str, str | int] = {
-            "q": " ".join(disarmed(plan.query)),
+            "q": searchable(plan.query),
             "sort": "relevance",
             "order": "desc",
             "pagesize": PAGE,
@@ -101,8 +112,8 @@ class StackExchangeSource(KeylessSource):
 
         answers, failures = await of_each(sites, of_site)
         further = [site for site, (answer, _) in answers.items() if answer.get("has_more") is True]
-        after = " ".join((str(int(page) + 1), *further)) if further else None
-        return joined([slots for _, slots in answers.values()], after, failures)
+        rankings = [slots for _, slots in answers.values()]
+        return joined(rankings, continued(page, further), failures)
 
     async def _commented(self, item: Item) -> Item:
         return replace(item, comments=(await self._answers([item]))[item.key])
@@ -136,9 +147,9 @@ class StackExchangeSource(KeylessSource):
             path, pace = f"/2.3/questions/{ids}/answers", self._answering
             answer = await self._of_site(items[0].place or "", path, params, pace=pace)
             answers += map(record, answer["items"])
-        read = [answer for answer in answers if whole(answer.get("answer_id")) and "body" in answer]
-        if answers and not read:
-            raise Broken(NAME, "answers without their texts")
+        read = whole_ones(
+            NAME, answers, lambda answer: bool(whole(answer.get("answer_id"))) and "body" in answer
+        )
         comments = {
             item.key: [
                 comment
@@ -165,8 +176,7 @@ class StackExchangeSource(KeylessSource):
             answer = record(await self._ask(path, given, search=search, pace=pace))
         except NotConfigured as error:
             raise NotConfigured(NAME, f"`{site}` in `{SITES}` is none of its sites") from error
-        if not isinstance(answer.get("items"), list):
-            raise Broken(NAME, "an answer without items")
+        listed(NAME, answer, "items")
         return answer
 
     @property
