@@ -206,7 +206,7 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
             kept="-" if source.gate.unjudged else str(source.kept),
             share="-"
             if source.yield_ratio is None or not source.fetched
-            else f"{source.yield_ratio * 100:.0f} %",
+            else f"{source.kept / source.fetched * 100:.0f} %",
             searched="twice" if source.refetched else "once",
             judged="not judged" if source.gate.unjudged else _JUDGED[source.gate.status],
             requests=source.upstream_calls,

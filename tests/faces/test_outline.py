@@ -110,6 +110,16 @@ async def test_who_judged_is_said_in_plain_words() -> None:
     assert judged("gpt") == "`gpt` judged what is about the question."
 
 
+async def test_a_share_is_of_what_stands_beside_it() -> None:
+    """Of what was found, though the yield leaves out what nobody could judge."""
+    source = (await plain_report()).sources["reddit"]
+    found = source.model_copy(update={"fetched": 5, "kept": 3, "yield_ratio": 0.75})
+
+    (row,) = source_rows([found])
+
+    assert (row.fetched, row.kept, row.share) == (5, "3", "60 %")
+
+
 async def test_what_nobody_judged_is_no_share() -> None:
     """A gate that failed open does not look like success; one with a stand-in has its figures."""
     report = await plain_report()

@@ -107,7 +107,7 @@ async def test_without_a_token_five_are_read(upstream: GitHubEmulator, source: S
     assert read.items[0].notes == ()
     assert all("LISTENPOST_GITHUB_TOKEN" in item.notes[0] for item in read.items[6:])
     (note,) = read.notes
-    assert note.startswith("comments: 3 of 8 not asked for")
+    assert note.startswith("comments of 3 of 8 issues were not read")
     assert len(upstream.paths) == 6
 
 

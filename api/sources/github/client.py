@@ -70,11 +70,14 @@ class GitHubSource(KeylessSource):
         spoken = [item for item in items if item.engagement.get("comments") != 0]
         read = await super().comments(spoken[: self._threads])
         left = spoken[len(read.items) :]
-        why = f"without `{TOKEN}` it gives 60 an hour"
-        unread = [noted(item, f"comments not asked for: {why}") for item in left]
-        notes = (f"comments: {len(left)} of {len(spoken)} not asked for, {why}",) if left else ()
+        why = f"without `{TOKEN}` it answers 60 requests for comments an hour"
+        unread = [noted(item, f"its comments were not read: {why}") for item in left]
+        notes = (f"comments of {len(left)} of {len(spoken)} issues were not read: {why}",)
         now = {item.key: item for item in (*read.items, *unread)}
-        return Commented(tuple(now.get(item.key, item) for item in items), (*read.notes, *notes))
+        return Commented(
+            tuple(now.get(item.key, item) for item in items),
+            (*read.notes, *(notes if left else ())),
+        )
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """Issues that hold all words; windows are exact by the day, and the shelf does the rest."""

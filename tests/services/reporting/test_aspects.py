@@ -39,6 +39,8 @@ from api.services.reporting.aspects import aspects_in
         ("it scratches", ["build"]),
         ("PDF zoom", []),
         ("optical zoom", ["camera"]),
+        ("Fedora 43 and firmware 1.4.2", []),
+        ("the new firmware", ["updates"]),
     ],
 )
 def test_a_neighbour_can_make_a_word_mean_something_else(text: str, names: list[str]) -> None:
