@@ -221,6 +221,13 @@ def _add(toolset: FunctionToolset[Any], source: str) -> None:
     async def fetch(
         ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
     ) -> ToolReturn:
+        """What people say there.
+
+        Args:
+            query: the product or question in a few words, as people would write it.
+            depth: quick (a look), standard, or deep.
+            about: what the product is, to tell it from its namesakes: "the notes app".
+        """
         return await _listen(ctx, source, Ask(query, depth, about=about))
 
     if source in _TOOLS:

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from api.services.reporting.dossier import OF_THREAD, Dossier, describe, gate_line, text_of
+from api.services.reporting.dossier import (
+    OF_THREAD,
+    Dossier,
+    describe,
+    gate_line,
+    gate_lines,
+    text_of,
+)
 from api.services.schemas import Assessed, Attempt, Gathered, Grade, Outcome
 from api.services.text import Fence
 from tests.services.kit import assessed, post, posts, said
@@ -194,6 +201,18 @@ MIDNIGHT = datetime(2026, 11, 2, 0, 0, tzinfo=timezone(timedelta(hours=-8)))
 def test_the_gate_line_tells_the_ends_apart(found: Gathered, line: str) -> None:
     """Found, found but not about it, nothing there, unjudged, and could not ask."""
     assert gate_line(found) == line
+
+
+def test_what_is_not_configured_shares_a_line() -> None:
+    """One alone keeps its own; of several the last line names all, the others as they are."""
+    empty, unset = gathered(Outcome.EMPTY), gathered(Outcome.NOT_CONFIGURED)
+    other = replace(unset, source="lemmy", title="")
+
+    assert gate_lines([unset, empty]) == [gate_line(unset), gate_line(empty)]
+    assert gate_lines([unset, empty, other]) == [
+        "YouTube was asked and found nothing",
+        "YouTube and lemmy could not be asked: not configured",
+    ]
 
 
 @pytest.mark.parametrize("outcome", [one for one in Outcome if not one.answered])
