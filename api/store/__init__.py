@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+from api.services.archive.shelf import Embed
+from api.store.archive import ArchivePart
 from api.store.counts import CountsPart
 from api.store.database import Database, engine_url
 from api.store.feedback import FeedbackPart
+from api.store.indexing import no_vectors
 from api.store.migrations import migrate
 from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
+from api.store.vectors import vectors_of
 
 __all__ = ["SqlStore", "open_store"]
 
 
 class SqlStore(
-    CountsPart, LedgerPart, PagesPart, KeysPart, SessionsPart, IdempotencyPart, FeedbackPart
+    ArchivePart,
+    CountsPart,
+    LedgerPart,
+    PagesPart,
+    KeysPart,
+    SessionsPart,
+    IdempotencyPart,
+    FeedbackPart,
 ):
     """Everything remembered, in one database; belongs to one event loop. See `open_store`."""
 
@@ -24,8 +35,10 @@ class SqlStore(
         await self._database.aclose()
 
 
-async def open_store(url: str | None) -> SqlStore:
+async def open_store(url: str | None, embed: Embed = no_vectors) -> SqlStore:
     """Connect, migrate, and be ready; None is the SQLite file in the user's data directory.
+
+    `embed` makes the vectors by which the archive is searched; without it that is by words alone.
 
     Raises:
         ConfigurationError: the URL is none of SQLite or PostgreSQL.
@@ -36,7 +49,7 @@ async def open_store(url: str | None) -> SqlStore:
     async def make_ready() -> SqlStore:
         await database.prepare()
         await migrate(database)
-        return SqlStore(database)
+        return SqlStore(database, embed=embed, vectors=await vectors_of(database))
 
     async with AsyncExitStack() as closing:
         closing.push_async_callback(database.aclose)

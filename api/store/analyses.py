@@ -14,12 +14,12 @@ from sqlalchemy import ColumnElement, Row, Text, and_, delete, exists, or_, sele
 from sqlalchemy import update as updating
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.services.archive.shelf import Embed
 from api.services.keeping.storage import Filters, Kept, Listed, Listing, State
 from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report
 from api.store.contents import (
     Divided,
-    chunks,
     clear,
     divided,
     forgotten,
@@ -31,6 +31,7 @@ from api.store.contents import (
 )
 from api.store.database import Database, unbroken
 from api.store.feedback import forget_feedback, forget_findings
+from api.store.indexing import Index, no_vectors
 from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
 from api.store.paging import below, cursor_at, dated
 from api.store.records import text_of
@@ -38,6 +39,7 @@ from api.store.running import BEAT, RunningPart
 from api.store.tables import (
     analyses,
     analysis_sources,
+    batches,
     dumps,
     idempotency,
     items,
@@ -45,6 +47,7 @@ from api.store.tables import (
     sessions,
     verdicts,
 )
+from api.store.vectors import Vectors
 
 _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
@@ -60,9 +63,25 @@ _LISTED = (
 class AnalysesPart(RunningPart):
     """See `Analyses` for the contract."""
 
-    def __init__(self, database: Database, upgrades: Upgrades = TODAY, beat: float = BEAT) -> None:
-        """`upgrades` make reports of older versions readable; `beat` is the heart's, in seconds."""
+    def __init__(
+        self,
+        database: Database,
+        upgrades: Upgrades = TODAY,
+        beat: float = BEAT,
+        embed: Embed = no_vectors,
+        vectors: Vectors | None = None,
+    ) -> None:
+        """How reports are read and items indexed.
+
+        Args:
+            database: with its tables.
+            upgrades: make reports of older versions readable.
+            beat: the heart's, in seconds.
+            embed: makes the vectors of what is stored.
+            vectors: looks for the nearest of them.
+        """
         super().__init__(database, beat)
+        self._index, self._vectors = Index(database, embed, vectors is not None), vectors
         self._upgrades = upgrades
 
     @unbroken
@@ -87,7 +106,7 @@ class AnalysesPart(RunningPart):
         )
         async with self._database.writing(alone=True) as connection:
             await connection.execute(upsert)
-            await write(self._database, connection, tenant, report.id, parts, now)
+            await write(self._index, connection, tenant, report.id, parts, now)
 
     @unbroken
     async def get(self, tenant: str, analysis_id: str) -> Kept | None:
@@ -165,7 +184,7 @@ class AnalysesPart(RunningPart):
         named = frozenset(keys)
         gone: set[str] = set()
         async with self._database.writing(alone=True) as connection:
-            for some in chunks(named):
+            for some in batches(named):
                 held = select(items.c.key).where(items.c.key.in_(some))
                 gone.update(await connection.scalars(held))
                 await self._rewrite(connection, some, named)
@@ -193,7 +212,7 @@ class AnalysesPart(RunningPart):
             same = updating(analyses).where(*_is(tenant, analysis_id))
             await connection.execute(same.values(**self._columns(left, parts)))
             now = datetime.now(UTC)
-            await write(self._database, connection, tenant, analysis_id, parts, now)
+            await write(self._index, connection, tenant, analysis_id, parts, now)
 
     async def _document(
         self, connection: AsyncConnection, tenant: str, analysis_id: str

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Row, delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.reporting.report import ItemFacts
-from api.store.database import Database
-from api.store.tables import analysis_sources, dumps, identity, items, verdicts
+from api.store.indexing import Index
+from api.store.tables import analysis_sources, batches, dumps, identity, items, verdicts
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
-_CHUNK = 400
 REMOVED = "[removed]"
 FACTS = tuple(ItemFacts.model_fields)
 """What is the item's own, whoever asked; every other field belongs to the analysis."""
@@ -103,14 +101,8 @@ def _put_back(holder: dict[str, Any], field: str, listed: list[dict[str, Any]] |
         holder[field] = listed or []
 
 
-def chunks(many: Iterable[T]) -> Iterator[list[T]]:
-    """Few enough for one statement's parameters."""
-    listed = list(many)
-    return (listed[start : start + _CHUNK] for start in range(0, len(listed), _CHUNK))
-
-
 async def write(
-    database: Database,
+    index: Index,
     connection: AsyncConnection,
     tenant: str,
     analysis_id: str,
@@ -119,7 +111,8 @@ async def write(
 ) -> None:
     """Put a report in the place of what the analysis had; its own row is there already."""
     await clear(connection, tenant, analysis_id)
-    facts = await _item_rows(database, connection, tenant, parts.entries, now)
+    seen = ((entry.key, entry.facts) for entry in parts.entries)
+    facts = await keep_items(index, connection, tenant, seen, now)
     rows = []
     for entry in parts.entries:
         stored = facts[entry.key]
@@ -140,36 +133,44 @@ async def write(
         await connection.execute(insert(analysis_sources), named)
 
 
-async def _item_rows(
-    database: Database,
+async def keep_items(
+    index: Index,
     connection: AsyncConnection,
     tenant: str,
-    entries: Sequence[Entry],
+    seen: Iterable[tuple[str, Mapping[str, Any]]],
     now: datetime,
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Every item's facts as they are stored now: those of its first sight, and what was missing."""
-    seen: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        seen[entry.key] = {**entry.facts, **seen.get(entry.key, {})}
+    """Store items and index them; every one's facts as they are stored now.
+
+    These are those of its first sight, and what was missing then. `seen` are keys and facts.
+    """
+    fresh: dict[str, dict[str, Any]] = {}
+    for key, facts in seen:
+        fresh[key] = {**facts, **fresh.get(key, {})}
     known: dict[str, Mapping[str, Any]] = {}
-    for some in chunks(seen):
+    for some in batches(fresh):
         wanted = select(items.c.key, items.c.facts)
         wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
         for key, stored in await connection.execute(wanted):
             known[key] = stored if isinstance(stored, dict) else {}
-    facts = {key: {**fresh, **known.get(identity(key), {})} for key, fresh in seen.items()}
-    rows = [
-        {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
-        for key, stored in facts.items()
-        if stored.keys() != known.get(identity(key), {}).keys()
-    ]
-    if rows:
-        row = database.insert(items)
+    whole = {key: {**facts, **known.get(identity(key), {})} for key, facts in fresh.items()}
+    changed = {
+        key: facts
+        for key, facts in whole.items()
+        if facts.keys() != known.get(identity(key), {}).keys()
+    }
+    if changed:
+        row = index.database.insert(items)
         upsert = row.on_conflict_do_update(
             index_elements=[items.c.tenant, items.c.key], set_={"facts": row.excluded.facts}
         )
+        rows = [
+            {"tenant": tenant, "key": key, "facts": facts, "seen_at": now}
+            for key, facts in changed.items()
+        ]
         await connection.execute(upsert, rows)
-    return facts
+        await index.put(connection, tenant, changed)
+    return whole
 
 
 async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[Entry]:
@@ -211,7 +212,7 @@ async def clear(connection: AsyncConnection, tenant: str, analysis_id: str) -> N
     named = analysis_sources.c.tenant == tenant, analysis_sources.c.analysis_id == analysis_id
     await connection.execute(delete(analysis_sources).where(*named))
     held = exists().where(verdicts.c.tenant == items.c.tenant, verdicts.c.key == items.c.key)
-    for some in chunks(keys):
+    for some in batches(keys):
         mine_alone = items.c.tenant == tenant, items.c.key.in_(some), ~held
         await connection.execute(delete(items).where(*mine_alone))
 

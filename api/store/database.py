@@ -110,9 +110,10 @@ class Database:
 
     def __init__(self, url: URL, seconds: float = CONNECT_SECONDS) -> None:
         """Connect to nothing yet; `url` has its async driver, `seconds` are for each wait."""
-        self._seconds, self._file = seconds, str(url.database)
+        self._seconds = seconds
         self._calls: set[asyncio.Task[Any]] = set()
         self.sqlite = url.get_backend_name() == "sqlite"
+        self.file = Path(str(url.database)) if self.sqlite else None
         self._where = f"`{url.database}`" if self.sqlite else f"PostgreSQL of {VARIABLE}"
         self._writing: AbstractAsyncContextManager[Any]
         self._engine: AsyncEngine
@@ -205,9 +206,9 @@ class Database:
         Raises:
             StoreUnavailable: the database cannot be used.
         """
-        if self.sqlite:
+        if self.file is not None:
             with self._explained():
-                await asyncio.to_thread(_write_ahead, self._file, self._seconds)
+                await asyncio.to_thread(_write_ahead, self.file, self._seconds)
 
     async def unbroken(self, work: Coroutine[Any, Any, R]) -> R:
         """Let work end although its caller is cancelled.
@@ -274,7 +275,7 @@ def _reason(error: BaseException | None) -> str:
     return type(cause).__name__
 
 
-def _write_ahead(file: str, seconds: float) -> None:
+def _write_ahead(file: Path, seconds: float) -> None:
     """Change the mode; SQLite does not wait for the lock that this needs, so we do."""
     with suppress(OSError):  # made here to be the owner's alone, its other files follow; SQLite
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))  # says why it cannot be opened

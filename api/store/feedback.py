@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
 from api.services.keeping.storage import Feedback, Thumbs
-from api.store.contents import chunks, unmentioned
+from api.store.contents import unmentioned
 from api.store.database import Part, unbroken
-from api.store.tables import analyses, feedback
+from api.store.tables import analyses, batches, feedback
 
 _KEY = (
     feedback.c.tenant, feedback.c.analysis_id, feedback.c.subject, feedback.c.target,
@@ -90,7 +90,7 @@ class FeedbackPart(Part):
 
 async def forget_feedback(connection: AsyncConnection, keys: Set[str]) -> None:
     """Items that are to be forgotten take what was thought of them along, and leave comments."""
-    for some in chunks(keys):
+    for some in batches(keys):
         of_items = feedback.c.subject == "item", feedback.c.target.in_(some)
         await connection.execute(delete(feedback).where(*of_items))
     for key in keys:

@@ -35,6 +35,40 @@ CREATE TABLE IF NOT EXISTS schema_version (
 )
 """
 
+_SQLITE = {
+    "moment": "DATETIME",
+    "bytes": "BLOB",
+    "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "words": """
+        CREATE VIRTUAL TABLE chunk_words USING fts5 (
+            tokens, content='chunks', content_rowid='number',
+            tokenize="unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
+        )
+        """,
+    "words_index": "",
+    "words_added": """
+        CREATE TRIGGER chunks_added AFTER INSERT ON chunks BEGIN
+            INSERT INTO chunk_words (rowid, tokens) VALUES (new.number, new.tokens);
+        END
+        """,
+    "words_removed": """
+        CREATE TRIGGER chunks_removed AFTER DELETE ON chunks BEGIN
+            INSERT INTO chunk_words (chunk_words, rowid, tokens)
+            VALUES ('delete', old.number, old.tokens);
+        END
+        """,
+}
+_POSTGRESQL = {
+    "moment": "TIMESTAMP WITH TIME ZONE",
+    "bytes": "BYTEA",
+    "serial": "BIGSERIAL PRIMARY KEY",
+    "words": "ALTER TABLE chunks ADD COLUMN words TSVECTOR",
+    "words_index": "CREATE INDEX chunks_by_words ON chunks USING gin (words)",
+    "words_added": "",
+    "words_removed": "",
+}
+"""What the two databases write differently."""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (  # 1: analyses, their items and verdicts, the ledger, pages
         """
@@ -120,6 +154,28 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX feedback_on_item ON feedback (target) WHERE subject = 'item'",
     ),
+    (  # 4: the archive; `words` is a virtual table on SQLite and a column on PostgreSQL
+        """
+        CREATE TABLE chunks (
+            number {serial}, tenant TEXT NOT NULL, key TEXT NOT NULL,
+            comment TEXT NOT NULL, part INTEGER NOT NULL, source TEXT NOT NULL,
+            thread TEXT NOT NULL, created_at {moment}, tokens TEXT NOT NULL, vector {bytes},
+            FOREIGN KEY (tenant, key) REFERENCES items (tenant, key) ON DELETE CASCADE
+        )
+        """,
+        "CREATE UNIQUE INDEX chunks_of_item ON chunks (tenant, key, comment, part)",
+        "CREATE INDEX chunks_of_tenant ON chunks (tenant, number)",
+        "CREATE INDEX chunks_unread ON chunks (tenant) WHERE vector IS NULL",
+        "{words}",
+        "{words_index}",
+        "{words_added}",
+        "{words_removed}",
+        # what is there already is read by the first search, see `ArchivePart`
+        """
+        INSERT INTO chunks (tenant, key, comment, part, source, thread, tokens)
+        SELECT tenant, key, '', 0, '', key, '' FROM items
+        """,
+    ),
 )
 
 LATEST = len(MIGRATIONS)
@@ -141,12 +197,13 @@ async def migrate(database: Database, to: int = LATEST) -> None:
         )
     if version >= to:
         return
-    moment = "DATETIME" if database.sqlite else "TIMESTAMP WITH TIME ZONE"
+    types = _SQLITE if database.sqlite else _POSTGRESQL
     async with database.writing(alone=True) as connection:
-        await connection.exec_driver_sql(_VERSIONS.format(moment=moment))
+        await connection.exec_driver_sql(_VERSIONS.format(**types))
         for version in range(await _version(connection) + 1, to + 1):
             for statement in MIGRATIONS[version - 1]:
-                await connection.exec_driver_sql(statement.format(moment=moment))
+                if written := statement.format(**types):
+                    await connection.exec_driver_sql(written)
             stamp = {"version": version, "applied_at": datetime.now(UTC)}
             await connection.execute(insert(schema_version), stamp)
 

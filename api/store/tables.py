@@ -15,9 +15,9 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -27,12 +27,14 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """What no database takes as text: NUL, and half of a UTF-16 pair such as the `\\ud83d` of an emoji
@@ -40,6 +42,7 @@ that was cut in two."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """The same in JSON, where NUL is escaped already: a lone `\\ud83d` becomes these letters."""
 _LONGEST = 200
+_BATCH = 400
 _HASHED = "sha256:"
 
 
@@ -48,6 +51,12 @@ def identity(text: str) -> str:
     if len(text) <= _LONGEST and not _UNSTORABLE.search(text) and not text.startswith(_HASHED):
         return text
     return _HASHED + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def batches(many: Iterable[T]) -> Iterator[list[T]]:
+    """Few enough for one statement's parameters."""
+    listed = list(many)
+    return (listed[start : start + _BATCH] for start in range(0, len(listed), _BATCH))
 
 
 def dumps(value: object) -> str:
@@ -170,6 +179,12 @@ verdicts = _table(
     "verdicts", tenant=Identity, analysis_id=Identity, part=Identity, position=Integer,
     key=Identity, shared=Document, own=Document,
 )  # fmt: skip
+chunks = _table(
+    "chunks", number=BigInteger, tenant=Identity, key=Identity, comment=Identity, part=Integer,
+    source=Identity, thread=Identity, created_at=Moment, tokens=Text, vector=LargeBinary,
+)  # fmt: skip
+"""What the archive searches; they go with their item. `comment` is empty for the item's own text,
+`tokens` begin with the `mark` of the tenant."""
 
 ledger = _table("ledger", scope=Identity, day=Date, units=BigInteger)
 pages = _table("pages", key=Identity, text=Document, stored_at=Moment)

@@ -134,7 +134,9 @@ async def test_every_version_ends_up_with_the_same_tables(
     migrated, new = await shape_of(database_url), await shape_of(fresh)
 
     assert migrated == new
-    assert {name: set(found[0]) for name, found in new.items()} == {
+    # the index of words is a table of its own beside SQLite, a column on PostgreSQL
+    built = {name for name in new if name.startswith("chunk_words")}
+    assert {name: {*new[name][0]} - {"words"} for name in {*new} - built} == {
         table.name: {column.name for column in table.columns} for table in METADATA.tables.values()
     }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from api.services.evidence.duplicates import distinct
@@ -24,6 +25,7 @@ NEUTRAL = 0.5
 HALF_LIFE_DAYS = 180.0
 """Age at which recency has halved, and which an undated item is taken for."""
 
+T = TypeVar("T")
 Reranker = Callable[[Sequence[Assessed]], Sequence[Assessed]]
 """Returns the same items in another order."""
 
@@ -101,7 +103,15 @@ def rank(
     if rerank is not None and used:
         line = _reranked(line, rerank, retrieval.rerank_window)
     if guarded and depth.diversity and ranking.diversity_max:
-        line = list(_diverse(line, worths, ranking))
+        line = list(
+            spread(
+                line,
+                lambda entry: _groups(entry.item),
+                lambda entry: worths[entry.item.key],
+                ranking.diversity_max,
+                ranking.diversity_delta,
+            )
+        )
     below = ranking.low_relevance_below
     return Ranked(
         tuple(
@@ -237,25 +247,23 @@ def _reranked(line: Sequence[Assessed], rerank: Reranker, window: int) -> list[A
     return [head[key] for key in keys] + list(line[window:])
 
 
-def _diverse(
-    line: Sequence[Assessed], worths: Mapping[str, float], ranking: RankingSettings
-) -> Iterator[Assessed]:
-    """At most `diversity_max` per place and author before others, unless those are much worse."""
-    left, seen = list(line), Counter[tuple[str, ...]]()
+def spread(
+    line: Sequence[T],
+    groups: Callable[[T], Iterable[Hashable]],
+    worth: Callable[[T], float],
+    most: int,
+    delta: float,
+) -> Iterator[T]:
+    """At most `most` of each group before others, unless those are worth less by over `delta`."""
+    left, seen = list(line), Counter[Hashable]()
     while left:
         at = next(
-            (
-                at
-                for at, entry in enumerate(left)
-                if all(seen[group] < ranking.diversity_max for group in _groups(entry.item))
-            ),
-            0,
+            (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry))), 0
         )
-        drop = worths[left[0].item.key] - worths[left[at].item.key]
-        if drop > ranking.diversity_delta:
+        if worth(left[0]) - worth(left[at]) > delta:
             at = 0
         chosen = left.pop(at)
-        seen.update(_groups(chosen.item))
+        seen.update(groups(chosen))
         yield chosen
 
 

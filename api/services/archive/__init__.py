@@ -1,0 +1,1 @@
+"""What has been heard already, searched instead of asked for again."""

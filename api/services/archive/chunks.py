@@ -1,0 +1,65 @@
+"""An item in the pieces that are searched: its text and, each by itself, its comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from api.services.reporting.report import ItemFacts
+from api.services.text import one_line
+
+LONGEST = 1000
+"""Characters of one piece, without the title that goes before it."""
+MOST = 20
+"""Pieces of one text; what comes later (of a book in a post) is not searched."""
+TITLE = 300
+"""Characters of the title before each piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of an item's text, or of one of its comments."""
+
+    key: str
+    """The item's."""
+    comment: str
+    """The comment's id; empty: the item's own text."""
+    part: int
+    """From 0 within that text."""
+    title: str
+    """The item's, or that of the thread it stands in."""
+    text: str
+    """On one line, without the title."""
+    created_at: datetime | None = None
+
+    @property
+    def whole(self) -> str:
+        """What is searched: the title and the piece."""
+        return f"{self.title}\n{self.text}".strip()
+
+
+def chunked(item: ItemFacts) -> list[Chunk]:
+    """The pieces of an item in their order, its own before its comments'; none without any text."""
+    title = one_line(item.title)[:TITLE]
+    own = list(_pieces(item.body)) or ([""] if title else [])
+    chunks = [
+        Chunk(item.key, "", part, title, text, item.created_at) for part, text in enumerate(own)
+    ]
+    for comment in item.comments:
+        when = comment.created_at or item.created_at
+        for part, text in enumerate(_pieces(comment.body)):
+            chunks.append(Chunk(item.key, comment.id, part, title, text, when))
+    return chunks
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text cut between words, each piece as long as may be."""
+    left = one_line(text[: 2 * LONGEST * MOST])
+    for _ in range(MOST):
+        if not left:
+            return
+        end = len(left) if len(left) <= LONGEST else left.rfind(" ", LONGEST // 2, LONGEST) + 1
+        end = end or LONGEST  # no blank anywhere: a script without them
+        yield left[:end].strip()
+        left = left[end:].lstrip()

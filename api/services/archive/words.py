@@ -1,0 +1,70 @@
+"""Words as the archive's index holds them, and how well they fit: BM25 over what was found.
+
+Both databases index these tokens and nothing of their own, so a text is found by the same words in
+either, and its score is computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import regex
+
+from api.services.gate.words import SMALL, stem
+from api.services.text import fold
+
+K1, B = 1.2, 0.75
+"""Robertson's usual constants: how soon a repeated word stops counting, what length does."""
+USUAL_LENGTH = 60
+"""Tokens of an ordinary entry, in the place of the average, which would change with every item."""
+LONGEST = 40
+"""Characters of a token; what is longer is an address or a code, and is cut."""
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+# `小米手环`, or a word of a script with blanks: `batteries`, `rtx4090`
+_TOKEN = regex.compile(
+    rf"(?P<run>[{_UNSPACED}][{_UNSPACED}\p{{M}}ー]*+)|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]++",
+    regex.V1,
+)
+_POSSESSIVE = regex.compile(r"['’]s(?!\p{L})")
+
+
+def tokens(text: str) -> list[str]:
+    """Its words folded and in the singular, without the smallest; letters in pairs without blanks.
+
+    `小米手环` is `小米`, `米手`, `手环`, so that a word of two letters is found, too.
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(_POSSESSIVE.sub("", fold(text))):
+        word = match[0]
+        if match["run"] is None:
+            if word not in SMALL:
+                found.append(stem(word)[:LONGEST])
+        elif len(word) == 1:
+            found.append(word)
+        else:
+            found.extend(map("".join, pairwise(word)))
+    return found
+
+
+def bm25(
+    query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int
+) -> float:
+    """How well an entry fits a query; 0 without a common word, no upper bound.
+
+    Args:
+        query: its tokens.
+        entry: all tokens of the entry.
+        frequencies: how many entries hold each token of the query.
+        entries: how many there are.
+    """
+    counts, score = Counter(entry), 0.0
+    length = 1 - B + B * len(entry) / USUAL_LENGTH
+    for word in dict.fromkeys(query):
+        if count := counts[word]:
+            holding = min(frequencies.get(word, 1), entries)
+            rarity = math.log(1 + (entries - holding + 0.5) / (holding + 0.5))
+            score += rarity * count * (K1 + 1) / (count + K1 * length)
+    return score

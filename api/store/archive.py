@@ -1,0 +1,232 @@
+"""The archive: what a tenant has stored, found by words and by likeness of meaning.
+
+A word that very many entries hold says little: of those the newest `COMMON` are looked at, so that
+a search takes as long over a million entries as over ten thousand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    cast,
+    column,
+    exists,
+    literal,
+    literal_column,
+    select,
+    table,
+    text,
+)
+from sqlalchemy import func as sql
+from sqlalchemy.dialects.postgresql import TSQUERY
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from api.services.archive.shelf import EVERYTHING, ArchiveFilters, Match, Matches
+from api.services.archive.words import bm25
+from api.services.reporting.report import ItemFacts
+from api.store.analyses import NEWEST_FIRST, AnalysesPart
+from api.store.database import unbroken
+from api.store.indexing import facts_of, mark
+from api.store.tables import Identity, analyses, batches, chunks, items, verdicts
+
+_PAGE = 200
+"""Items that are read up in one transaction."""
+COMMON = 2000
+"""Entries up to which a word's are counted and ranked."""
+_POOL = 4
+"""Times as many entries are taken by the database's own rank as are wanted by ours."""
+_FOUND = table("chunk_words", column("rowid"), column("rank"), column("chunk_words"))
+_UNINDEXED: ColumnElement[str] = literal_column("+chunks.tenant", Identity())
+"""So that SQLite looks up the words first, and not all that a tenant has."""
+_WORDS: ColumnElement[Any] = literal_column("chunks.words")
+Conditions = Sequence[ColumnElement[bool]]
+_COLUMNS = (
+    chunks.c.number, chunks.c.key, chunks.c.comment, chunks.c.part, chunks.c.thread,
+    chunks.c.tokens, chunks.c.vector,
+)  # fmt: skip
+
+
+class ArchivePart(AnalysesPart):
+    """See `Archive` for the contract."""
+
+    @unbroken
+    async def matches(
+        self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
+        most: int,
+    ) -> Matches:  # fmt: skip
+        """Both searches over one snapshot."""
+        await self._read_up(tenant)
+        mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
+        where = [mine == tenant, *_filtered(tenant, filters)]
+        async with self._database.reading() as connection:
+            entries = await connection.scalar(select(sql.max(chunks.c.number))) or 0
+            frequencies = {
+                word: await self._count(connection, tenant, word) for word in dict.fromkeys(words)
+            }
+            pool = await self._by_words(connection, tenant, frequencies, where, most * _POOL)
+            rows = {row.number: row for row in await self._rows(connection, pool, where)}
+            scores = {
+                number: bm25(words, row.tokens.split()[1:], frequencies, entries)
+                for number, row in rows.items()
+            }
+            best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
+            near: list[int] | None = None
+            if vector is not None and self._vectors is not None:
+                # what the filters leave of the nearest may be little
+                wanted = most if filters == EVERYTHING else most * _POOL
+                near = await self._vectors.nearest(connection, tenant, vector, wanted)
+            further = [number for number in near or () if number not in rows]
+            rows |= {row.number: row for row in await self._rows(connection, further, where)}
+        nearest = [number for number in near or () if number in rows][:most]
+        matches = [
+            Match(
+                id=(row.key, row.comment, row.part),
+                thread=row.thread,
+                tokens=tuple(row.tokens.split()[1:]),
+                vector=row.vector,
+                by_words=number in best,
+                by_vector=number in nearest,
+            )
+            for number, row in rows.items()
+            if number in best or number in nearest
+        ]
+        matches.sort(key=lambda match: match.id)
+        return Matches(tuple(matches), frequencies, entries, near is not None)
+
+    @unbroken
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+        """Items as they are stored, by key."""
+        found: dict[str, ItemFacts] = {}
+        async with self._database.reading() as connection:
+            for some in batches(dict.fromkeys(keys)):
+                wanted = select(items.c.key, items.c.facts)
+                wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
+                for key, stored in await connection.execute(wanted):
+                    if item := facts_of(key, stored):
+                        found[key] = item
+        return found
+
+    @unbroken
+    async def asked(self, tenant: str, most: int) -> Sequence[str]:
+        """Queries of this tenant, the newest first."""
+        wanted = select(analyses.c.query).where(analyses.c.tenant == tenant)
+        async with self._database.reading() as connection:
+            queries = await connection.scalars(wanted.order_by(*NEWEST_FIRST).limit(most))
+            return tuple(dict.fromkeys(query for query in queries if query))
+
+    async def _read_up(self, tenant: str) -> None:
+        """Index what was stored before there was an index, or without vectors."""
+        unread = [chunks.c.tenant == tenant, chunks.c.vector.is_(None)]
+        if await asyncio.to_thread(self._index.embed, [""]) is None:
+            unread.append(chunks.c.tokens == "")
+        wanted = select(chunks.c.key).where(*unread).limit(_PAGE)
+        stored = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
+        while True:
+            async with self._database.reading() as connection:
+                keys = set(await connection.scalars(wanted))
+            if not keys:
+                return
+            async with self._database.writing(alone=True) as connection:
+                rows = await connection.execute(stored.where(items.c.key.in_(keys)))
+                await self._index.put(connection, tenant, {row.key: row.facts for row in rows})
+
+    async def _count(self, connection: AsyncConnection, tenant: str, word: str) -> int:
+        """How many of the tenant's entries hold a word, up to `COMMON`."""
+        held = select(literal(1).label("held")).where(self._holds(tenant, [word], "&"))
+        held = held.select_from(_FOUND if self._database.sqlite else chunks)
+        limited = held.limit(COMMON).subquery()
+        return await connection.scalar(select(sql.count()).select_from(limited)) or 0
+
+    async def _by_words(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        frequencies: Mapping[str, int],
+        where: Conditions,
+        most: int,
+    ) -> list[int]:
+        """The best by the database's own rank: with any rarer word, then with all words.
+
+        Only when that finds nothing, with any common word.
+        """
+        known = sorted((count, word) for word, count in frequencies.items() if count)
+        rare, sum_ = [], 0
+        for count, word in known:
+            sum_ += count
+            if sum_ <= COMMON:
+                rare.append(word)
+        every = [word for _, word in known]
+        found: dict[int, None] = {}
+        for some, joined in ((rare, "|"), (every, "&"), (every, "|")):
+            if some and not (joined == "|" and some is every and found):
+                numbers = self._ranked(tenant, some, joined, where, most)
+                found |= dict.fromkeys(await connection.scalars(numbers))
+        return list(found)
+
+    def _ranked(
+        self,
+        tenant: str,
+        words: Sequence[str],
+        joined: str,
+        where: Conditions,
+        most: int,
+    ) -> Select[tuple[int]]:
+        """Numbers of the best of the newest `COMMON` entries with these words."""
+        if self._database.sqlite:
+            newest = select(_FOUND.c.rowid.label("number"), _FOUND.c.rank.label("rank"))
+            newest = newest.join_from(_FOUND, chunks, chunks.c.number == _FOUND.c.rowid)
+        else:
+            query = cast(_tsquery(tenant, words, joined), TSQUERY)
+            newest = select(chunks.c.number, (-sql.ts_rank(_WORDS, query)).label("rank"))
+        newest = newest.where(self._holds(tenant, words, joined), *where)
+        cut = newest.order_by(text("number DESC")).limit(COMMON).subquery()
+        return select(cut.c.number).order_by(cut.c.rank, cut.c.number).limit(most)
+
+    def _holds(self, tenant: str, words: Sequence[str], joined: str) -> ColumnElement[bool]:
+        """Whether an entry of this tenant holds the words: any (`|`) or all (`&`)."""
+        if self._database.sqlite:
+            operator = " OR " if joined == "|" else " AND "
+            query = operator.join(f'"{word}"' for word in words)
+            return _FOUND.c.chunk_words.op("MATCH")(f'"{mark(tenant)}" AND ({query})')
+        return _WORDS.op("@@")(cast(_tsquery(tenant, words, joined), TSQUERY))
+
+    async def _rows(
+        self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions
+    ) -> list[Any]:
+        rows: list[Any] = []
+        for some in batches(numbers):
+            wanted = select(*_COLUMNS).where(chunks.c.number.in_(some), *where)
+            rows += (await connection.execute(wanted)).all()
+        return rows
+
+
+def _tsquery(tenant: str, words: Sequence[str], joined: str) -> str:
+    """As PostgreSQL reads it: `'tenant1' & ('mug' | 'lid')`."""
+    query = f" {joined} ".join(f"'{word}'" for word in words)
+    return f"'{mark(tenant)}' & ({query})"
+
+
+def _filtered(tenant: str, filters: ArchiveFilters) -> Iterator[ColumnElement[bool]]:
+    if filters.source is not None:
+        yield chunks.c.source == filters.source
+    if filters.since is not None:
+        yield chunks.c.created_at >= filters.since
+    if filters.until is not None:
+        yield chunks.c.created_at < filters.until
+    seen = verdicts.c.tenant == tenant, verdicts.c.key == chunks.c.key
+    if filters.kept is not None:
+        kept = exists().where(*seen, verdicts.c.part == "items")
+        yield kept if filters.kept else ~kept
+    if filters.product is not None:
+        same = and_(
+            analyses.c.tenant == verdicts.c.tenant,
+            analyses.c.id == verdicts.c.analysis_id,
+            sql.lower(analyses.c.query) == filters.product.lower(),
+        )
+        yield exists().where(*seen, same)

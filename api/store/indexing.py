@@ -1,0 +1,152 @@
+"""The archive's index of what is stored, written in the transaction that stores it.
+
+Entries go with their item, by the tables' own rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    MetaData,
+    Table,
+    Text,
+    cast,
+    delete,
+    insert,
+)
+from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.types import UserDefinedType
+
+from api.services.archive.chunks import Chunk, chunked
+from api.services.archive.shelf import DIMENSIONS, Embed
+from api.services.archive.words import tokens
+from api.services.reporting.report import ItemFacts
+from api.store.database import Database
+from api.store.tables import batches, chunks
+
+_log = logging.getLogger(__name__)
+_MOST_TOKENS = 2000
+"""Of an entry; PostgreSQL counts positions up to 16,383."""
+_PLACES = 200
+"""Of one word, of which PostgreSQL keeps 256."""
+
+
+class Halfvec(UserDefinedType[str]):
+    """The extension's type; written as text, `[1,-2,3]`."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        """As in SQL."""
+        return f"HALFVEC({DIMENSIONS})"
+
+    def bind_expression(self, bindvalue: BindParameter[str]) -> ColumnElement[str]:
+        """The driver knows no such type: it sends text, of which the database makes one."""
+        return cast(cast(bindvalue, Text), self)
+
+
+HALFVEC = Halfvec()
+
+
+def written(vector: bytes | None) -> str | None:
+    """A vector as the extension reads it; lengths do not count."""
+    return None if vector is None else str(list(memoryview(vector).cast("b")))
+
+
+_WITH_WORDS = Table(
+    chunks.name, MetaData(), *(Column(column.name, column.type) for column in chunks.c),
+    Column("words", TSVECTOR), Column("embedding", HALFVEC),
+)  # fmt: skip
+"""The same table on PostgreSQL, where what is indexed are columns."""
+_BLANK: Mapping[str, Any] = {
+    "id": "", "source": "", "title": "", "body": "", "url": "", "created_at": None,
+    "engagement": {}, "place": None, "places": (), "comments": (), "notes": (),
+}  # fmt: skip
+"""What a dropped item does not keep."""
+
+
+def no_vectors(texts: Sequence[str]) -> None:
+    """Where words are all there is."""
+
+
+def mark(tenant: str) -> str:
+    """A token that all entries of a tenant hold, so that a search reads no other's.
+
+    It is no secret: what is found is compared with the tenant itself.
+    """
+    return "tenant" + hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def lexemes(words: Sequence[str]) -> str:
+    """Words with where they stand, as PostgreSQL reads a `tsvector`: `'mug':1,4 'lid':2`."""
+    places: dict[str, list[str]] = {}
+    for place, word in enumerate(words, 1):
+        places.setdefault(word, []).append(str(place))
+    return " ".join(f"'{word}':{','.join(at[:_PLACES])}" for word, at in places.items())
+
+
+def facts_of(key: str, stored: object) -> ItemFacts | None:
+    """An item as it is stored, what it lacks being empty; None when that is damaged."""
+    if not isinstance(stored, Mapping):
+        return None
+    source = key.partition(":")[0]
+    try:
+        return ItemFacts.model_validate({**_BLANK, "source": source, **stored, "key": key})
+    except ValidationError:
+        _log.warning("the item `%s` is damaged and is not searched", key)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Writes entries; see `api/store/archive.py` for how they are found."""
+
+    database: Database
+    embed: Embed = no_vectors
+    nearest: bool = False
+    """PostgreSQL looks for the nearest, see `api/store/vectors.py`."""
+
+    async def put(
+        self, connection: AsyncConnection, tenant: str, facts: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Index these items, by their keys, in the place of what was indexed of them."""
+        items = [item for key, stored in facts.items() if (item := facts_of(key, stored))]
+        pieces = [(item, chunk) for item in items for chunk in chunked(item)]
+        wholes = [chunk.whole for _, chunk in pieces]
+        vectors = await asyncio.to_thread(self.embed, wholes) or ()
+        rows = [
+            self._row(tenant, item, chunk, vector)
+            for (item, chunk), vector in zip_longest(pieces, vectors)
+        ]
+        for some in batches(facts):
+            mine = chunks.c.tenant == tenant, chunks.c.key.in_(some)
+            await connection.execute(delete(chunks).where(*mine))
+        if rows and self.database.sqlite:
+            await connection.execute(insert(chunks), rows)
+        elif rows:
+            indexed = [{**row, "words": lexemes(row["tokens"].split())} for row in rows]
+            if self.nearest:
+                indexed = [{**row, "embedding": written(row["vector"])} for row in indexed]
+            await connection.execute(insert(_WITH_WORDS), indexed)
+
+    def _row(
+        self, tenant: str, item: ItemFacts, chunk: Chunk, vector: bytes | None
+    ) -> dict[str, Any]:
+        words = [mark(tenant), *tokens(chunk.whole)[:_MOST_TOKENS]]
+        return {
+            "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
+            "source": item.source, "thread": item.thread or item.key,
+            "created_at": chunk.created_at, "tokens": " ".join(words), "vector": vector,
+        }  # fmt: skip
