@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from api.services.archive.shelf import ChunkId
 from api.services.reporting.report import ItemFacts
 from api.services.text import one_line
 
@@ -34,9 +35,19 @@ class Chunk:
     created_at: datetime | None = None
 
     @property
+    def id(self) -> ChunkId:
+        """What it is, within a tenant."""
+        return self.key, self.comment, self.part
+
+    @property
     def whole(self) -> str:
-        """What is searched: the title and the piece."""
+        """What is searched by words: the title and the piece."""
         return f"{self.title}\n{self.text}".strip()
+
+    @property
+    def meant(self) -> str:
+        """What is compared by meaning: of a comment its own words, whatever it stands under."""
+        return self.text if self.comment else self.whole
 
 
 def chunked(item: ItemFacts) -> list[Chunk]:

@@ -1,0 +1,175 @@
+"""A search of the archive: gated, found by words and meaning, floored, ranked and quoted."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from api.errors import ModelError
+from api.services.archive.answers import ArchiveAnswer, ArchiveHit, FloorCounts, Retrieval
+from api.services.archive.chunks import Chunk, chunked
+from api.services.archive.gate import guidance_for
+from api.services.archive.passages import passage_of
+from api.services.archive.ranking import Scored, combined, diverse, floored, in_doubt, reranked
+from api.services.archive.scoring import scored
+from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
+from api.services.archive.words import tokens
+from api.services.question.query import canonical
+from api.services.reporting.credits import credit_of
+from api.services.reporting.report import ItemFacts
+from api.services.text import one_line, searchable
+from api.settings import RankingSettings, RetrievalSettings
+
+CANDIDATES = 50
+"""Entries that each of the two searches gives."""
+_NAMES = 200
+"""Latest queries whose words count as names."""
+_MOST_ANSWERS = 256
+"""Answers that are remembered."""
+WEAK = "What is stored does not answer this."
+_CacheKey = tuple[str, str, int, ArchiveFilters]
+
+Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
+"""How well each piece answers a question, on one scale, in order; higher is better."""
+
+
+async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
+    """The share of the question's words that a piece holds."""
+    wanted = set(tokens(query))
+    held = (wanted.intersection(tokens(piece.whole)) for piece in pieces)
+    return [len(words) / max(len(wanted), 1) for words in held]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSearch:
+    """Searches what one store holds; one for a process, since it remembers answers for a while."""
+
+    archive: Archive
+    embed: Embed
+    retrieval: RetrievalSettings
+    ranking: RankingSettings
+    rerank: Rerank = by_words
+    clock: Callable[[], float] = time.monotonic
+    _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(
+        default_factory=OrderedDict, repr=False
+    )
+
+    async def search(
+        self, tenant: str, text: str, filters: ArchiveFilters = EVERYTHING, k: int | None = None
+    ) -> ArchiveAnswer:
+        """The best entries that a tenant has stored about a question, `k` at most.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        query, most = searchable(text), k or self.retrieval.k
+        key = tenant, canonical(query), most, filters
+        stored, answer = self._answers.get(key, (-math.inf, None))
+        if answer is not None and self.clock() - stored < self.retrieval.cache_seconds:
+            retrieval = answer.retrieval.model_copy(update={"cacheHit": True})
+            return answer.model_copy(update={"retrieval": retrieval})
+        least = self.retrieval.min_content_tokens
+        names = await self.archive.asked(tenant, _NAMES)
+        if guidance := guidance_for(text, names, least):
+            return ArchiveAnswer(
+                query=query, text="", guidance=guidance, hits=(), retrieval=Retrieval()
+            )
+        answer = await self._searched(tenant, query, filters, most)
+        self._answers[key] = self.clock(), answer
+        while len(self._answers) > _MOST_ANSWERS:
+            self._answers.popitem(last=False)
+        return answer
+
+    async def _searched(
+        self, tenant: str, query: str, filters: ArchiveFilters, most: int
+    ) -> ArchiveAnswer:
+        """Both searches, then the rules in their order."""
+        retrieval = self.retrieval
+        words, vectors = tokens(query), await asyncio.to_thread(self.embed, [query])
+        vector = vectors[0] if vectors else None
+        matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
+        entries = scored(matches, words, vector)
+        line = combined(entries, retrieval.vector_weight, vectors=matches.vectors)
+        told = Retrieval(
+            vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
+            keywordMax=max((e.words for e in entries if e.words), default=None),
+            combinedTop=line[0].combined if line else None,
+            found=len(line),
+            words_only=not matches.vectors,
+        )
+        if retrieval.guardrails_enable:
+            line, out = floored(line, retrieval, vectors=matches.vectors)
+            left_out = FloorCounts(absolute=out.absolute, score=out.score, vector=out.vector)
+            told = told.model_copy(update={"filteredByFloor": left_out})
+        window = max(most, retrieval.rerank_window)
+        facts = await self.archive.facts(tenant, {entry.id[0] for entry in line[: 2 * window]})
+        pieces = {piece.id: piece for item in facts.values() for piece in chunked(item)}
+        line = [entry for entry in line[: 2 * window] if entry.id in pieces]
+        if retrieval.guardrails_enable:
+            if retrieval.rerank_enable and in_doubt(line, retrieval):
+                line, told = await self._reranked(query, line, pieces, told)
+            line = diverse(line, self.ranking)
+        hits = [
+            self._hit(f"E{place}", query, entry, pieces[entry.id], facts[entry.id[0]])
+            for place, entry in enumerate(line[:most], 1)
+        ]
+        told = told.model_copy(update={"shown": len(hits)})
+        return ArchiveAnswer(
+            query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=told
+        )
+
+    async def _reranked(
+        self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], told: Retrieval
+    ) -> tuple[list[Scored], Retrieval]:
+        """The window by another judge; a failure leaves the order as it was, and says so."""
+        window, began = self.retrieval.rerank_window, time.monotonic()
+        shown = [pieces[entry.id] for entry in line[:window]]
+        reason = None
+        try:
+            async with asyncio.timeout(self.retrieval.rerank_timeout):
+                scores = await self.rerank(query, shown)
+            line = reranked(line, scores, window)
+        except TimeoutError:
+            reason = "timeout"
+        except ModelError as error:
+            reason = error.reason
+        spent = int((time.monotonic() - began) * 1000)
+        used = {"usedRerank": reason is None, "rerankMs": spent, "rerank_failed": reason}
+        return line, told.model_copy(update=used)
+
+    def _hit(
+        self, label: str, query: str, entry: Scored, piece: Chunk, item: ItemFacts
+    ) -> ArchiveHit:
+        comment = next((c for c in item.comments if c.id == piece.comment), None)
+        passage = passage_of(query, piece, item, self.embed)
+        below = self.retrieval.low_relevance_below
+        return ArchiveHit(
+            label=label,
+            key=item.key,
+            comment_id=piece.comment or None,
+            source=item.source,
+            title=one_line(item.title),
+            url=(comment and comment.url) or item.url,
+            place=item.place,
+            created_at=piece.created_at,
+            passage=passage,
+            relevance=min(1.0, max(0.0, entry.combined)),
+            low_relevance=entry.combined < below,
+            credit=credit_of(item, passage),
+            thread=item.thread,
+        )
+
+
+def text_of(hits: Sequence[ArchiveHit]) -> str:
+    """How much is stored about the question, counted."""
+    if not hits:
+        return WEAK
+    items = len({hit.key for hit in hits})
+    count = "1 stored entry" if len(hits) == 1 else f"{len(hits)} stored entries"
+    of = "" if items == len(hits) else f" of {items} item{'s' if items > 1 else ''}"
+    doubt = ", none of them surely" if all(hit.low_relevance for hit in hits) else ""
+    return f"{count}{of} may answer this{doubt}."
