@@ -124,8 +124,8 @@ class Index:
         """Index these items, by their keys, in the place of what was indexed of them."""
         items = [item for key, stored in facts.items() if (item := facts_of(key, stored))]
         pieces = [(item, chunk) for item in items for chunk in chunked(item)]
-        meant = [chunk.meant for _, chunk in pieces]
-        vectors = await asyncio.to_thread(self.embed, meant) or ()
+        wholes = [chunk.whole for _, chunk in pieces]
+        vectors = await asyncio.to_thread(self.embed, wholes) or ()
         rows = [
             self._row(tenant, item, chunk, vector)
             for (item, chunk), vector in zip_longest(pieces, vectors)

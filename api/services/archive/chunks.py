@@ -41,13 +41,8 @@ class Chunk:
 
     @property
     def whole(self) -> str:
-        """What is searched by words: the title and the piece."""
+        """What is searched: the title and the piece."""
         return f"{self.title}\n{self.text}".strip()
-
-    @property
-    def meant(self) -> str:
-        """What is compared by meaning: of a comment its own words, whatever it stands under."""
-        return self.text if self.comment else self.whole
 
 
 def chunked(item: ItemFacts) -> list[Chunk]:
