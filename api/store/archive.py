@@ -7,7 +7,8 @@ a search takes as long over a million entries as over ten thousand.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -64,12 +65,13 @@ class ArchivePart(AnalysesPart):
         await self._read_up(tenant)
         mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
         where = [mine == tenant, *_filtered(tenant, filters)]
+        own = mark(tenant, sample=filters.sample)
         async with self._database.reading() as connection:
             entries = await connection.scalar(select(sql.max(chunks.c.number))) or 0
             frequencies = {
-                word: await self._count(connection, tenant, word) for word in dict.fromkeys(words)
+                word: await self._count(connection, own, word) for word in dict.fromkeys(words)
             }
-            pool = await self._by_words(connection, tenant, frequencies, where, most * _POOL)
+            pool = await self._by_words(connection, own, frequencies, where, most * _POOL)
             rows = {row.number: row for row in await self._rows(connection, pool, where)}
             scores = {
                 number: bm25(words, row.tokens.split()[1:], frequencies, entries)
@@ -79,8 +81,11 @@ class ArchivePart(AnalysesPart):
             near: list[int] | None = None
             if vector is not None and self._vectors is not None:
                 # what the filters leave of the nearest may be little
-                wanted = most if filters == EVERYTHING else most * _POOL
-                near = await self._vectors.nearest(connection, tenant, vector, wanted)
+                plain = replace(filters, sample=False) == EVERYTHING
+                wanted = most if plain else most * _POOL
+                near = await self._vectors.nearest(
+                    connection, tenant, vector, wanted, sample=filters.sample
+                )
             further = [number for number in near or () if number not in rows]
             rows |= {row.number: row for row in await self._rows(connection, further, where)}
         nearest = [number for number in near or () if number in rows][:most]
@@ -134,11 +139,25 @@ class ArchivePart(AnalysesPart):
                 return
             async with self._database.writing(alone=True) as connection:
                 rows = await connection.execute(stored.where(items.c.key.in_(keys)))
-                await self._index.put(connection, tenant, {row.key: row.facts for row in rows})
+                facts = {row.key: row.facts for row in rows}
+                samples = await self._made_up(connection, tenant, keys)
+                await self._index.put(connection, tenant, facts, samples)
 
-    async def _count(self, connection: AsyncConnection, tenant: str, word: str) -> int:
-        """How many of the tenant's entries hold a word, up to `COMMON`."""
-        held = select(literal(1).label("held")).where(self._holds(tenant, [word], "&"))
+    async def _made_up(
+        self, connection: AsyncConnection, tenant: str, keys: Set[str]
+    ) -> frozenset[str]:
+        """Those that no report on real data holds."""
+        both = (analyses.c.tenant == verdicts.c.tenant) & (analyses.c.id == verdicts.c.analysis_id)
+        seen = select(verdicts.c.key, analyses.c.summary).join_from(verdicts, analyses, both)
+        seen = seen.where(verdicts.c.tenant == tenant, verdicts.c.key.in_(keys))
+        held: dict[bool, set[str]] = {True: set(), False: set()}
+        for key, summary in await connection.execute(seen):
+            held[isinstance(summary, Mapping) and summary.get("sample") is True].add(key)
+        return frozenset(held[True] - held[False])
+
+    async def _count(self, connection: AsyncConnection, own: str, word: str) -> int:
+        """How many entries with a mark hold a word, up to `COMMON`."""
+        held = select(literal(1).label("held")).where(self._holds(own, [word], "&"))
         held = held.select_from(_FOUND if self._database.sqlite else chunks)
         limited = held.limit(COMMON).subquery()
         return await connection.scalar(select(sql.count()).select_from(limited)) or 0
@@ -146,7 +165,7 @@ class ArchivePart(AnalysesPart):
     async def _by_words(
         self,
         connection: AsyncConnection,
-        tenant: str,
+        own: str,
         frequencies: Mapping[str, int],
         where: Conditions,
         most: int,
@@ -165,13 +184,13 @@ class ArchivePart(AnalysesPart):
         found: dict[int, None] = {}
         for some, joined in ((rare, "|"), (every, "&"), (every, "|")):
             if some and not (joined == "|" and some is every and found):
-                numbers = self._ranked(tenant, some, joined, where, most)
+                numbers = self._ranked(own, some, joined, where, most)
                 found |= dict.fromkeys(await connection.scalars(numbers))
         return list(found)
 
     def _ranked(
         self,
-        tenant: str,
+        own: str,
         words: Sequence[str],
         joined: str,
         where: Conditions,
@@ -182,19 +201,19 @@ class ArchivePart(AnalysesPart):
             newest = select(_FOUND.c.rowid.label("number"), _FOUND.c.rank.label("rank"))
             newest = newest.join_from(_FOUND, chunks, chunks.c.number == _FOUND.c.rowid)
         else:
-            query = cast(_tsquery(tenant, words, joined), TSQUERY)
+            query = cast(_tsquery(own, words, joined), TSQUERY)
             newest = select(chunks.c.number, (-sql.ts_rank(_WORDS, query)).label("rank"))
-        newest = newest.where(self._holds(tenant, words, joined), *where)
+        newest = newest.where(self._holds(own, words, joined), *where)
         cut = newest.order_by(text("number DESC")).limit(COMMON).subquery()
         return select(cut.c.number).order_by(cut.c.rank, cut.c.number).limit(most)
 
-    def _holds(self, tenant: str, words: Sequence[str], joined: str) -> ColumnElement[bool]:
-        """Whether an entry of this tenant holds the words: any (`|`) or all (`&`)."""
+    def _holds(self, own: str, words: Sequence[str], joined: str) -> ColumnElement[bool]:
+        """Whether an entry with this mark holds the words: any (`|`) or all (`&`)."""
         if self._database.sqlite:
             operator = " OR " if joined == "|" else " AND "
             query = operator.join(f'"{word}"' for word in words)
-            return _FOUND.c.chunk_words.op("MATCH")(f'"{mark(tenant)}" AND ({query})')
-        return _WORDS.op("@@")(cast(_tsquery(tenant, words, joined), TSQUERY))
+            return _FOUND.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
+        return _WORDS.op("@@")(cast(_tsquery(own, words, joined), TSQUERY))
 
     async def _rows(
         self, connection: AsyncConnection, numbers: Sequence[int], where: Conditions
@@ -206,13 +225,14 @@ class ArchivePart(AnalysesPart):
         return rows
 
 
-def _tsquery(tenant: str, words: Sequence[str], joined: str) -> str:
-    """As PostgreSQL reads it: `'tenant1' & ('mug' | 'lid')`."""
+def _tsquery(own: str, words: Sequence[str], joined: str) -> str:
+    """As PostgreSQL reads it: `'heard1' & ('mug' | 'lid')`."""
     query = f" {joined} ".join(f"'{word}'" for word in words)
-    return f"'{mark(tenant)}' & ({query})"
+    return f"'{own}' & ({query})"
 
 
 def _filtered(tenant: str, filters: ArchiveFilters) -> Iterator[ColumnElement[bool]]:
+    yield chunks.c.sample == filters.sample
     if filters.source is not None:
         yield chunks.c.source == filters.source
     if filters.since is not None:

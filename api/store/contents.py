@@ -112,7 +112,8 @@ async def write(
     """Put a report in the place of what the analysis had; its own row is there already."""
     await clear(connection, tenant, analysis_id)
     seen = ((entry.key, entry.facts) for entry in parts.entries)
-    facts = await keep_items(index, connection, tenant, seen, now)
+    sample = parts.body.get("sample") is True
+    facts = await keep_items(index, connection, tenant, seen, now, sample=sample)
     rows = []
     for entry in parts.entries:
         stored = facts[entry.key]
@@ -139,10 +140,20 @@ async def keep_items(
     tenant: str,
     seen: Iterable[tuple[str, Mapping[str, Any]]],
     now: datetime,
+    *,
+    sample: bool = False,
 ) -> Mapping[str, Mapping[str, Any]]:
     """Store items and index them; every one's facts as they are stored now.
 
-    These are those of its first sight, and what was missing then. `seen` are keys and facts.
+    These are those of its first sight, and what was missing then.
+
+    Args:
+        index: writes what is searched.
+        connection: in a transaction that writes.
+        tenant: whose they are.
+        seen: keys and facts.
+        now: when.
+        sample: whether they are made up.
     """
     fresh: dict[str, dict[str, Any]] = {}
     for key, facts in seen:
@@ -169,7 +180,7 @@ async def keep_items(
             for key, facts in changed.items()
         ]
         await connection.execute(upsert, rows)
-        await index.put(connection, tenant, changed)
+        await index.put(connection, tenant, changed, changed if sample else ())
     return whole
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -81,12 +81,13 @@ def no_vectors(texts: Sequence[str]) -> None:
     """Where words are all there is."""
 
 
-def mark(tenant: str) -> str:
-    """A token that all entries of a tenant hold, so that a search reads no other's.
+def mark(tenant: str, *, sample: bool) -> str:
+    """A token that all real, or all made-up, entries of a tenant hold: a search reads no other's.
 
     It is no secret: what is found is compared with the tenant itself.
     """
-    return "tenant" + hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    digest = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{'sample' if sample else 'heard'}{digest[:16]}"
 
 
 def lexemes(words: Sequence[str]) -> str:
@@ -119,15 +120,22 @@ class Index:
     """PostgreSQL looks for the nearest, see `api/store/vectors.py`."""
 
     async def put(
-        self, connection: AsyncConnection, tenant: str, facts: Mapping[str, Mapping[str, Any]]
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        facts: Mapping[str, Mapping[str, Any]],
+        samples: Container[str] = (),
     ) -> None:
-        """Index these items, by their keys, in the place of what was indexed of them."""
+        """Index these items, by their keys, in the place of what was indexed of them.
+
+        `samples` are the keys of those that are made up.
+        """
         items = [item for key, stored in facts.items() if (item := facts_of(key, stored))]
         pieces = [(item, chunk) for item in items for chunk in chunked(item)]
         wholes = [chunk.whole for _, chunk in pieces]
         vectors = await asyncio.to_thread(self.embed, wholes) or ()
         rows = [
-            self._row(tenant, item, chunk, vector)
+            _row(tenant, item, chunk, vector, sample=item.key in samples)
             for (item, chunk), vector in zip_longest(pieces, vectors)
         ]
         for some in batches(facts):
@@ -141,12 +149,13 @@ class Index:
                 indexed = [{**row, "embedding": written(row["vector"])} for row in indexed]
             await connection.execute(insert(_WITH_WORDS), indexed)
 
-    def _row(
-        self, tenant: str, item: ItemFacts, chunk: Chunk, vector: bytes | None
-    ) -> dict[str, Any]:
-        words = [mark(tenant), *tokens(chunk.whole)[:_MOST_TOKENS]]
-        return {
-            "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
-            "source": item.source, "thread": item.thread or item.key,
-            "created_at": chunk.created_at, "tokens": " ".join(words), "vector": vector,
-        }  # fmt: skip
+
+def _row(
+    tenant: str, item: ItemFacts, chunk: Chunk, vector: bytes | None, *, sample: bool
+) -> dict[str, Any]:
+    words = [mark(tenant, sample=sample), *tokens(chunk.whole)[:_MOST_TOKENS]]
+    return {
+        "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
+        "source": item.source, "thread": item.thread or item.key, "sample": sample,
+        "created_at": chunk.created_at, "tokens": " ".join(words), "vector": vector,
+    }  # fmt: skip

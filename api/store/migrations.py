@@ -159,12 +159,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         CREATE TABLE chunks (
             number {serial}, tenant TEXT NOT NULL, key TEXT NOT NULL,
             comment TEXT NOT NULL, part INTEGER NOT NULL, source TEXT NOT NULL,
-            thread TEXT NOT NULL, created_at {moment}, tokens TEXT NOT NULL, vector {bytes},
+            thread TEXT NOT NULL, sample BOOLEAN NOT NULL, created_at {moment},
+            tokens TEXT NOT NULL, vector {bytes},
             FOREIGN KEY (tenant, key) REFERENCES items (tenant, key) ON DELETE CASCADE
         )
         """,
         "CREATE UNIQUE INDEX chunks_of_item ON chunks (tenant, key, comment, part)",
-        "CREATE INDEX chunks_of_tenant ON chunks (tenant, number)",
+        "CREATE INDEX chunks_of_tenant ON chunks (tenant, sample, number)",
         "CREATE INDEX chunks_unread ON chunks (tenant) WHERE vector IS NULL",
         "{words}",
         "{words_index}",
@@ -172,8 +173,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "{words_removed}",
         # what is there already is read by the first search, see `ArchivePart`
         """
-        INSERT INTO chunks (tenant, key, comment, part, source, thread, tokens)
-        SELECT tenant, key, '', 0, '', key, '' FROM items
+        INSERT INTO chunks (tenant, key, comment, part, source, thread, sample, tokens)
+        SELECT tenant, key, '', 0, '', key, FALSE, '' FROM items
         """,
     ),
 )

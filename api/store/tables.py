@@ -181,10 +181,11 @@ verdicts = _table(
 )  # fmt: skip
 chunks = _table(
     "chunks", number=BigInteger, tenant=Identity, key=Identity, comment=Identity, part=Integer,
-    source=Identity, thread=Identity, created_at=Moment, tokens=Text, vector=LargeBinary,
+    source=Identity, thread=Identity, sample=Boolean, created_at=Moment, tokens=Text,
+    vector=LargeBinary,
 )  # fmt: skip
 """What the archive searches; they go with their item. `comment` is empty for the item's own text,
-`tokens` begin with the `mark` of the tenant."""
+`tokens` begin with a `mark`."""
 
 ledger = _table("ledger", scope=Identity, day=Date, units=BigInteger)
 pages = _table("pages", key=Identity, text=Document, stored_at=Moment)

@@ -53,9 +53,9 @@ class Vectors(Protocol):
     """Nearest entries by number."""
 
     async def nearest(
-        self, connection: AsyncConnection, tenant: str, vector: bytes, most: int
+        self, connection: AsyncConnection, tenant: str, vector: bytes, most: int, *, sample: bool
     ) -> list[int]:
-        """At most so many of a tenant's, the nearest first."""
+        """At most so many of a tenant's real or made-up entries, the nearest first."""
         ...
 
 
@@ -75,21 +75,21 @@ class FiledVectors:
     """In files beside an SQLite database."""
 
     folder: Path
-    _held: OrderedDict[str, _Held] = field(default_factory=OrderedDict)
+    _held: OrderedDict[tuple[str, bool], _Held] = field(default_factory=OrderedDict)
 
     async def nearest(
-        self, connection: AsyncConnection, tenant: str, vector: bytes, most: int
+        self, connection: AsyncConnection, tenant: str, vector: bytes, most: int, *, sample: bool
     ) -> list[int]:
         """See `Vectors`; the first search of a tenant opens its file."""
-        held = self._held.setdefault(tenant, _Held())
-        self._held.move_to_end(tenant)
+        held = self._held.setdefault((tenant, sample), _Held())
+        self._held.move_to_end((tenant, sample))
         while len(self._held) > _LOADED:
             self._held.popitem(last=False)
-        name = await _name(connection, tenant)
+        name = await _name(connection, mark(tenant, sample=sample))
         async with held.lock:
             if held.later is None:
                 await asyncio.to_thread(self._open, held, name)
-            while page := await _after(connection, tenant, held.last):
+            while page := await _after(connection, tenant, held.last, sample=sample):
                 await asyncio.to_thread(_add, held, page)
             if len(held.later) > max(_LATER, len(held.filed or ()) // 5):
                 await asyncio.to_thread(self._file, held, name)
@@ -133,16 +133,19 @@ class FiledVectors:
         )
 
 
-async def _name(connection: AsyncConnection, tenant: str) -> str:
+async def _name(connection: AsyncConnection, mark: str) -> str:
     """Of a tenant's files: another database in the same place has other ones."""
     made = select(schema_version.c.applied_at).order_by(schema_version.c.version.desc()).limit(1)
-    return f"{mark(tenant)}-{await connection.scalar(made):%Y%m%d%H%M%S%f}"
+    return f"{mark}-{await connection.scalar(made):%Y%m%d%H%M%S%f}"
 
 
-async def _after(connection: AsyncConnection, tenant: str, last: int) -> list[tuple[int, Any]]:
+async def _after(
+    connection: AsyncConnection, tenant: str, last: int, *, sample: bool
+) -> list[tuple[int, Any]]:
     """Numbers and vectors of a tenant's next entries."""
     wanted = select(chunks.c.number, chunks.c.vector)
-    wanted = wanted.where(chunks.c.tenant == tenant, chunks.c.number > last)
+    mine = chunks.c.tenant == tenant, chunks.c.sample == sample, chunks.c.number > last
+    wanted = wanted.where(*mine)
     rows = await connection.execute(wanted.order_by(chunks.c.number).limit(_PAGE))
     return [(row.number, row.vector) for row in rows]
 
@@ -201,12 +204,13 @@ class ExtensionVectors:
     """In the column that `prepared` made, on PostgreSQL."""
 
     async def nearest(
-        self, connection: AsyncConnection, tenant: str, vector: bytes, most: int
+        self, connection: AsyncConnection, tenant: str, vector: bytes, most: int, *, sample: bool
     ) -> list[int]:
         """See `Vectors`."""
         await connection.execute(text("SET LOCAL hnsw.iterative_scan = relaxed_order"))
         await connection.execute(text(f"SET LOCAL hnsw.ef_search = {max(most, 40)}"))
-        near = select(chunks.c.number).where(chunks.c.tenant == tenant)
+        mine = chunks.c.tenant == tenant, chunks.c.sample == sample
+        near = select(chunks.c.number).where(*mine)
         distance = literal_column("embedding").op("<=>")(cast(written(vector), HALFVEC))
         return list(await connection.scalars(near.order_by(distance).limit(most)))
 

@@ -29,6 +29,8 @@ class ArchiveFilters:
     """True: kept by a report or imported; False: dropped by every report that saw it."""
     product: str | None = None
     """Seen by an analysis with this query, in any case."""
+    sample: bool = False
+    """Made-up entries of the sample world instead of what was really heard; never both."""
 
 
 EVERYTHING = ArchiveFilters()
