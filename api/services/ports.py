@@ -286,6 +286,10 @@ class Observer(Protocol):
         """Around fetching, judging and commenting of one source."""
         ...
 
+    def retrieving(self, query: str) -> AbstractContextManager[Recorder[Published]]:
+        """Around a search of the archive; its answer is recorded."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -320,6 +324,10 @@ class SilentObserver:
         return nullcontext(_Silent())
 
     def gathering(self, source: str, query: str) -> AbstractContextManager[Recorder[Gathered]]:
+        """Do nothing around the block."""
+        return nullcontext(_Silent())
+
+    def retrieving(self, query: str) -> AbstractContextManager[Recorder[Published]]:
         """Do nothing around the block."""
         return nullcontext(_Silent())
 

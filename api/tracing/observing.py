@@ -69,6 +69,21 @@ class LangfuseObserver:
         ) as span:
             yield _Gathering(self.client, span)
 
+    @contextmanager
+    def retrieving(self, query: str) -> Iterator[Recorder[Published]]:
+        """The span `search_archive`."""
+        with self.client.observation("search_archive", "retriever", input={"query": query}) as span:
+            yield _Retrieving(span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Retrieving:
+    span: Observation
+
+    def record(self, facts: Published) -> None:
+        """See `Recorder.record`."""
+        self.span.update(output=facts.model_dump(mode="json"))
+
 
 @dataclass(frozen=True, slots=True)
 class _Analysis:

@@ -13,7 +13,11 @@ from importlib import import_module
 from typing import Any
 
 from api.judges import Switchboard
+from api.judges.embedding import embed
 from api.services import listening
+from api.services.archive.answers import ArchiveAnswer
+from api.services.archive.searching import ArchiveSearch
+from api.services.archive.shelf import ArchiveFilters
 from api.services.chatting.chats import Chats
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
@@ -35,6 +39,7 @@ from api.sources import SOURCES
 from api.sources.items import handed_items
 from api.store import open_store
 from api.wiring import build, build_gate, in_sandbox, mode_of, only_over
+from api.wiring.archive import archive_search
 from api.wiring.models import chat, turn_usd
 
 _MANY = 2**31
@@ -66,6 +71,8 @@ class House:
     _fetches: Flights[tuple[str, str, Ask], Heard] = field(default_factory=Flights)
     _judging: Flights[tuple[str, Question, str, str], Gated] = field(default_factory=Flights)
     _counting: list[Callable[[Fetched], None]] = field(default_factory=list)
+    _archives: dict[bool, ArchiveSearch] = field(default_factory=dict)
+    """By whether what is made up is searched."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     """Where each tenant's exhibits are numbered, so that no two answers share a label."""
 
@@ -154,6 +161,22 @@ class House:
 
         digest = sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
         return await self._judging.share((tenant.id, question, name, digest), judging)
+
+    async def search(
+        self, tenant: Tenant, text: str, filters: ArchiveFilters, k: int | None, *, sandbox: bool
+    ) -> ArchiveAnswer:
+        """What the tenant has stored about a question; no place is asked.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        product = await self._product_for(Ask(text, sandbox=sandbox))
+        if product.sample not in self._archives:
+            search = archive_search(self.settings, product, self.store)
+            self._archives[product.sample] = search
+        with self.limits.turns.seat(tenant) as seat:
+            await seat.turn()
+            return await self._archives[product.sample].search(tenant.id, text, filters, k)
 
     async def drop_chat(self, tenant: Tenant, session_id: str) -> bool:
         """Delete a conversation; False when there is none.
@@ -312,7 +335,7 @@ async def open_store_of(settings: Settings) -> Store:
         ConfigurationError: the database URL is none of ours.
         StoreUnavailable: the database cannot be used.
     """
-    return await open_store(settings.general.database_url)
+    return await open_store(settings.general.database_url, embed)
 
 
 def environment_keys(settings: Settings, store: Store) -> Keys:

@@ -12,9 +12,13 @@ import regex
 from rich.cells import cell_len
 
 from api.faces import captions, outline
+from api.services.archive.answers import ArchiveAnswer
+from api.services.archive.describing import heading, whence
+from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation, unlinked
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import clean, one_line, web_url
+from api.sources import PLACES
 
 _TABLE, _BAR, _NAME = 76, 24, 26
 _NARROW_BAR, _NARROW_NAME = 8, 14
@@ -99,6 +103,27 @@ def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
     _listed(page, "Kept", fetched.items)
     if dropped:
         _dropped(page, fetched.dropped)
+    return page.text
+
+
+def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
+    """What is stored about a question: each hit with its words, its place, its day and its link."""
+    page = _TextPage(width)
+    if answer.sample:
+        page.wrapped(_SAMPLE)
+    page.wrapped(answer.text)
+    for hit in answer.hits:
+        page.row()
+        place = f" ({hit.place})" if hit.place else ""
+        page.wrapped(f"[{hit.label}] {heading(hit)}")
+        page.wrapped(f"{whence(hit, PLACES)}{place}", "    ")
+        if hit.passage != hit.title:
+            page.wrapped(f"“{quotation(hit.passage)}”", "    ")
+        if hit.credit:
+            by, profile = parts_of(hit.credit)
+            page.wrapped(f"by {by}", "    ")
+            page.address("" if answer.sample else profile)
+        page.address("" if answer.sample else hit.url)
     return page.text
 
 

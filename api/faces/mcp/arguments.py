@@ -22,6 +22,7 @@ from api.faces.web.schemas import (
     RelevanceRequest,
     RequestBody,
 )
+from api.faces.web.searching import SearchRequest
 from api.services.listening import MAX_LIMIT
 from api.settings import DepthName
 
@@ -66,6 +67,10 @@ class AnalysisArguments(Arguments, QuestionRequest):
 
     depth: How = "standard"
     include_dropped: Dropped = False
+
+
+class SearchArguments(Arguments, SearchRequest):
+    """Of the tool that searches what is stored."""
 
 
 class RelevanceArguments(Arguments, RelevanceRequest):

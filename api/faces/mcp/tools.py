@@ -16,9 +16,12 @@ from api.faces.mcp.arguments import (
     Arguments,
     FetchArguments,
     RelevanceArguments,
+    SearchArguments,
 )
 from api.faces.mcp.resources import REPORTS
 from api.faces.web.schemas import Relevance
+from api.services.archive.answers import ArchiveAnswer
+from api.services.archive.describing import described
 from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
 from api.services.listening import ROOM
@@ -27,7 +30,7 @@ from api.services.question.accepting import question_of
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated
 from api.services.text import Fence, cut
-from api.sources import NAMED, SOURCES
+from api.sources import NAMED, PLACES, SOURCES
 from api.wiring.serving import House
 
 _NOTE = 100
@@ -73,6 +76,12 @@ def tools(house: House) -> dict[str, Tool]:
 
         return fetch
 
+    async def search(tenant: Tenant, given: SearchArguments, listener: Listener) -> Answer:
+        answer = await house.search(
+            tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
+        )
+        return Answer(described(answer, PLACES), answer.model_dump(mode="json"))
+
     async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
         question = question_of(given.query, given.about)
         gated = await house.judge(tenant, question, given.own, given.source)
@@ -106,6 +115,16 @@ def tools(house: House) -> dict[str, Tool]:
             RelevanceArguments,
             Relevance.model_json_schema(),
             judge,
+            asks=False,
+        ),
+        Tool(
+            "search_archive",
+            "Search what is stored",
+            "What earlier analyses and imports have brought already, by words and meaning, each "
+            "hit with its own words. Costs nothing and asks no place: try it first.",
+            SearchArguments,
+            ArchiveAnswer.model_json_schema(),
+            search,
             asks=False,
         ),
         Tool(

@@ -16,7 +16,18 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.errors import UsageError
-from api.faces.web import analyses, chat, chats, errors, feedback, gate, health, origins, stats
+from api.faces.web import (
+    analyses,
+    chat,
+    chats,
+    errors,
+    feedback,
+    gate,
+    health,
+    origins,
+    searching,
+    stats,
+)
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
@@ -31,6 +42,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
     chats.router,
     feedback.router,
+    searching.router,
     stats.router,
     health.router,
 )

@@ -72,4 +72,6 @@ class ArchiveAnswer(Published):
     """What to ask instead, when nothing was searched; else empty."""
     hits: tuple[ArchiveHit, ...]
     """The best first."""
+    sample: bool = False
+    """Everything in it is made up."""
     retrieval: Retrieval

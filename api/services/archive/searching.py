@@ -7,7 +7,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from api.errors import ModelError
 from api.services.archive.answers import ArchiveAnswer, ArchiveHit, FloorCounts, Retrieval
@@ -18,6 +18,7 @@ from api.services.archive.ranking import Scored, combined, diverse, floored, in_
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
 from api.services.archive.words import tokens
+from api.services.ports import Observer, SilentObserver
 from api.services.question.query import canonical
 from api.services.reporting.credits import credit_of
 from api.services.reporting.report import ItemFacts
@@ -52,6 +53,9 @@ class ArchiveSearch:
     embed: Embed
     retrieval: RetrievalSettings
     ranking: RankingSettings
+    sample: bool = False
+    """Only what is made up is searched; else only what is not."""
+    observer: Observer = field(default_factory=SilentObserver)
     rerank: Rerank = by_words
     clock: Callable[[], float] = time.monotonic
     _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(
@@ -67,6 +71,7 @@ class ArchiveSearch:
             StoreUnavailable: the database cannot be used.
         """
         query, most = searchable(text), k or self.retrieval.k
+        filters = replace(filters, sample=self.sample)
         key = tenant, canonical(query), most, filters
         stored, answer = self._answers.get(key, (-math.inf, None))
         if answer is not None and self.clock() - stored < self.retrieval.cache_seconds:
@@ -76,9 +81,12 @@ class ArchiveSearch:
         names = await self.archive.asked(tenant, _NAMES)
         if guidance := guidance_for(text, names, least):
             return ArchiveAnswer(
-                query=query, text="", guidance=guidance, hits=(), retrieval=Retrieval()
-            )
-        answer = await self._searched(tenant, query, filters, most)
+                query=query, text="", guidance=guidance, hits=(), retrieval=Retrieval(),
+                sample=self.sample,
+            )  # fmt: skip
+        with self.observer.retrieving(query) as span:
+            answer = await self._searched(tenant, query, filters, most)
+            span.record(answer)
         self._answers[key] = self.clock(), answer
         while len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
@@ -119,8 +127,9 @@ class ArchiveSearch:
         ]
         told = told.model_copy(update={"shown": len(hits)})
         return ArchiveAnswer(
-            query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=told
-        )
+            query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=told,
+            sample=self.sample,
+        )  # fmt: skip
 
     async def _reranked(
         self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], told: Retrieval

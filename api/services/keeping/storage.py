@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, Protocol
 
+from api.services.archive.shelf import Archive
 from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report, Summary
 
@@ -334,7 +335,16 @@ class FeedbackBook(Protocol):
 
 
 class Store(
-    Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies, FeedbackBook, Protocol
+    Archive,
+    Analyses,
+    Ledger,
+    PageCache,
+    KeyRing,
+    SessionShelf,
+    Idempotency,
+    Tallies,
+    FeedbackBook,
+    Protocol,
 ):
     """Everything remembered; one object, one database."""
 

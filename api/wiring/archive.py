@@ -1,0 +1,41 @@
+"""The search over what a store holds, with the product's judges and its tracing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.judges.embedding import embed
+from api.services.archive.chunks import Chunk
+from api.services.archive.searching import ArchiveSearch, Rerank, by_words
+from api.services.archive.shelf import Archive
+from api.services.listening import Product
+from api.services.ports import Grader
+from api.services.schemas import Item, Question
+from api.settings import Settings
+
+
+def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:
+    """A search that remembers its answers for a while: one for a product and a store."""
+    return ArchiveSearch(
+        archive,
+        embed,
+        settings.retrieval,
+        settings.ranking,
+        product.sample,
+        product.observer,
+        by_words if product.grader is None else graded(product.grader),
+    )
+
+
+def graded(grader: Grader) -> Rerank:
+    """A reranker that has the pieces graded from 1 to 5, by one call."""
+
+    async def rerank(query: str, pieces: Sequence[Chunk]) -> list[float]:
+        items = [
+            Item(key=piece.key, id=piece.key, source="", title=piece.title, body=piece.text)
+            for piece in pieces
+        ]
+        grades = await grader.grade(Question(query), items)
+        return [float(grade.score) for grade in grades.grades]
+
+    return rerank
