@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from api.judges.client import ModelClient
+    from api.services.archive.searching import ArchiveSearch
     from api.services.chatting.chat import Chat
     from api.tracing import Tracing
 
@@ -167,12 +168,15 @@ def agent_model(models: ModelSettings, client: ModelClient, tracing: Tracing | N
     return model if tracing is None else tracing.model(model)
 
 
-def chat(settings: Settings, product: Product) -> Chat:
-    """A chat with the product's model; without one the posts speak for themselves."""
+def chat(settings: Settings, product: Product, archive: ArchiveSearch | None = None) -> Chat:
+    """A chat with the product's model; without one the posts speak for themselves.
+
+    `archive` searches what is stored, which is asked before any place.
+    """
     from api.services.chatting.chat import Chat
 
     model = None if product.agent_model is None else product.agent_model()
-    return Chat(product, model, settings.chat)
+    return Chat(product, model, settings.chat, archive)
 
 
 def turn_usd(settings: Settings) -> float:

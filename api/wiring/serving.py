@@ -171,12 +171,16 @@ class House:
             StoreUnavailable: the database cannot be used.
         """
         product = await self._product_for(Ask(text, sandbox=sandbox))
+        with self.limits.turns.seat(tenant) as seat:
+            await seat.turn()
+            return await self._archive(product).search(tenant.id, text, filters, k)
+
+    def _archive(self, product: Product) -> ArchiveSearch:
+        """The search over what the store holds of this product's world."""
         if product.sample not in self._archives:
             search = archive_search(self.settings, product, self.store)
             self._archives[product.sample] = search
-        with self.limits.turns.seat(tenant) as seat:
-            await seat.turn()
-            return await self._archives[product.sample].search(tenant.id, text, filters, k)
+        return self._archives[product.sample]
 
     async def drop_chat(self, tenant: Tenant, session_id: str) -> bool:
         """Delete a conversation; False when there is none.
@@ -217,7 +221,8 @@ class House:
         await asyncio.to_thread(import_module, "api.services.chatting.chat")
         chats = None if own else self._chats.get(product.sample)
         if chats is None:
-            chats = Chats(chat(self.settings, product), self.store)
+            archive = None if own else self._archive(product)
+            chats = Chats(chat(self.settings, product, archive), self.store)
         if not own:
             self._chats[product.sample] = chats
         usd = 0.0 if product.sample else await asyncio.to_thread(turn_usd, self.settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from api.services.schemas import (
     Gathered,
     Grade,
     Item,
+    Published,
     Question,
     Usage,
     Verdict,
@@ -194,6 +195,9 @@ class FakeObserver:
             yield self
         finally:
             self.open -= 1
+
+    def retrieving(self, query: str) -> AbstractContextManager[Recorder[Published]]:
+        return nullcontext(Ignored())
 
 
 class Ignored:

@@ -38,6 +38,7 @@ from api.services.reporting.escaping import quotation
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line, web_url
 from api.settings import DepthName, Settings
+from api.wiring.archive import archive_search
 from api.wiring.feedback import feedback_sender
 from api.wiring.models import chat
 from api.wiring.serving import open_store_of
@@ -169,7 +170,8 @@ async def _opened(
         closing.push_async_callback(product.aclose)
         if product.sample:
             _tell("Sample data: everything below is made up and served by the offline sandbox.")
-        chats = Chats(chat(settings, product), Forgetful() if store is None else store)
+        archive = None if store is None else archive_search(settings, product, store)
+        chats = Chats(chat(settings, product, archive), Forgetful() if store is None else store)
         closing.pop_all()
     # chosen here, so that a session is known although its first turn was stopped
     chosen = session or uuid4().hex

@@ -17,6 +17,7 @@ from api.services.reporting.grounds import Ground, ground_of
 ANEW = (
     "what was kept of this conversation cannot be read: it begins anew and knows nothing of before"
 )
+RECALLED = "this rests on what earlier reports kept; no place was asked anew"
 SAMPLE = "sample data: everything here is made up and comes from the offline sandbox"
 
 
@@ -109,6 +110,8 @@ class AnswerDraft:
             yield f"the chat model could not be used ({failed})"
         if stopped:
             yield f"cut short: {stopped}; this rests on what was found by then"
+        if desk.recalled and not desk.gathered:
+            yield RECALLED
         if desk.refused:
             most = desk.most
             yield f"{desk.refused} look-up(s) refused: one turn may ask {most} sources"

@@ -28,10 +28,12 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.errors import ModelError
+from api.services.archive.searching import ArchiveSearch
 from api.services.callers import admit, caller
 from api.services.chatting.answering import SAMPLE, AnswerDraft
 from api.services.chatting.keyless import look_around
 from api.services.chatting.lookups import SHOWN, ChatDesk
+from api.services.chatting.recalling import TOOL, recall_first, search_stored
 from api.services.chatting.reports import read_report
 from api.services.chatting.saved import Exchange
 from api.services.chatting.session import Session, restored
@@ -64,6 +66,8 @@ class Chat:
     product: Product
     model: Model | None
     bounds: ChatSettings
+    archive: ArchiveSearch | None = None
+    """Searches what is stored; None: the places alone are asked."""
 
     @property
     def most(self) -> int:
@@ -117,7 +121,9 @@ class Chat:
                 emit(AnswerPiece(turn.text))
                 span.record(Facts(turn.outcome, 0, 0, 0.0, turn.text))
                 return turn
-            desk = ChatDesk(self.product, session, screened.query, self.bounds, self.most, emit)
+            desk = ChatDesk(
+                self.product, session, screened.query, self.bounds, self.most, emit, self.archive
+            )
             answer = AnswerDraft(desk)
             try:
                 turn = await self._answered(desk, answer, depth)
@@ -156,6 +162,7 @@ class Chat:
     ) -> str | None:
         """Let the model answer; without one look around for it. Says why there was none."""
         failed: str | None = "no_key"
+        await recall_first(desk)
         if self.model is not None:
             asking = self._run_agent(self.model, desk, depth, answer, usage)
             defect, known = partial(ModelError, "defect"), (AgentRunError, UserError)
@@ -196,7 +203,7 @@ class Chat:
                 deps_type=ChatDesk,
                 name="chat",
                 instructions=self._instructions(prompt, desk),
-                toolsets=[_tools(self.product, depth)],
+                toolsets=[_tools(self.product, depth, self.archive)],
                 model_settings=ModelSettings(temperature=0),
             )
             await agent.run(
@@ -237,8 +244,10 @@ def _history(exchanges: Iterable[Exchange]) -> list[ModelMessage]:
     return messages
 
 
-def _tools(product: Product, usual: DepthName) -> FunctionToolset[ChatDesk]:
-    """One look-up per source, and one over all of them; they have no other way out than a query."""
+def _tools(
+    product: Product, usual: DepthName, archive: ArchiveSearch | None
+) -> FunctionToolset[ChatDesk]:
+    """One look-up per source, one over all, one in what is stored; no way out but a query."""
     toolset: FunctionToolset[ChatDesk] = FunctionToolset(id="chat")
 
     def add(source: str) -> None:
@@ -259,6 +268,15 @@ def _tools(product: Product, usual: DepthName) -> FunctionToolset[ChatDesk]:
 
     about = "An overview of one product: every source asked, graded and counted."
     toolset.add_function(analyze, takes_ctx=True, name="analyze_product", description=about)
+
+    if archive is not None:
+
+        async def search(ctx: RunContext[ChatDesk], query: str) -> str:
+            searching = search_stored(ctx.deps, archive, query)
+            return await _reported(ctx, {"query": query}, searching)
+
+        about = "What earlier reports found and kept: asks no place and is no look-up."
+        toolset.add_function(search, takes_ctx=True, name=TOOL, description=about)
     return toolset
 
 

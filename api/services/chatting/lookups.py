@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from api.services.archive.searching import ArchiveSearch
 from api.services.chatting.saved import Lookup
 from api.services.chatting.session import Session
 from api.services.chatting.subjects import named_in, names_another, weighs
@@ -36,7 +37,11 @@ class ChatDesk:
     most: int
     """Sources that the turn may ask."""
     emit: Callable[[Moment], None]
+    archive: ArchiveSearch | None = None
+    """Searches what is stored; None: nothing is."""
     fence: Fence = field(default_factory=Fence)
+    recalled: bool = False
+    """What is stored was found to hold something."""
     calls: int = 0
     """Sources asked, or about to be."""
     refused: int = 0
@@ -139,7 +144,7 @@ class ChatDesk:
             run, scope, gathered.kept, graded=depth != "quick"
         )
         self.usage += gathered.usage + ranked.usage
-        labels = self._numbered(query, ranked.kept)
+        labels = self.numbered(query, ranked.kept)
         return self._shown(self._note(gathered, query, depth, labels), labels)
 
     async def analyze(self, query: str, depth: DepthName, tokens: int = 0) -> str:
@@ -166,7 +171,7 @@ class ChatDesk:
         lines = []
         for gathered in evidence.crawl.sources:
             items = [entry for entry in evidence.kept if entry.item.source == gathered.source]
-            lines.append(self._note(gathered, query, depth, self._numbered(query, items)))
+            lines.append(self._note(gathered, query, depth, self.numbered(query, items)))
         decided = evidence.decided
         lines += [f"{decided.decision}: {decided.rationale}", decided.disclaimer or ""]
         sentiment = evidence.figures.sentiment
@@ -174,7 +179,7 @@ class ChatDesk:
             named = ", ".join(f"{feeling.count} {feeling.name}" for feeling in sentiment.feelings)
             lines.append(f"Sentiment of {sentiment.n} graded items: {named}")
         shown = "\n".join(line.rstrip(".") for line in lines if line)
-        return self._shown(shown, self._numbered(query, evidence.shown))
+        return self._shown(shown, self.numbered(query, evidence.shown))
 
     def _known(self, source: str, query: str, depth: DepthName) -> Lookup | None:
         return self.session.lookup(source, query, depth, sample=self.product.sample)
@@ -210,12 +215,18 @@ class ChatDesk:
         self.lines[what] = f"{title} could not be asked: {failure.message}"
         return self._reply(self.lines[what])
 
-    def _numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
+    def numbered(self, query: str, kept: Iterable[Assessed]) -> list[str]:
         """The labels of what a query found, known from now on."""
         shown = self.session.show(
             list(kept)[:SHOWN], self.session.subjects_of(query), sample=self.product.sample
         )
         return [exhibit.label for exhibit in shown]
+
+    def answered(self, name: str, line: str, labels: Sequence[str]) -> str:
+        """Note how a look-up went that asked no place; what the model reads."""
+        self.lines[name] = line
+        self.recalled |= bool(labels)
+        return self._shown(line, labels)
 
     def _shown(self, line: str, labels: Iterable[str]) -> str:
         known = self.session.exhibits

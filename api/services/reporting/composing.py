@@ -240,19 +240,23 @@ def kept_item(entry: Assessed) -> KeptItem:
     return KeptItem(**facts | {"comments": comments}, **_assessment(entry))
 
 
-def assessed_of(kept: KeptItem) -> Assessed:
-    """The way back: the item as it was judged; what a report does not publish is not known."""
-    facts = {name: getattr(kept, name) for name in ItemFacts.model_fields}
+def item_of(facts: ItemFacts) -> Item:
+    """The way back; what a report does not publish is not known."""
+    shared = {name: getattr(facts, name) for name in ItemFacts.model_fields}
     comments = tuple(
         Comment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
-        for comment in kept.comments
+        for comment in facts.comments
     )
+    return Item(**shared | {"comments": comments})
+
+
+def assessed_of(kept: KeptItem) -> Assessed:
+    """The item as it was judged; see `item_of`."""
     verdict = Verdict(bool(kept.verdict), kept.judge or "", kept.probability, kept.disputed)
     grade = None
     if kept.score is not None:
         grade = Grade(kept.score, kept.explanation, kept.defaulted, kept.sentiment, kept.aspects)
-    item = Item(**facts | {"comments": comments})
-    return Assessed(item, verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
+    return Assessed(item_of(kept), verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
 
 
 def dropped_item(entry: Assessed) -> DroppedItem:

@@ -916,6 +916,11 @@ class Watching:
         self.names.append(f"{source}: {query}")
         yield replace(self, facts=[])
 
+    @contextmanager
+    def retrieving(self, query: str) -> Iterator[Any]:
+        self.names.append(f"archive: {query}")
+        yield replace(self, facts=[])
+
     def record(self, facts: Facts) -> None:
         self.facts.append(facts)
 
