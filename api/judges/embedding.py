@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from api.judges.local_vectors import vectors
+from api.services.text import clean
 
 _LONGEST = 127
 """Of a signed byte."""
@@ -19,5 +20,5 @@ def embed(texts: Sequence[str]) -> list[bytes] | None:
     known = vectors()
     if known is None:
         return None
-    numpy = known.numpy
-    return [numpy.rint(known.unit(text) * _LONGEST).astype(numpy.int8).tobytes() for text in texts]
+    numpy, units = known.numpy, (known.unit(clean(text)) for text in texts)
+    return [numpy.rint(unit * _LONGEST).astype(numpy.int8).tobytes() for unit in units]

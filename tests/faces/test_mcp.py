@@ -36,6 +36,7 @@ TOOLS = {
         f"fetch_{place}": {"query", "depth", "limit", "since", "about", "include_dropped"}
         for place in SOURCES
     },
+    "search_archive": {"query", "since", "source", "about", "k", "sandbox"},
     "relevance_filter": {"query", "source", "items", "about"},
     "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
 }
@@ -137,7 +138,11 @@ async def assert_tools(client: Client) -> None:
     assert {n: set(t.input_schema["properties"]) for n, t in tools.items()} == TOOLS
     for name, tool in tools.items():
         schema = tool.output_schema or {}
-        wanted = {"relevance_filter": "yield_ratio", "analyze_product": "findings"}
+        wanted = {
+            "relevance_filter": "yield_ratio",
+            "analyze_product": "findings",
+            "search_archive": "hits",
+        }
         assert wanted.get(name, "upstream_calls") in schema["required"]
         assert tool.description
         assert tool.annotations is not None

@@ -21,7 +21,7 @@ KEY = "key-of-a-test"
 MAY_BE_REFUSED = "positive_data_acceptance"
 """No schema can say what is small talk, which item has a text in no field, or which cursor is ours.
 422 is the right answer then, and a schema that allowed less would refuse what can be answered."""
-SECONDS = 180
+SECONDS = 900
 """That the whole of it may take; it takes half of that."""
 
 
