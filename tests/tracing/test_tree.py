@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 
 import pytest
 
+from api.services.archive.answers import ArchiveAnswer, Retrieval
 from api.services.bills import Wasted
 from api.services.schemas import Assessed, Gathered, Item, Outcome, Question, Usage, Verdict
 from api.services.trace_ids import new_trace_id
@@ -75,6 +77,32 @@ async def test_types_and_values(langfuse: Collector, tracing: Tracing) -> None:
     assert first.told("input") == {"query": "plaud", "limit": 5, "window": "all"}
     assert second.told("output") == {"items": 10, "full": False, "notes": []}
     assert langfuse.one("comments.reddit").told("output")["comments"] == 4
+
+
+async def test_a_search_of_the_archive_is_a_span(langfuse: Collector, tracing: Tracing) -> None:
+    """A root of its own, or below what asked for it, with all its figures."""
+    answer = ArchiveAnswer(
+        query="lid", text="1 stored entry may answer this.", guidance="", hits=(),
+        retrieval=Retrieval(vectorMax=0.5, found=7, shown=1),
+    )  # fmt: skip
+    for question in (None, Question("lid")):
+        around = tracing.observer.analysis("chat", question) if question else nullcontext()
+        with around, tracing.observer.retrieving("lid") as span:
+            span.record(answer)
+    tracing.shutdown()
+
+    alone, below = sorted(
+        langfuse.named("search_archive"), key=lambda span: len(langfuse.path(span))
+    )
+    assert (langfuse.path(alone), langfuse.path(below)) == (
+        "search_archive",
+        "chat > search_archive",
+    )
+    assert alone.told("type") == "retriever"
+    assert alone.told("input") == {"query": "lid"}
+    retrieval = alone.told("output")
+    assert (retrieval["vectorMax"], retrieval["found"]) == (0.5, 7)
+    assert set(retrieval) >= {"keywordMax", "combinedTop", "usedRerank", "rerankMs", "cacheHit"}
 
 
 async def test_a_second_look_has_a_span(langfuse: Collector, tracing: Tracing) -> None:
