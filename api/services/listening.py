@@ -233,7 +233,8 @@ async def analyze(
             total = int((time.monotonic() - began) * 1000)
             spent = conclusion.evidence.timings_ms.get("evidence", 0)
             timings = Timings(evidence=spent, report=total - spent, total=total)
-            report = report_of(conclusion, origin, timings)
+            seen = replace(origin, observations=product.observer.observations)
+            report = report_of(conclusion, seen, timings)
         else:
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
         cost, rate, count = report.cost, report.support.rate, len(report.items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol, TypeVar, runtime_checkable
 
 from api.services.schemas import (
@@ -270,12 +271,24 @@ class Recorder(Protocol[T_contra]):
         ...
 
 
+WRITTEN = ("findings",)
+"""What stands for the words of a report among `Observer.observations`."""
+
+
 class Observer(Protocol):
     """Sees the product work; tracing implements it, the default does nothing."""
 
     @property
     def trace_id(self) -> str | None:
         """The trace under way in this context."""
+        ...
+
+    @property
+    def observations(self) -> Mapping[str, tuple[str, ...]]:
+        """Of that trace so far, span -> keys of the items that were judged there first.
+
+        The span of the agent that wrote has `WRITTEN` instead.
+        """
         ...
 
     def analysis(self, name: str, question: Question, *tags: str) -> Recording:
@@ -318,6 +331,7 @@ class SilentObserver:
     """The observer without Langfuse keys."""
 
     trace_id: str | None = None
+    observations: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     def analysis(self, name: str, question: Question, *tags: str) -> Recording:
         """Do nothing around the block."""

@@ -37,7 +37,14 @@ from api.tracing.costs import spent
 from api.tracing.masking import mask
 from api.tracing.probing import probe
 from api.tracing.sending import ScoreClient
-from api.tracing.spans import LabelledSpans, MaskedExporter, Parent, linked, provider_of
+from api.tracing.spans import (
+    LabelledSpans,
+    MaskedExporter,
+    Parent,
+    linked,
+    note_agents,
+    provider_of,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -152,6 +159,10 @@ class Client:
     def linked(self, prompt: Prompt) -> AbstractContextManager[None]:
         """Generations of the block name the prompt by which they are made."""
         return linked(prompt)
+
+    def note_agents(self, ids: list[str] | None) -> None:
+        """From now on every agent of ours that begins in this context adds the id of its span."""
+        note_agents(ids)
 
     def watched(self, model: Model) -> Model:
         """The model of an agent whose spans come here."""

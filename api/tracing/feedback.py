@@ -14,6 +14,7 @@ import requests
 
 from api.services.keeping.feedback import Rated, RatedReport, RatedTurn, source_of
 from api.services.keeping.storage import Feedback
+from api.services.ports import WRITTEN
 from api.services.wire import REDIRECTS, TooLarge, no_connection, read_all
 from api.settings import TracingSettings
 from api.tracing.masking import mask
@@ -28,15 +29,18 @@ _PIECE = 8_192
 def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
     """The score: true is a thumb up, so that its mean is the share of them.
 
-    It stands on the trace, whatever part of the report it is about: `scope` says which. What its
-    author thinks later of the same takes its place, since id, name and day are the same. Where no
-    words may leave there is no comment, and no key of an item.
+    It stands on the span that judged the item or wrote the finding, where that is known, and else
+    on the trace; `scope` says what it is about. What its author thinks later of the same takes its
+    place, since id, name and day are the same. Where no words may leave there is no comment, and no
+    key of an item.
     """
     metadata: dict[str, Any]
     feedback: Feedback | RatedTurn
+    span = None
     if isinstance(rated, RatedReport):
         feedback, report = rated.feedback, rated.report
         trace_id, key = report.trace_id, feedback.item_key
+        span = _span_of(rated)
         what = f"{feedback.subject}\n{feedback.finding}\n{key}\n{feedback.author}"
         metadata = {
             "scope": feedback.subject,
@@ -53,6 +57,7 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
     score = {
         "id": f"{trace_id}-{NAME}-{digest}",
         "traceId": trace_id,
+        "observationId": span,
         "name": NAME,
         "value": 1 if feedback.rating == "up" else 0,
         "dataType": "BOOLEAN",
@@ -62,6 +67,16 @@ def score_of(rated: Rated, settings: TracingSettings) -> dict[str, Any]:
         "timestamp": feedback.created_at.isoformat() if feedback.created_at else None,
     }
     return {name: value for name, value in score.items() if value is not None}
+
+
+def _span_of(rated: RatedReport) -> str | None:
+    """Where the item was judged, or the finding written; None of what no span alone is about."""
+    feedback, report = rated.feedback, rated.report
+    parts = {feedback.item_key}
+    if feedback.finding is not None and report.findings[feedback.finding - 1].support != "counted":
+        parts = set(WRITTEN)  # what is counted are themes, which nobody wrote
+    spans = (span for span, keys in report.observations.items() if parts.intersection(keys))
+    return next(spans, None)
 
 
 def send_feedback(settings: TracingSettings, rated: Rated, seconds: float = SECONDS) -> str:

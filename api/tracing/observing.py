@@ -5,25 +5,35 @@ What each score means stands in docs/langfuse.md; which there are, in `scoring`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from api.services.ports import Facts, Recorder
+from api.services.ports import WRITTEN, Facts, Recorder
 from api.services.schemas import Gathered, Published, Question, open_reason
 from api.tracing.scoring import older_scores, run_scores, source_scores
 
 if TYPE_CHECKING:
     from api.tracing.client import Client, Kind, Observation
 
-_BULKY = {"items", "dropped"}
+_BULKY = {"items", "dropped", "observations"}
 """Parts of an answer that stay out of the trace: the spans of the sources tell about them."""
 
 
-_searches: ContextVar[list[Gathered] | None] = ContextVar("listenpost_searches", default=None)
-"""What the question under way gathered, whichever tool or task asked for it."""
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the question under way gathered, whichever tool or task asked for it, and who wrote."""
+
+    searches: list[Gathered] = field(default_factory=list)
+    judged: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Keys of the items that came first in a span."""
+    agents: list[str] = field(default_factory=list)
+    """Their spans."""
+
+
+_seen: ContextVar[_Seen | None] = ContextVar("listenpost_seen", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +49,40 @@ class LangfuseObserver:
         """The trace under way in this context."""
         return self.client.trace_id
 
+    @property
+    def observations(self) -> Mapping[str, tuple[str, ...]]:
+        """See `Observer.observations`."""
+        seen = _seen.get()
+        if seen is None or self.client.trace_id is None:
+            return {}
+        return seen.judged | dict.fromkeys(seen.agents[-1:], WRITTEN)
+
     @contextmanager
     def analysis(self, name: str, question: Question, *tags: str) -> Iterator[Recorder[Facts]]:
         """A trace; inside another one a span, whose facts then count for the outer one.
 
         A trace of the program around us is not ours to score: there the scores are the span's.
         """
-        previous, guest = _searches.get(), self.client.is_guest
+        previous, guest = _seen.get(), self.client.is_guest
         inner = previous is not None and self.client.trace_id is not None
+        seen = _Seen()
         given = {"question": question.text, "about": question.about or None}
         kind: Kind = "span" if name == "fetch" else "agent"
         with self.client.observation(name, kind, tags, input=given) as span:
-            searches: list[Gathered] = []
             if not inner:
-                _searches.set(searches)
+                self._watch(seen)
             try:
                 yield _Analysis(
-                    self.client, span, name, None if inner else searches, not guest,
+                    self.client, span, name, None if inner else seen.searches, not guest,
                     self.old_scores,
                 )  # fmt: skip
             finally:
-                _searches.set(previous)
+                self._watch(previous)
+
+    def _watch(self, seen: _Seen | None) -> None:
+        """What happens in this context belongs to it; no token, since streams end in other tasks."""
+        _seen.set(seen)
+        self.client.note_agents(seen.agents if seen else None)
 
     @contextmanager
     def gathering(self, source: str, query: str) -> Iterator[Recorder[Gathered]]:
@@ -132,8 +155,11 @@ class _Gathering:
 
     def record(self, facts: Gathered) -> None:
         """See `Recorder.record`."""
-        if (searches := _searches.get()) is not None:
-            searches.append(facts)
+        if (seen := _seen.get()) is not None:
+            known = {key for keys in seen.judged.values() for key in keys}
+            keys = [entry.item.key for entry in (*facts.kept, *facts.dropped)]
+            seen.judged[self.span.id] = tuple(key for key in keys if key not in known)
+            seen.searches.append(facts)
         self.span.update(output=_output(facts))
         reason = open_reason(facts.attempts)
         if not facts.outcome.answered:

@@ -30,6 +30,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import (
     NonRecordingSpan,
     Status,
+    format_span_id,
     format_trace_id,
     get_current_span,
     set_span_in_context,
@@ -51,6 +52,8 @@ _below: ContextVar[Mapping[str, str]] = ContextVar("below", default=MappingProxy
 """Labels of the spans that begin in this context."""
 _link: ContextVar[Mapping[str, str | int]] = ContextVar("link", default=MappingProxyType({}))
 """The version of a prompt by which agents of ours ask in this context."""
+_agents: ContextVar[list[str] | None] = ContextVar("agents", default=None)
+"""Takes the ids of the agents' spans that begin in this context."""
 _OWNER_SET = frozenset({"user.id", "session.id"})
 """Attributes that the owner's settings or program may set: sent as they are. What a caller over
 the network says is masked before it gets there."""
@@ -177,6 +180,11 @@ def linked(prompt: Prompt) -> Iterator[None]:
         _link.reset(token)
 
 
+def note_agents(ids: list[str] | None) -> None:
+    """From now on every agent that begins in this context adds the id of its span."""
+    _agents.set(ids)
+
+
 class LabelledSpans(SynchronousMultiSpanProcessor):
     """The same labels on every span, agents' included; a full queue is not worth a word."""
 
@@ -192,8 +200,11 @@ class LabelledSpans(SynchronousMultiSpanProcessor):
         span.set_attributes(self._owner)
         super().on_start(span, parent_context)
         span.set_attributes({**self._ours, **_below.get()})
-        if (span.attributes or {}).get("gen_ai.operation.name") == "chat":  # of pydantic-ai
+        operation = (span.attributes or {}).get("gen_ai.operation.name")  # of pydantic-ai
+        if operation == "chat":
             span.set_attributes(_link.get())
+        elif operation == "invoke_agent" and (agents := _agents.get()) is not None:
+            agents.append(format_span_id(span.context.span_id))
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue it."""

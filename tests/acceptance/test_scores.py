@@ -11,6 +11,7 @@ from api import wiring
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.services.listening import Ask, Product, analyze
+from api.services.ports import WRITTEN
 from api.services.text import fold
 from api.wiring.models import chat as chat_of
 from tests.tracing.collector import Collector, collecting, settings_for
@@ -127,6 +128,25 @@ async def test_a_turn_and_a_tool(traced: Traced) -> None:
     assert "decision" not in of_turn.keys() | of_tool.keys()
     assert of_tool["items_kept"] == len(heard.fetched.items)
     assert of_tool["run_yield"] == heard.fetched.yield_ratio
+
+
+async def test_a_report_knows_where_its_parts_came_about(traced: Traced) -> None:
+    """Each item has the span that judged it first, later searches too; findings the writer's."""
+    async with traced() as (product, langfuse):
+        report = await analyze(product, Ask(QUESTION, "deep"))
+
+    spans = {span.id: span for span in langfuse.spans}
+    seen = dict(report.observations)
+    (writer,) = (span for span, keys in seen.items() if keys == WRITTEN)
+    assert spans[writer].name == "invoke_agent report"
+    del seen[writer]
+    keys = [key for held in seen.values() for key in held]
+    assert len(keys) == len(set(keys))
+    assert {item.key for item in report.items} | {item.key for item in report.dropped} <= set(keys)
+    for span, held in seen.items():
+        output = spans[span].told("output")
+        assert set(held) <= {*output["kept"], *output["dropped"]}
+    assert len(seen) > len(report.sources)
 
 
 @pytest.mark.parametrize("content", ["true", "false"])

@@ -235,7 +235,10 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
     gone, left = "reddit:t3_1", "reddit:t3_11"
     for tenant in ("a", "b"):
         both = finding("Both", gone, left)
-        one = report("r1", item(gone), item(left), out=[dropped("x:1", f"copy of {gone}")])
+        one = report(
+            "r1", item(gone), item(left), out=[dropped("x:1", f"copy of {gone}")],
+            observations={"span": [gone, left]},
+        )  # fmt: skip
         await finish(store, tenant, one | {"findings": [*one["findings"], both]})
     await store.keep_page("with", json.dumps({"slots": [{"key": gone}]}))
     await store.keep_page("without", "[]")
@@ -260,6 +263,7 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
             "cites": [left],
         }
         assert [entry["reason"] for entry in now["dropped"]] == ["copy of [removed]"]
+        assert now["observations"] == {"span": [left]}
         assert "1 item was removed" in now["quality_notes"][0]
         assert len(now["quality_notes"]) == 1
         assert gone not in json.dumps(now).replace(left, "")

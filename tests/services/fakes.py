@@ -181,6 +181,7 @@ class FakeObserver:
     recorded: list[Gathered] = field(default_factory=list)
     open: int = 0
     trace_id: str | None = None
+    observations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def record(self, facts: Gathered) -> None:
         self.recorded.append(facts)

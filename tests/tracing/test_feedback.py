@@ -11,6 +11,8 @@ import pytest
 
 from api.services.keeping.feedback import RatedReport, RatedTurn
 from api.services.keeping.storage import Feedback
+from api.services.ports import WRITTEN
+from api.services.reporting.findings import Backing, Finding
 from api.tracing.feedback import score_of, send_feedback
 from tests.store.made import ODD, item, report, typed
 from tests.tracing.collector import SECRET, Collector, settings_for
@@ -18,6 +20,7 @@ from tests.tracing.collector import SECRET, Collector, settings_for
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 REPORT = typed(report("r1", item("reddit:t3_1"), item(f"items:{ODD}"), trace_id=TRACE))
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
+BACKINGS: tuple[Backing, ...] = "checked", "counted"
 GIVEN = Feedback("r1", "ada", "report", "up", created_at=NOW)
 
 
@@ -55,6 +58,31 @@ def test_each_author_and_thing_has_a_score(other: dict[str, Any]) -> None:
 
     assert ids[0] != ids[1]
     assert ids[0] == ids[2]
+
+
+def test_what_is_about_a_part_stands_on_its_span() -> None:
+    """Of an item where it was judged; of a finding where it was written, unless it is a theme."""
+    seen = {"a" * 16: ("reddit:t3_1",), "b" * 16: WRITTEN}
+    written, theme = (
+        Finding("Good.", "praise", ("reddit:t3_1",), (), support) for support in BACKINGS
+    )
+    fields = {"observations": seen, "findings": (written, theme)}
+    rated = REPORT.model_copy(update=fields)
+    about: list[dict[str, Any]] = [
+        {"subject": "item", "item_key": "reddit:t3_1"},
+        {"subject": "finding", "finding": 1},
+        {"subject": "finding", "finding": 2},
+        {"subject": "item", "item_key": f"items:{ODD}"},
+        {"subject": "report"},
+    ]
+    scores = [
+        score_of(RatedReport(rated, replace(GIVEN, **part)), settings_for("")) for part in about
+    ]
+
+    assert [score.get("observationId") for score in scores] == [
+        "a" * 16, "b" * 16, None, None, None,
+    ]  # fmt: skip
+    assert {score["traceId"] for score in scores} == {TRACE}
 
 
 def test_secrets_and_odd_text_are_masked() -> None:

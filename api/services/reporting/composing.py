@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -70,13 +70,14 @@ class Origin:
     sample: bool
     """Everything comes from the sandbox."""
     trace_id: str | None
+    observations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """As `Observer.observations` says."""
 
 
 def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Report:
     """The report of a question that was asked."""
-    evidence, drafted, explained = (
-        conclusion.evidence, conclusion.drafted, conclusion.explanation
-    )  # fmt: skip
+    evidence, drafted = conclusion.evidence, conclusion.drafted
+    explained = conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
     parts = new_queries(compared(question.text), ())
@@ -130,6 +131,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         ),
         timings_ms=timings,
         trace_id=origin.trace_id,
+        observations=origin.observations,
         created_at=datetime.now(UTC),
     )
 

@@ -234,6 +234,8 @@ class Report(Published):
     cost: Cost
     timings_ms: Timings
     trace_id: str | None
+    observations: Annotated[Mapping[str, tuple[str, ...]], IF_SET] = {}
+    """Of its trace, span -> keys of the items that were judged there, or `findings`."""
     created_at: Timestamp
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -905,6 +905,7 @@ class Watching:
     names: list[str] = field(default_factory=list)
     facts: list[Facts] = field(default_factory=list)
     trace_id: str | None = "t1"
+    observations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @contextmanager
     def analysis(self, name: str, question: Question, *tags: str) -> Iterator[Any]:
