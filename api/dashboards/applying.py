@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
 from api.dashboards.client import Server
 from api.dashboards.definitions import Definition, Definitions, Kind
 from api.dashboards.drawing import undrawable
-from api.dashboards.planning import Plan, Step, fits
-from api.dashboards.reading import read_prompt, read_rows
+from api.dashboards.planning import Plan, Step, fits, plan_apply
+from api.dashboards.reading import Stock, read_prompt, read_rows
 from api.errors import ConfigurationError, LangfuseError
 
 
@@ -25,48 +26,63 @@ def check(definitions: Definitions) -> None:
             raise ConfigurationError(f"widget `{part.mark}` cannot be drawn: {'; '.join(faults)}")
 
 
-def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], None]) -> int:
-    """Every step; how many could not be done for a reason that lets the others go on.
+def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], None]) -> set[str]:
+    """Every step; the ids of what is surely of this run.
 
-    `done` hears of each step, with the reason when it was not.
+    `done` hears of each step, with the reason when it could not be done and the others could.
 
     Raises:
         ConfigurationError: the server lets these keys write nothing.
         LangfuseError: it fails; what was done stays.
     """
-    widgets, left = dict(plan.widgets), 0
+    widgets, made = dict(plan.widgets), set[str]()
     for step in plan.steps:
         if step.verb in {"create", "push"}:
-            row = _make(server, step, _resolved(step.body, widgets))
+            row = _make(server, step, _resolved(step.body, widgets), made)
             if step.kind is Kind.WIDGET:
                 widgets[step.mark] = str(row.get("id"))
         elif step.body is not None:
             server.patch(step.path, _resolved(step.body, widgets), step.title)
         else:
-            reason = _delete(server, step)
-            left += reason is not None
-            done(step, reason)
+            done(step, _delete(server, step))
             continue
         done(step, None)
-    return left
+    return made
 
 
-def _make(server: Server, step: Step, body: Mapping[str, Any]) -> Mapping[str, Any]:
+def plan_settling(server: Server, definitions: Definitions, stock: Stock, made: Set[str]) -> Plan:
+    """What is still to be done when another run made the same at the same moment.
+
+    Langfuse has no lock and no unique names. So each run looks again after its writes: of what is
+    there more than once the oldest stays, for both, and each takes back its own alone. Whoever made
+    the later one finds the older one there. `stock` is what there was before.
+    """
+    rows = {kind: read_rows(server, kind) for kind in Kind}
+    plan = plan_apply(replace(definitions, prompts=()), replace(stock, rows=rows), made)
+    return replace(plan, notes=())  # a copy that the other run is about to take back is no news
+
+
+def _make(server: Server, step: Step, body: Mapping[str, Any], made: set[str]) -> Mapping[str, Any]:
     """What a POST makes; after an answer that is lost, what it made is looked for.
 
-    It is sent again only when the server said that it did nothing and asked to wait.
+    It is sent again only when the server said that it did nothing and asked to wait. Of two who
+    push one prompt at the same moment Langfuse refuses one with 400. What was looked for may be
+    another's, and is not in `made`.
     """
     while True:
         try:
-            return server.post(step.path, body, step.title)
+            row = server.post(step.path, body, step.title)
+            made.add(str(row.get("id")))
+            return row
         except LangfuseError as error:
-            if not error.unsure and error.wait is None:
+            raced = step.verb == "push" and error.http == HTTPStatus.BAD_REQUEST
+            if not (error.unsure or raced) and error.wait is None:
                 raise
             if error.wait is not None:
                 server.wait(error.wait)
-            if (row := _find(server, step)) is not None:
-                return row
-            if error.unsure:
+            if (there := _find(server, step)) is not None:
+                return there
+            if error.wait is None:
                 raise
 
 

@@ -6,7 +6,7 @@ mark of ours is never part of a step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,11 +64,16 @@ class Plan:
     unchanged: int = 0
 
 
-def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
-    """The fewest steps after which everything is as defined: made, changed, then cleared away."""
+def plan_apply(definitions: Definitions, stock: Stock, made: Set[str] = frozenset()) -> Plan:
+    """The fewest steps after which everything is as defined: made, changed, then cleared away.
+
+    Of what is there more than once the oldest counts; what is in `made` goes, since this run made
+    it while another did. Any other copy may be a person's, and is named.
+    """
     steps: list[Step] = []
     notes: list[str] = []
     widgets: dict[str, str] = {}
+    surplus: set[str] = set()
     unchanged = 0
     for part in definitions.parts:
         rows = [row for row in ours(stock.rows[part.kind]) if fits(part, row)]
@@ -82,12 +87,13 @@ def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
             row = min(rows, key=lambda row: bool(row.get("isArchived")))  # else the oldest
             if part.kind is Kind.WIDGET:
                 widgets[part.mark] = str(row["id"])
-            if len(rows) > 1 and part.kind is not Kind.SCORE:
-                others = ", ".join(f"`{other['id']}`" for other in rows if other is not row)
+            others = {str(other["id"]) for other in rows if other is not row}
+            surplus |= others & made
+            if (copies := sorted(others - made)) and part.kind is not Kind.SCORE:
                 notes.append(
-                    f"{len(rows) - 1} more {part.kind} with the mark `listenpost:{part.mark}`: "
-                    f"{others}; delete it in Langfuse, or, if the copy is yours, take that mark "
-                    "out of its description"
+                    f"{len(copies)} more {part.kind} with the mark `listenpost:{part.mark}`: "
+                    f"`{'`, `'.join(copies)}`; delete it in Langfuse, or, if the copy is yours, "
+                    "take that mark out of its description"
                 )
             step = _changed(part, row, widgets)
             steps += [step] if step else []
@@ -99,7 +105,7 @@ def plan_apply(definitions: Definitions, stock: Stock) -> Plan:
     wanted = {(part.kind, part.mark): part for part in definitions.parts}
     for kind, row in _removable(stock):
         part_of_row = wanted.get((kind, str(mark_of(row.get("description")))))
-        if part_of_row is None or not fits(part_of_row, row):
+        if part_of_row is None or not fits(part_of_row, row) or row["id"] in surplus:
             steps.append(_removed(kind, row))
     return Plan(tuple(steps), widgets, tuple(notes), unchanged)
 
@@ -111,7 +117,23 @@ def plan_remove(stock: Stock, versions: Mapping[str, Sequence[int]]) -> Plan:
         for name, numbers in versions.items()
         for number in numbers
     ]
-    return Plan((*(_removed(kind, row) for kind, row in _removable(stock)), *prompts), {})
+    steps = (*(_removed(kind, row) for kind, row in _removable(stock)), *prompts)
+    return Plan(steps, {}, tuple(_lasting(stock)))
+
+
+def _lasting(stock: Stock) -> Iterator[str]:
+    """What people have put on a dashboard of ours, which stays when that goes."""
+    marked = {str(row["id"]) for row in ours(stock.rows[Kind.WIDGET])}
+    names = {str(row.get("id")): f"`{row.get('name')}`" for row in stock.rows[Kind.WIDGET]}
+    for board in ours(stock.rows[Kind.DASHBOARD]):
+        placed = [
+            str(entry.get("widgetId") or entry.get("presetId")) for entry in _placements(board)
+        ]
+        if theirs := [names.get(key, f"`{key}`") for key in placed if key not in marked]:
+            yield (
+                f"dashboard `{board.get('name')}` also holds {', '.join(theirs)}, not ours: "
+                "that goes from it, and stays among your widgets"
+            )
 
 
 def ours(rows: Iterable[Row]) -> list[Row]:

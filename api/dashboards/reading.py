@@ -93,7 +93,7 @@ def read_project(server: Server) -> Project:
 def read_rows(server: Server, kind: Kind) -> tuple[Row, ...]:
     """Every row of one kind, the oldest first."""
     rows = server.pages(PATHS[kind])
-    return tuple(sorted(rows, key=lambda row: str(row.get("createdAt"))))
+    return tuple(sorted(rows, key=lambda row: (str(row.get("createdAt")), str(row.get("id")))))
 
 
 def read_prompt(server: Server, name: str) -> Pushed:

@@ -80,7 +80,7 @@ class LangfuseObserver:
                 self._watch(previous)
 
     def _watch(self, seen: _Seen | None) -> None:
-        """What happens in this context belongs to it; no token, since streams end in other tasks."""
+        """What happens in this context belongs to it; no token, since a stream ends anywhere."""
         _seen.set(seen)
         self.client.note_agents(seen.agents if seen else None)
 

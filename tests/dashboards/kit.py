@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 from pydantic import SecretStr
 
-from api.dashboards.applying import carry_out, check
+from api.dashboards.applying import carry_out, check, plan_settling
 from api.dashboards.client import Server
 from api.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
 from api.dashboards.planning import Plan, Step, plan_apply, plan_remove
-from api.dashboards.reading import read_rows, read_stock, read_versions
+from api.dashboards.reading import Stock, read_rows, read_stock, read_versions
 from api.sandbox.journal import LoggedRequest
 from api.sandbox.server import Sandbox
 from api.settings import TracingSettings
@@ -67,16 +68,36 @@ class Project:
     def plan(self, definitions: Definitions | None = None) -> Plan:
         """What would be done."""
         wanted = definitions or few()
-        server = self.server()
-        try:
-            return plan_apply(wanted, read_stock(server, wanted.prompts))
-        finally:
-            server.close()
+        return plan_apply(wanted, self.stock(wanted))
+
+    def stock(self, wanted: Definitions | None = None) -> Stock:
+        """What there is, with the wanted prompts."""
+        with closing(self.server()) as server:
+            return read_stock(server, wanted.prompts if wanted else ())
 
     def apply(self, definitions: Definitions | None = None) -> list[Step]:
         """What `apply` did."""
-        check(definitions or few())
-        return self._done(self.plan(definitions))
+        wanted = definitions or few()
+        check(wanted)
+        return self.begun(wanted)(lambda: None)
+
+    def begun(self, wanted: Definitions) -> Callable[[Callable[[], object]], list[Step]]:
+        """A run that has read; what it returns does the rest, and calls back after each step."""
+        stock = self.stock(wanted)
+
+        def rest(meanwhile: Callable[[], object]) -> list[Step]:
+            steps: list[Step] = []
+
+            def done(step: Step, reason: str | None) -> None:
+                steps.append(step)
+                meanwhile()
+
+            with closing(self.server()) as server:
+                if made := carry_out(server, plan_apply(wanted, stock), done):
+                    carry_out(server, plan_settling(server, wanted, stock, made), done)
+            return steps
+
+        return rest
 
     def remove(self) -> list[Step]:
         """What `remove` did."""
@@ -123,12 +144,14 @@ class Project:
 
 
 class Losing(httpx.BaseTransport):
-    """Loses the answer to one POST, or the POST itself."""
+    """Loses the answer to one POST, or the POST itself; or answers with a `status` of its own."""
 
-    def __init__(self, path: str, number: int = 1, *, arrives: bool = True) -> None:
+    def __init__(
+        self, path: str, number: int = 1, *, arrives: bool = True, status: int | None = None
+    ) -> None:
         """The `number`th POST to a path that ends so."""
         self._inner, self._path = httpx.HTTPTransport(), path
-        self._left, self._arrives = number, arrives
+        self._left, self._arrives, self._status = number, arrives, status
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Hand it on, unless it is to be lost."""
@@ -137,6 +160,8 @@ class Losing(httpx.BaseTransport):
             if self._left == 0:
                 if self._arrives:
                     self._inner.handle_request(request).read()
+                if self._status is not None:
+                    return httpx.Response(self._status, json={"message": "refused"})
                 raise httpx.ReadTimeout("no answer", request=request)
         return self._inner.handle_request(request)
 

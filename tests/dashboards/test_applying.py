@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from api.dashboards import reading
 from api.dashboards.definitions import Definition, Definitions, Kind, load, mark_of
-from api.dashboards.planning import plan_apply
+from api.dashboards.planning import plan_apply, plan_remove
 from api.errors import ConfigurationError, LangfuseError
 from tests.dashboards.kit import Losing, Project, few
 
@@ -58,11 +60,15 @@ def test_everything_is_made_once(project: Project) -> None:
 
 
 def test_everything_is_read_before_anything_is_written(project: Project) -> None:
-    """Lists change their order with each write, so no GET stands between the first two writes."""
+    """Lists change their order with each write, so no GET stands between the writes.
+
+    After them the lists are read once more, for what another run made meanwhile.
+    """
     project.apply()
 
     methods = [entry.method for entry in project.sandbox.requests("langfuse")]
-    assert set(methods[methods.index("POST") :]) == {"POST"}
+    writes = methods.count("POST")
+    assert methods[-writes - 3 :] == ["POST"] * writes + ["GET"] * 3
 
 
 def test_a_changed_definition_changes_exactly_that(project: Project) -> None:
@@ -272,6 +278,65 @@ def test_a_copy_is_named_and_left(project: Project) -> None:
     ]
 
 
+def settled(project: Project) -> None:
+    """Everything is there once, on its dashboards, and nothing is left to be done or said."""
+    definitions = few()
+    for part in definitions.parts:
+        rows = [row for row in project.rows(part.kind) if mark_of(row["description"]) == part.mark]
+        assert [row.get("isArchived") for row in rows].count(True) == len(rows) - 1
+    plan = project.plan()
+    assert (plan.steps, plan.notes) == ((), ())
+    assert plan.unchanged == len(definitions.parts) + len(definitions.prompts)
+
+
+@pytest.mark.parametrize("number", [1, 4, 7, 8])
+def test_another_run_amid_this_one_leaves_no_copies(project: Project, number: int) -> None:
+    """Both saw an empty project; of each thing the older stays, whoever made it."""
+    mine, other = project.begun(few()), project.begun(few())
+    steps = itertools.count(1)
+
+    mine(lambda: next(steps) == number and other(lambda: None))
+
+    settled(project)
+
+
+def test_three_runs_at_once_leave_no_copies(project: Project) -> None:
+    """In whatever order their requests arrive."""
+    runs = [project.begun(few()) for _ in range(3)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda run: run(lambda: None), runs))
+
+    settled(project)
+
+
+def test_a_prompt_that_another_run_pushes_at_that_moment(project: Project) -> None:
+    """Langfuse refuses the second of two with 400; it is there, and this run goes on."""
+    project.transport = Losing("/v2/prompts", status=400)
+
+    project.apply()
+
+    settled(project)
+    project.transport = Losing("/v2/prompts", arrives=False, status=400)
+    with pytest.raises(LangfuseError, match=r"refuses prompt `listenpost/\w+` \(HTTP 400\)"):
+        project.apply(replace(load(), parts=()))
+
+
+def test_only_what_this_run_made_is_taken_back(project: Project) -> None:
+    """What somebody copied in that moment bears the mark too, and stays."""
+    steps = itertools.count(1)
+
+    def copy() -> None:
+        if next(steps) == 4:
+            ours = project.row(Kind.WIDGET, "gate.yield")
+            body = {name: ours[name] for name in ("description", "view", "metrics", "filters")}
+            project.call("POST", WIDGETS, {**body, "name": "Mine", "chartType": "LINE_TIME_SERIES"})
+
+    project.begun(few())(copy)
+
+    names = [row["name"] for row in project.rows(Kind.WIDGET)]
+    assert names.count("Mine") == names.count("Yield by source") == 1
+
+
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_lost_answer_makes_no_duplicate(project: Project, path: str, number: int) -> None:
@@ -332,6 +397,25 @@ def test_remove_takes_away_ours_alone(project: Project) -> None:
     (prompt,) = project.call("GET", "/v2/prompts", limit=100)["data"]
     assert (prompt["name"], prompt["versions"]) == ("listenpost/relevance", [2])
     assert project.remove() == []
+
+
+def test_what_somebody_put_on_a_dashboard_of_ours_is_named_and_stays(project: Project) -> None:
+    """Before that dashboard goes; of a chart of Langfuse's own its id is all there is."""
+    project.apply()
+    theirs = project.call("POST", WIDGETS, {**FOREIGN, "name": "My own"})
+    ours = project.row(Kind.DASHBOARD, "dashboard.gate")
+    for place in ({"widgetId": theirs["id"]}, {"type": "preset", "presetId": "latencies"}):
+        path = f"{BOARDS}/{ours['id']}/placements"
+        project.call("POST", path, {"type": "widget", **place})
+
+    plan = plan_remove(project.stock(), {})
+    project.remove()
+
+    assert plan.notes == (
+        "dashboard `Listenpost: the gate` also holds `My own`, `latencies`, not ours: that goes "
+        "from it, and stays among your widgets",
+    )
+    assert [row["id"] for row in project.rows(Kind.WIDGET)] == [theirs["id"]]
 
 
 def test_a_widget_on_a_dashboard_of_somebody_else_is_kept(project: Project) -> None:

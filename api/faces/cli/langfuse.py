@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -35,7 +36,7 @@ def apply(
     """Make what is missing and change what differs; nothing that is not ours is touched."""
     from api import wiring
     from api.dashboards import definitions
-    from api.dashboards.applying import check
+    from api.dashboards.applying import check, plan_settling
     from api.dashboards.planning import plan_apply
     from api.dashboards.reading import read_stock
 
@@ -44,7 +45,8 @@ def apply(
         check(wanted)
         stock = read_stock(server, wanted.prompts)
         plan = plan_apply(wanted, stock)
-        code = _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=diff)
+        settle = partial(plan_settling, server, wanted, stock)
+        code = _carry_out(server, plan, stock.project.name, settle, dry_run=dry_run, diff=diff)
         if wiring.mode_of(wiring.load_settings()) == "sandbox":
             tell("listenpost: note: no source is set up, and sample data is not sent there")
         return code
@@ -63,7 +65,7 @@ def remove(dry_run: DryRun = False) -> None:
         prompts = definitions.load().prompts
         stock = read_stock(server, ())
         plan = plan_remove(stock, {p.title: read_versions(server, p.title) for p in prompts})
-        return _carry_out(server, plan, stock.project.name, dry_run=dry_run, diff=False)
+        return _carry_out(server, plan, stock.project.name, dry_run=dry_run)
 
     _with_server(work)
 
@@ -89,13 +91,24 @@ def open_dashboards() -> None:
     _with_server(work)
 
 
-def _carry_out(server: Server, plan: Plan, project: str, *, dry_run: bool, diff: bool) -> int:
-    """Do the steps, or say them; the exit code."""
+def _carry_out(
+    server: Server,
+    plan: Plan,
+    project: str,
+    settle: Callable[[Set[str]], Plan] | None = None,
+    *,
+    dry_run: bool,
+    diff: bool = False,
+) -> int:
+    """Do the steps, or say them; the exit code. After what was made comes what `settle` says."""
     from api.dashboards.applying import carry_out
     from api.faces.cli.terminal import shown
     from api.services.text import clean
 
+    reasons: list[str | None] = []
+
     def done(step: Step, reason: str | None) -> None:
+        reasons.append(reason)
         verb = f"would {step.verb}" if dry_run else _PAST[step.verb]
         say(
             f"{verb if reason is None else 'kept'} {shown(step.title)}"
@@ -107,16 +120,16 @@ def _carry_out(server: Server, plan: Plan, project: str, *, dry_run: bool, diff:
 
     for note in plan.notes:
         tell(f"listenpost: note: {shown(note)}")
-    left = 0
     if dry_run:
         for step in plan.steps:
             done(step, None)
-    else:
-        left = carry_out(server, plan, done)
-    count = len(plan.steps) - left
+    elif (made := carry_out(server, plan, done)) and settle and (again := settle(made)).steps:
+        tell("listenpost: note: another run made the same at this moment; the older of two is kept")
+        carry_out(server, again, done)
+    count = reasons.count(None)
     summary = f"{count} {'to do' if dry_run else 'done'}, {plan.unchanged} as they should be"
     tell(f"Langfuse project `{shown(project)}` at `{server.host}`: {summary}")
-    return _LEFT if left else 0
+    return 0 if count == len(reasons) else _LEFT
 
 
 def _differences(step: Step) -> Iterator[str]:
