@@ -155,7 +155,7 @@ class Server:
         while True:
             try:
                 response = self._http.request(method, url, json=body, params=query or None)
-            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 why = no_connection(error, url)
                 raise LangfuseError(
                     f"Langfuse at `{self.host}` cannot be reached: {why}; check "

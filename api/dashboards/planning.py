@@ -221,8 +221,15 @@ def _misplaced(
     for entry in wanted:
         known = {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
         place = placed.pop(entry["id"], None)
-        if place is None or _plain(place) != known:
-            yield Difference(f"definition {entry['id']}", place, known)
+        if place is None:
+            where = {name: known[name] for name in ("x", "y", "width", "height")}
+            yield Difference(f"definition {entry['id']}", None, where)
+        elif fields := [name for name, value in known.items() if place.get(name) != value]:
+            yield Difference(
+                f"definition {entry['id']}",
+                {name: place.get(name) for name in fields},
+                {name: known[name] for name in fields},
+            )
     for name, entry in placed.items():
         yield Difference(f"definition {name}", entry, None)
 

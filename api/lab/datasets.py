@@ -103,8 +103,8 @@ def upload(server: Server, name: str, examples: Sequence[Example]) -> Dataset:
         UsageError: no name that Langfuse takes, or one whose items are in another dataset.
         LangfuseError: it failed; what was written stays, and a second run goes on from there.
     """
-    if not name.strip() or len(name) > _NAME or "|" in name:
-        raise UsageError(f"a dataset's name has 1 to {_NAME} characters and no `|`")
+    if not (name.strip() and name.isprintable()) or len(name) > _NAME or "|" in name:
+        raise UsageError(f"a dataset's name has 1 to {_NAME} characters, no `|`, and is one line")
     dataset = server.find(f"{_DATASETS}/{quote(name, safe='')}")
     if dataset is None:
         # no schemas: null would be sent for the lack of one, and clears what there is

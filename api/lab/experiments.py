@@ -32,6 +32,7 @@ from api.lab.supporting import (
 )
 from api.services.ports import SupportChecker
 from api.services.schemas import Usage
+from api.services.text import many
 from api.settings import TracingSettings
 from api.tracing import Tracing, start
 from api.tracing.experiments import (
@@ -105,8 +106,11 @@ class Bench:
         return result
 
     def _begin(self, judge: str, manner: Mapping[str, Any]) -> Experiment:
-        """One run, named after the judge and the time unless it has a name."""
-        name = self.run or f"{judge} {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+        """One run, named after the judge, and its own name or the time.
+
+        Two judges under one name would be one experiment, with the figures of the second.
+        """
+        name = f"{judge} {self.run or datetime.now(UTC).strftime('%Y-%m-%d %H:%M:%S')}"
         return Experiment(
             self.tracing.client,
             experiment_id(self.project, self.dataset.id, name),
@@ -145,7 +149,7 @@ def open_bench(
         project = read_project(server)
         held = upload(server, dataset, examples)
         notice(
-            f"dataset `{dataset}` at `{server.host}`: {held.written} items written, "
+            f"dataset `{dataset}` at `{server.host}`: {many(held.written, 'item')} written, "
             f"{held.unchanged} as they were, {held.archived} archived"
         )
         update = {

@@ -86,6 +86,11 @@ def one_line(text: str) -> str:
 _SEEN = regex.compile(r"[^\s\p{C}]")
 
 
+def many(number: int, singular: str, plural: str = "") -> str:
+    """`1 item`, `2 items`, `3 analyses`."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
 def is_visible(text: str) -> bool:
     """Whether a person would see anything of it."""
     return _SEEN.search(text) is not None

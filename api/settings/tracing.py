@@ -69,7 +69,10 @@ class TracingSettings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _agreed(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """What the SDK names otherwise is read; two names for two values are refused."""
+        """What the SDK names otherwise is read; two names for two values are refused.
+
+        So is an address without its scheme, which no client can ask: `langfuse.example:3000`.
+        """
         for theirs, ours in (
             ("langfuse_host", "langfuse_base_url"),
             ("langfuse_tracing_environment", "trace_environment"),
@@ -81,6 +84,10 @@ class TracingSettings(BaseSettings):
             if other and own and other.rstrip("/") != own.rstrip("/"):
                 name = ours if ours.startswith("langfuse") else f"listenpost_{ours}"
                 raise ValueError(f"`{theirs.upper()}` and `{name.upper()}` differ; unset one")
+            url = (other or own) if ours == "langfuse_base_url" else None
+            if url and not url.lower().startswith(("http://", "https://")):
+                name = theirs if other else ours
+                raise ValueError(f"`{name.upper()}` begins with `https://` or `http://`")
             if other:
                 given = {**given, ours: other}
         return given

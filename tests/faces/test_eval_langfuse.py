@@ -195,6 +195,9 @@ def test_what_is_measured_now_can_be_guarded_at_once(results: Path) -> None:
         (["many.jsonl", "--fail-below", "-0.03"], "`--fail-below` goes with `--compare`"),
         (["many.jsonl", "--run", "r"], "`--run` goes with `--langfuse`"),
         (["many.jsonl", "--langfuse", "a|b"], "a dataset's name has"),
+        (["many.jsonl", "--langfuse", "a\nb"], "is one line"),
+        (["many.jsonl", "--langfuse", "a", "--run", "b\nc"], "the name of a `--run` is one line"),
+        (["--compare", *["single.json"] * 3], "`--compare BEFORE AFTER`; more are named"),
         (["--compare", "many.jsonl", "single.json"], "`many.jsonl` is no result"),
     ],
 )

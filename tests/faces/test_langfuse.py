@@ -103,7 +103,8 @@ def test_differences_are_readable(langfuse: Sandbox, here: Here) -> None:
     assert lines[3].startswith("    +Relevant / judged, a line per source.")
     assert "    -Reports of mine" in [line.replace("[31m", "") for line in lines]
     assert "    +Listenpost: reports" in lines
-    assert "    definition listenpost-gate.yield:" in lines
+    at = lines.index("    definition listenpost-gate.yield:")
+    assert lines[at + 1] == '    +{"height": 5, "width": 6, "x": 0, "y": 3}'
     assert "\x1b" not in diff.out
     assert [line for line in again.out.splitlines() if line.startswith("changed")] == [
         "changed widget `Yield by source` (gate)",

@@ -103,9 +103,11 @@ def test_figures_as_json_are_those_of_the_http_api(here: Here, url: str) -> None
 def test_of_nothing_little_is_said(here: Here, url: str) -> None:
     """No tables without rows; a wrong period is refused."""
     ended = here("stats", "--since", "all")
+    old = here("stats", "--since", "0001-01-01")
     wrong = here("stats", "--since", "soon")
 
     assert ended.out == "0 analyses from the first on, 0 failed\n"
+    assert old.out == "0 analyses since 0001-01-01 00:00Z, 0 failed\n"
     assert wrong.code == 2
     assert "`since` needs days or weeks" in wrong.err
 

@@ -173,7 +173,7 @@ def test_a_dataset_that_was_renamed_is_named(project: Project) -> None:
         uploaded(project, QUERIES)
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a|b", "x" * 201])
+@pytest.mark.parametrize("name", ["", "  ", "a|b", "a\nb", "x" * 201])
 def test_a_name_that_langfuse_does_not_take_is_refused(project: Project, name: str) -> None:
     """Before anything is asked."""
     with pytest.raises(UsageError, match="1 to 200 characters"):

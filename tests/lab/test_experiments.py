@@ -166,8 +166,8 @@ async def test_every_span_says_what_it_belongs_to(project: Project) -> None:
         }
         metadata = json.loads(bound.pop("metadata"))
         assert bound == {
-            "id": experiment_id("sandbox", dataset(project), RUN),
-            "name": RUN,
+            "id": experiment_id("sandbox", dataset(project), f"fake-1 {RUN}"),
+            "name": f"fake-1 {RUN}",
             "dataset.id": dataset(project),
             "item.id": example.key(NAME),
             "item.expected_output": json.dumps(example.expected),
@@ -204,7 +204,7 @@ async def test_the_run_is_scored_by_the_printed_figures(project: Project) -> Non
     scores = run_scores(collector)
 
     assert {score["datasetRunId"] for score in collector.scores if "datasetRunId" in score} == {
-        experiment_id("sandbox", dataset(project), RUN)
+        experiment_id("sandbox", dataset(project), f"fake-1 {RUN}")
     }
     for name in ("precision", "recall", "mcc", "usd", "ms_per_10"):
         assert scores[f"eval_run_{name}"] == ("NUMERIC", result.overall[name])
@@ -275,6 +275,19 @@ async def test_a_run_without_a_name_is_one_of_its_own(project: Project) -> None:
     (name,) = {span.attributes["langfuse.experiment.name"] for span in arrived(project).spans}
 
     assert name.startswith("fake-1 2")
+
+
+async def test_two_judges_of_one_name_are_two_experiments(project: Project) -> None:
+    """Each with the figures of its own; the same judge joins its own."""
+    for judge in (Judging(), Judging(name="fake-2"), Judging()):
+        await judged(project, run="pr-7", judge=judge)
+    named = {
+        span.attributes["langfuse.experiment.name"]: span.attributes["langfuse.experiment.id"]
+        for span in arrived(project).spans
+    }
+
+    assert named.keys() == {"fake-1 pr-7", "fake-2 pr-7"}
+    assert len(set(named.values())) == 2
 
 
 async def test_a_run_that_makes_no_sense_ends(project: Project) -> None:

@@ -12,6 +12,7 @@ from api.services.text import (
     cut,
     fold,
     is_visible,
+    many,
     one_line,
     searchable,
     unescape,
@@ -181,3 +182,9 @@ def test_folding_keeps_marks_that_matter() -> None:
 def test_what_nobody_sees_is_not_visible(text: str, visible: bool) -> None:
     """Blanks, and signs without a shape, are nothing to read."""
     assert is_visible(text) is visible
+
+
+def test_numbers_have_their_nouns() -> None:
+    """One is one; a plural of its own is named."""
+    assert [many(number, "item") for number in (0, 1, 2)] == ["0 items", "1 item", "2 items"]
+    assert [many(number, "query", "queries") for number in (1, 2)] == ["1 query", "2 queries"]

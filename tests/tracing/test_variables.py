@@ -58,6 +58,8 @@ REFUSED: list[tuple[Given, str]] = [
         {"LANGFUSE_TRACING_ENVIRONMENT": "qa", "LISTENPOST_TRACE_ENVIRONMENT": "default"},
         "`LANGFUSE_TRACING_ENVIRONMENT` and `LISTENPOST_TRACE_ENVIRONMENT` differ; unset one",
     ),
+    ({"LANGFUSE_BASE_URL": "lf.example:3000"}, "`LANGFUSE_BASE_URL` begins with `https://` or"),
+    ({"LANGFUSE_HOST": "lf.example"}, "`LANGFUSE_HOST` begins with `https://` or `http://`"),
     ({"LANGFUSE_SAMPLE_RATE": "2"}, "`LANGFUSE_SAMPLE_RATE`: "),
     ({"LANGFUSE_SAMPLE_RATE": "abc"}, "`LANGFUSE_SAMPLE_RATE`: "),
     ({"LANGFUSE_TRACING_ENABLED": "perhaps"}, "`LANGFUSE_TRACING_ENABLED`: "),

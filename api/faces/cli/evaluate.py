@@ -70,12 +70,17 @@ def eval_command(evaluation: EvalRequest) -> int:
     for option, needed in (("fail_below", "compare"), ("run", "langfuse")):
         if getattr(evaluation, option) is not None and getattr(evaluation, needed) is None:
             raise UsageError(f"`--{option.replace('_', '-')}` goes with `--{needed}`")
+    if not (evaluation.run or "").isprintable():
+        raise UsageError("the name of a `--run` is one line")
     other = None
     if evaluation.compare is not None:
         other = _result(evaluation.compare)
         if other is None:
             raise UsageError(f"`{evaluation.compare}` is no result; write one with `--format json`")
-        if len(evaluation.files) == 1 and (mine := _result(evaluation.files[0])) is not None:
+        results = [held for path in evaluation.files if (held := _result(path)) is not None]
+        if results and len(evaluation.files) > 1:
+            raise UsageError("two results are compared: `--compare BEFORE AFTER`; more are named")
+        for mine in results:
             if evaluation.langfuse is not None:
                 raise UsageError("two results are compared without asking anybody: no `--langfuse`")
             return _compared(mine, other, evaluation)
@@ -265,7 +270,8 @@ def _deliver(result: Mapping[str, Any], evaluation: EvalRequest) -> None:
         return
     if degraded := result["overall"]["degraded"]:
         reasons = ", ".join(result["reasons"])
-        tell(f"{degraded} items were not judged ({reasons}) and count in no figure")
+        were = "item was" if degraded == 1 else "items were"
+        tell(f"{degraded} {were} not judged ({reasons}) and count in no figure")
     path = evaluation.plot
     if path is None:
         return

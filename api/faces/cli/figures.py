@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.services.text import clean, one_line
+from api.services.text import clean, many, one_line
 
 _COLUMNS = (
     ("precision", "P"), ("recall", "R"), ("f1", "F1"), ("balanced_accuracy", "BA"), ("mcc", "MCC"),
@@ -48,18 +48,20 @@ def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
             f"{title} {_number(grades[key])} {spans.get(key, '')}".strip()
             for key, title in measures
         )
-        notes.append(f"{grades['n']} graded items: {figures}")
+        notes.append(f"{many(grades['n'], 'graded item')}: {figures}")
     overall = result["overall"]
     usd = "unknown" if overall["usd"] is None else f"{overall['usd']:.4f} USD"
     brier = f", Brier {overall['brier']:.3f}" if overall["brier"] is not None else ""
     notes.append(
         f"{overall['ms_per_10']:g} ms for 10 items (median page), "
-        f"{overall['tokens']} tokens, {usd}, {overall['degraded']} items without an answer{brier}"
+        f"{overall['tokens']} tokens, {usd}, "
+        f"{many(overall['degraded'], 'item')} without an answer{brier}"
     )
     lead = "- " if markdown else ""
     return "\n".join(
         [
-            f"{result['judge']}: {overall['n']} items, {len(result['queries'])} queries, "
+            f"{result['judge']}: {many(overall['n'], 'item')}, "
+            f"{many(len(result['queries']), 'query', 'queries')}, "
             f"pages of {result['page']}, {about}",
             "",
             *lines,
@@ -71,7 +73,7 @@ def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
 
 def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -> str:
     """Paired differences with their intervals; a star where the interval leaves out zero."""
-    mine, other, queries = comparison["judge"], comparison["other"], comparison["queries"]
+    mine, other = comparison["judge"], comparison["other"]
     rows = [["", "measure", "difference", "95 %", ""]]
     for name, part in (("overall", comparison["overall"]), *comparison["families"].items()):
         few = {key: part[key] for key in ("mcc", "yield_mae")}
@@ -93,7 +95,8 @@ def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -
         ("changed", "not with the same items in both"),
     )  # fmt: skip
     notes = [f", {comparison[key]} {where}" for key, where in left_out if comparison[key]]
-    title = f"{mine} minus {other}, {queries} queries in both{''.join(notes)}"
+    shared = many(comparison["queries"], "query", "queries")
+    title = f"{mine} minus {other}, {shared} in both{''.join(notes)}"
     return "\n".join([title, "", *_laid_out(rows, markdown)])
 
 
@@ -105,7 +108,7 @@ def support_line(result: Mapping[str, Any]) -> str:
     )  # fmt: skip
     shares = ((title, result[key]) for key, title in measures)
     return (
-        f"{result['judge']}: {result['claims']} claims, {result['supported']} supported, "
+        f"{result['judge']}: {many(result['claims'], 'claim')}, {result['supported']} supported, "
         f"{result['unanswered']} without an answer\n"
         + ", ".join(f"{title} {'-' if n is None else f'{n:.2f}'}" for title, n in shares)
     )

@@ -48,7 +48,9 @@ def apply(
         settle = partial(plan_settling, server, wanted, stock)
         code = _carry_out(server, plan, stock.project.name, settle, dry_run=dry_run, diff=diff)
         if wiring.mode_of(wiring.load_settings()) == "sandbox":
-            tell("listenpost: note: no source is set up, and sample data is not sent there")
+            tell(
+                "listenpost: note: in sandbox mode nothing is sent there, so the charts stay empty"
+            )
         return code
 
     _with_server(work)
@@ -127,7 +129,9 @@ def _carry_out(
         tell("listenpost: note: another run made the same at this moment; the older of two is kept")
         carry_out(server, again, done)
     count = reasons.count(None)
-    summary = f"{count} {'to do' if dry_run else 'done'}, {plan.unchanged} as they should be"
+    summary = f"{count} {'to do' if dry_run else 'done'}"
+    if settle:
+        summary += f", {plan.unchanged} as they should be"
     tell(f"Langfuse project `{shown(project)}` at `{server.host}`: {summary}")
     return 0 if count == len(reasons) else _LEFT
 

@@ -282,7 +282,10 @@ def eval_(
     langfuse: Annotated[
         str | None, typer.Option(help="Dataset in Langfuse: upload the labels, run an experiment.")
     ] = None,
-    run: Annotated[str | None, typer.Option(help="Name of that experiment.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(help="Name of that experiment, after the judge's; default: the time."),
+    ] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
     from api.faces.cli.evaluate import EvalRequest, eval_command

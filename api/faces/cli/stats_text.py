@@ -11,6 +11,7 @@ from api.faces.outline import source_title
 from api.services.keeping.stats import SourceStats, Stats, ThumbStats, YieldStats
 from api.services.keeping.summing import MOST
 from api.services.schemas import Decision, Outcome
+from api.services.text import many
 
 _LEAD = 12
 
@@ -18,8 +19,9 @@ _LEAD = 12
 def stats_text(stats: Stats, columns: int) -> str:
     """All of it; tables keep their width, sentences are wrapped."""
     columns = max(min(columns, 120), 40)
-    since = f"since {stats.since:%Y-%m-%d %H:%M}Z" if stats.since else "from the first on"
-    heads = [f"{_many(stats.runs, 'analysis', 'analyses')} {since}, {stats.failed} failed"]
+    # not `%Y`: it writes the year 1 as `1`
+    since = f"since {stats.since.isoformat(' ')[:16]}Z" if stats.since else "from the first on"
+    heads = [f"{many(stats.runs, 'analysis', 'analyses')} {since}, {stats.failed} failed"]
     left_out = (
         (stats.own_items, "of your own items"),
         (stats.unanswered, "that no source answered"),
@@ -65,7 +67,7 @@ def _sentences(stats: Stats) -> Iterable[tuple[str, str]]:
     yield (
         "yield",
         f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
-        f"{_many(yields.runs, 'analysis', 'analyses')}; "
+        f"{many(yields.runs, 'analysis', 'analyses')}; "
         f"{yields.degraded} degraded and left out",
     )
     yield (
@@ -73,7 +75,7 @@ def _sentences(stats: Stats) -> Iterable[tuple[str, str]]:
         f"{items.judged} judged, {items.relevant} relevant, {items.kept} kept, {items.cited} cited",
     )
     if support.pairs:
-        checked = f"{support.pairs} checked pairs in {_many(support.reports, 'report', 'reports')}"
+        checked = f"{support.pairs} checked pairs in {many(support.reports, 'report')}"
         yield "support", f"{_share(support.rate)} of {checked}"
     yield "requests", f"{stats.upstream_calls}, {_number(stats.calls_per_analysis)} per analysis"
     yield (
@@ -118,10 +120,6 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _counts(counts: Mapping[str, int] | Mapping[Outcome, int] | Mapping[Decision, int]) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.items())
-
-
-def _many(number: int, singular: str, plural: str) -> str:
-    return f"{number} {singular if number == 1 else plural}"
 
 
 def _share(share: float | None) -> str:

@@ -50,7 +50,8 @@ def since_of(text: str, now: datetime) -> datetime | None:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise UsageError(
-            "`since` needs days or weeks (`30d`, `12w`), a date (`2026-03-01`) or `all`"
+            "`since` needs days or weeks (`30d`, `12w`), a date (`2026-03-01`), a time "
+            "(`2026-03-01T08:00+02:00`; in an address the `+` is `%2B`) or `all`"
         ) from None
 
 

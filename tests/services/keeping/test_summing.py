@@ -265,5 +265,5 @@ def test_how_far_back_is_read(text: str, since: datetime | None) -> None:
 )
 def test_another_word_is_refused_with_the_remedy(text: str) -> None:
     """Also what lies before all time."""
-    with pytest.raises(UsageError, match=r"`30d`, `12w`.*`2026-03-01`.*`all`"):
+    with pytest.raises(UsageError, match=r"`30d`, `12w`.*`2026-03-01`.*`%2B`.*`all`"):
         since_of(text, NOW)
