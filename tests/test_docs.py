@@ -267,7 +267,6 @@ RUN_BY: dict[str, dict[str, str]] = {
     "docs/evaluation.md": {
         "sh": "tests/faces/test_page_commands.py",
         "json": "tests/faces/test_page_commands.py",
-        "yaml": "tests/test_docs.py",
     },
     "docs/http.md": {
         "bash": "tests/faces/web/test_examples.py",
@@ -277,6 +276,7 @@ RUN_BY: dict[str, dict[str, str]] = {
     },
     "docs/langfuse.md": {
         "python": "tests/acceptance/test_hosts.py", "sh": "tests/faces/test_langfuse.py",
+        "yaml": "tests/test_docs.py",
     },
     "docs/local-judge.md": {"sh": "tests/judges/test_local_training.py"},
     "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/faces/test_mcp_clients.py"),
@@ -322,7 +322,7 @@ def test_a_command_is_seen_for_what_it_is() -> None:
 
 def test_the_workflow_of_the_page_is_one_and_its_commands_exist(root: Path) -> None:
     """It parses, its variables are settings, and the command line takes every command in it."""
-    page = (root / "docs" / "evaluation.md").read_text("utf-8")
+    page = (root / "docs" / "langfuse.md").read_text("utf-8")
     (text,) = re.findall(r"^```yaml\n(.*?)^```", page, re.M | re.S)
     workflow = import_module("yaml").safe_load(text)
     (job,) = workflow["jobs"].values()

@@ -41,6 +41,8 @@ def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], Non
             row = _make(server, step, _resolved(step.body, widgets), made)
             if step.kind is Kind.WIDGET:
                 widgets[step.mark] = str(row.get("id"))
+        elif step.kind is Kind.DATASET and step.body is not None:
+            server.post(step.path, step.body, step.title)
         elif step.body is not None:
             server.patch(step.path, _resolved(step.body, widgets), step.title)
         else:

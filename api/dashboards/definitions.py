@@ -30,6 +30,7 @@ class Kind(StrEnum):
     """What a part is; the value is what people call it."""
 
     SCORE = "score config"
+    DATASET = "dataset"
     WIDGET = "widget"
     DASHBOARD = "dashboard"
 
@@ -55,7 +56,7 @@ class Definitions:
     """Everything that should be there."""
 
     parts: tuple[Definition, ...]
-    """Score configs, then widgets, then the dashboards that hold them."""
+    """Score configs, datasets, then widgets, then the dashboards that hold them."""
     prompts: tuple[Prompt, ...]
 
 
@@ -65,6 +66,7 @@ def load() -> Definitions:
     return Definitions(
         parts=(
             *(_score(row) for row in _read("scores")["scores"]),
+            *(_dataset(row) for row in _read("datasets")["datasets"]),
             *(
                 Definition(
                     Kind.WIDGET, f"{board['key']}.{row['key']}", widget_body(board["key"], row)
@@ -144,6 +146,12 @@ def _score(row: Mapping[str, Any]) -> Definition:
         labels = enumerate(row["values"])
         body["categories"] = [{"label": label, "value": number} for number, label in labels]
     return Definition(Kind.SCORE, mark, body)
+
+
+def _dataset(row: Mapping[str, Any]) -> Definition:
+    mark = f"dataset.{row['key']}"
+    body = {"name": row["name"], "description": _marked(row["description"], mark)}
+    return Definition(Kind.DATASET, mark, body)
 
 
 def _dashboard(board: Mapping[str, Any]) -> Definition:

@@ -122,7 +122,9 @@ def plan_remove(stock: Stock, versions: Mapping[str, Sequence[int]]) -> Plan:
 
 
 def _lasting(stock: Stock) -> Iterator[str]:
-    """What people have put on a dashboard of ours, which stays when that goes."""
+    """What stays: datasets, and what people have put on a dashboard of ours."""
+    if sets := [f"`{row.get('name')}`" for row in ours(stock.rows[Kind.DATASET])]:
+        yield f"Langfuse deletes no datasets by its API: {', '.join(sets)} can be deleted there"
     marked = {str(row["id"]) for row in ours(stock.rows[Kind.WIDGET])}
     names = {str(row.get("id")): f"`{row.get('name')}`" for row in stock.rows[Kind.WIDGET]}
     for board in ours(stock.rows[Kind.DASHBOARD]):
@@ -163,6 +165,8 @@ def fits(part: Definition, row: Row) -> bool:
     """
     if mark_of(row.get("description")) != part.mark:
         return False
+    if part.kind is Kind.DATASET:  # which its name tells from others
+        return bool(row.get("name") == part.name)
     if part.kind is not Kind.SCORE:
         return True
     superfluous = [name for name in _LIMITS if name not in part.body and row.get(name) is not None]
@@ -170,13 +174,16 @@ def fits(part: Definition, row: Row) -> bool:
 
 
 def _foreign(part: Definition, stock: Stock) -> str | None:
-    """Why a score config is not made: two of one name could not be told apart in the UI."""
-    if part.kind is not Kind.SCORE:
+    """Why a score config or dataset is not made: its name is taken.
+
+    Two configs of one name could not be told apart in the UI, and there is one dataset of a name.
+    """
+    if part.kind not in {Kind.SCORE, Kind.DATASET}:
         return None
-    for row in stock.rows[Kind.SCORE]:
+    for row in stock.rows[part.kind]:
         theirs = mark_of(row.get("description")) is None and not row.get("isArchived")
         if theirs and row.get("name") == part.name:
-            return f"score config `{part.name}` is there and not ours; it stays as it is"
+            return f"{part.kind} `{part.name}` is there and not ours; it stays as it is"
     return None
 
 
@@ -197,6 +204,8 @@ def _changed(part: Definition, row: Row, widgets: Mapping[str, str]) -> Step | N
     if not differences:
         return None
     path = f"{PATHS[part.kind]}/{row['id']}"
+    if part.kind is Kind.DATASET:  # changed by a POST of its name; what that leaves out stays
+        path, body = PATHS[part.kind], dict(part.body)
     return Step("change", part.kind, part.name, part.mark, path, body, tuple(differences))
 
 

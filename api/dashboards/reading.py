@@ -18,6 +18,7 @@ OLDEST = (4, 59)
 """The first version with dashboards and scores as this package sends them."""
 PATHS: Mapping[Kind, str] = {
     Kind.SCORE: "/score-configs",
+    Kind.DATASET: "/v2/datasets",
     Kind.WIDGET: "/unstable/dashboard-widgets",
     Kind.DASHBOARD: "/unstable/dashboards",
 }

@@ -87,7 +87,7 @@ class TracingSettings(BaseSettings):
             url = (other or own) if ours == "langfuse_base_url" else None
             if url and not url.lower().startswith(("http://", "https://")):
                 name = theirs if other else ours
-                raise ValueError(f"`{name.upper()}` begins with `https://` or `http://`")
+                raise ValueError(f"`{name.upper()}` must begin with `https://` or `http://`")
             if other:
                 given = {**given, ours: other}
         return given

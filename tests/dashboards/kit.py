@@ -20,8 +20,8 @@ from api.sandbox.server import Sandbox
 from api.settings import TracingSettings
 
 FEW = {
-    "score.run_yield", "score.decision", "gate.yield", "gate.decisions", "gate.latency",
-    "reports.count", "dashboard.gate", "dashboard.reports",
+    "score.run_yield", "score.decision", "dataset.relevance", "gate.yield", "gate.decisions",
+    "gate.latency", "reports.count", "dashboard.gate", "dashboard.reports",
 }  # fmt: skip
 KEYS = ("pk-lf-sandbox", "sk-lf-sandbox")
 

@@ -17,6 +17,7 @@ from tests.dashboards.kit import Losing, Project, few
 
 PATHS = ("/score-configs", "/v2/prompts", "/dashboard-widgets", "/dashboards")
 WIDGETS, BOARDS, CONFIGS = "/unstable/dashboard-widgets", "/unstable/dashboards", "/score-configs"
+DATASETS = "/v2/datasets"
 FOREIGN: dict[str, Any] = {
     "name": "Yield by source", "description": "Mine, not of listenpost.", "view": "observations",
     "metrics": [{"measure": "count", "agg": "count"}], "filters": [], "chartType": "NUMBER",
@@ -68,7 +69,7 @@ def test_everything_is_read_before_anything_is_written(project: Project) -> None
 
     methods = [entry.method for entry in project.sandbox.requests("langfuse")]
     writes = methods.count("POST")
-    assert methods[-writes - 3 :] == ["POST"] * writes + ["GET"] * 3
+    assert methods[-writes - 4 :] == ["POST"] * writes + ["GET"] * 4
 
 
 def test_a_changed_definition_changes_exactly_that(project: Project) -> None:
@@ -215,6 +216,39 @@ def test_a_score_config_of_somebody_else_is_not_doubled(project: Project) -> Non
     assert [
         row["description"] for row in project.rows(Kind.SCORE) if row["name"] == "decision"
     ] == ["Mine."]
+
+
+def test_a_dataset_is_changed_by_its_name(project: Project) -> None:
+    """Its description comes back; its schema and items are no business of this."""
+    project.apply()
+    name = {"name": "listenpost/relevance"}
+    edit = {
+        "description": "Mine.\n\nlistenpost:dataset.relevance",
+        "inputSchema": {"type": "object"},
+    }
+    project.call("POST", DATASETS, name | edit)
+    project.sandbox.forget()
+
+    project.apply()
+
+    (write,) = project.writes()
+    assert (write.method, write.path) == ("POST", f"/api/public{DATASETS}")
+    row = project.row(Kind.DATASET, "dataset.relevance")
+    assert row["inputSchema"] == {"type": "object"}
+    assert row["description"].startswith("Queries with labelled items")
+
+
+def test_a_dataset_of_somebody_else_is_left(project: Project) -> None:
+    """Since there is one of a name, it is not made."""
+    project.call("POST", DATASETS, {"name": "listenpost/relevance", "description": "Mine."})
+
+    plan = project.plan()
+    project.apply()
+
+    assert plan.notes == (
+        "dataset `listenpost/relevance` is there and not ours; it stays as it is",
+    )
+    assert [row["description"] for row in project.rows(Kind.DATASET)] == ["Mine."]
 
 
 def test_a_score_config_that_cannot_be_changed_is_replaced(project: Project) -> None:
@@ -412,6 +446,7 @@ def test_what_somebody_put_on_a_dashboard_of_ours_is_named_and_stays(project: Pr
     project.remove()
 
     assert plan.notes == (
+        "Langfuse deletes no datasets by its API: `listenpost/relevance` can be deleted there",
         "dashboard `Listenpost: the gate` also holds `My own`, `latencies`, not ours: that goes "
         "from it, and stays among your widgets",
     )

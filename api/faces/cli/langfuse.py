@@ -1,4 +1,4 @@
-"""`langfuse`: the dashboards, score configs and prompts of Listenpost in a Langfuse project."""
+"""`langfuse`: dashboards, score configs, prompts and datasets of Listenpost in a project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from api.dashboards.planning import Difference, Plan, Step
 
 langfuse = typer.Typer(
-    help="Dashboards, score configs and prompts in your Langfuse project; see docs/langfuse.md.",
+    help="Dashboards, score configs, prompts and datasets in Langfuse; see docs/langfuse.md.",
     no_args_is_help=True,
 )
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
@@ -58,7 +58,7 @@ def apply(
 
 @langfuse.command()
 def remove(dry_run: DryRun = False) -> None:
-    """Take away what `apply` made, and nothing else; score configs are archived."""
+    """Take away what `apply` made, and nothing else; score configs are archived, datasets stay."""
     from api.dashboards import definitions
     from api.dashboards.planning import plan_remove
     from api.dashboards.reading import read_stock, read_versions
