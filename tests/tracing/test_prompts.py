@@ -228,20 +228,14 @@ async def test_nobody_is_asked_at_a_closed_port(caplog: pytest.LogCaptureFixture
     assert "sk-" not in warning
 
 
-@pytest.mark.parametrize(
-    ("root", "reason"),
-    [("http://127.0.0.1:99999", "is not a URL"), ("nowhere", "no connection")],
-)
-async def test_an_address_that_is_none(
-    root: str, reason: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_address_that_is_none(caplog: pytest.LogCaptureFixture) -> None:
     """It is a fault like any other."""
-    prompts = LangfusePrompts(settings_for(root))
+    prompts = LangfusePrompts(settings_for("http://127.0.0.1:99999"))
 
     assert await used(prompts) == packaged("relevance")
     await prompts.aclose()
 
-    assert reason in caplog.text
+    assert "is not a URL" in caplog.text
 
 
 async def test_whoever_leaves_keeps_nobody_from_the_answer(desk: Desk) -> None:
