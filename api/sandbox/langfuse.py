@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Mapping
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -9,6 +11,7 @@ from starlette.routing import Route
 
 from api.sandbox.langfuse_api import ProjectApi
 from api.sandbox.langfuse_dashboards import Dashboards
+from api.sandbox.otlp import spans_of
 from api.sandbox.world import Call, Gateway, World
 
 _DENIED = "Invalid credentials. Confirm that you've configured the correct host."
@@ -78,9 +81,17 @@ class Langfuse:
         return JSONResponse({"data": []} if call.fault == "no_project" else _PROJECTS)
 
     def traces(self, call: Call) -> Response:
-        """Spans by OTLP, answered in the encoding they came in; the log keeps them as they are."""
+        """Spans by OTLP, answered in the encoding they came in; the log keeps them as they are.
+
+        What is no OTLP is refused with 400.
+        """
         if "json" in call.request.headers.get("content-type", ""):
             return JSONResponse({})
+        packed = call.request.headers.get("content-encoding") == "gzip"
+        try:
+            spans_of(gzip.decompress(call.body) if packed else call.body)
+        except (ValueError, OSError, EOFError, zlib.error):
+            return JSONResponse({"error": "Failed to parse OTel Protobuf Trace"}, 400)
         return Response(b"", media_type="application/x-protobuf")
 
     def ingest(self, call: Call) -> Response:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+from typing import Any
 
 import httpx
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
@@ -14,16 +17,51 @@ from tests.sandbox.conftest import Start
 KEYS = ("pk", "sk")
 
 
+def exported(**fields: Any) -> bytes:
+    """A request of one whole span, unless a field says otherwise."""
+    whole = {"trace_id": b"t" * 16, "span_id": b"s" * 8, "name": "analyze"}
+    times = {"start_time_unix_nano": 1, "end_time_unix_nano": 2, "flags": 256}
+    event = Span.Event(name="é", time_unix_nano=1)
+    span = Span(**{**whole, **times, **fields}, events=[event])
+    resource = ResourceSpans(scope_spans=[ScopeSpans(spans=[span])])
+    return bytes(ExportTraceServiceRequest(resource_spans=[resource]).SerializeToString())
+
+
+def exporting(sandbox: Sandbox, body: bytes, *, encoding: str) -> httpx.Response:
+    """The answer to an export."""
+    headers = {"content-type": "application/x-protobuf", "content-encoding": encoding}
+    url = f"{sandbox.url}/api/public/otel/v1/traces"
+    return httpx.post(url, content=body, headers=headers, auth=KEYS)
+
+
 def test_traces_are_taken_and_kept_as_they_came(sandbox: Sandbox) -> None:
     """A protobuf is answered with an empty one and stays in the log, byte for byte."""
-    body = gzip.compress(b"\x0a\x03abc")
-    headers = {"content-type": "application/x-protobuf", "content-encoding": "gzip"}
-    url = f"{sandbox.url}/api/public/otel/v1/traces"
-    answer = httpx.post(url, content=body, headers=headers, auth=KEYS)
+    body = gzip.compress(exported())
+    answer = exporting(sandbox, body, encoding="gzip")
 
     assert (answer.status_code, answer.content) == (200, b"")
     kept = sandbox.requests("langfuse", "traces")[0].body
     assert kept == body
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        pytest.param(exported(trace_id=b"short"), "identity", id="trace id"),
+        pytest.param(exported(span_id=b""), "identity", id="no span id"),
+        pytest.param(exported(name=""), "identity", id="no name"),
+        pytest.param(exported()[:-3], "identity", id="cut off"),
+        pytest.param(exported() + b"\xff" * 12, "identity", id="a number without end"),
+        pytest.param(exported() + b"\x0b", "identity", id="no wire type"),
+        pytest.param(b"{}", "identity", id="json under a wrong name"),
+        pytest.param(exported(), "gzip", id="not packed"),
+        pytest.param(gzip.compress(exported())[:-9], "gzip", id="packed and cut off"),
+    ],
+)
+def test_what_is_no_otlp_is_refused(sandbox: Sandbox, body: bytes, encoding: str) -> None:
+    """With 400, as an exporter that is broken would learn."""
+    assert exporting(sandbox, body, encoding=encoding).status_code == 400
+    assert exporting(sandbox, exported(), encoding="identity").status_code == 200
 
 
 def test_scores_are_accepted(sandbox: Sandbox) -> None:

@@ -60,6 +60,31 @@ def test_lists_have_pages_and_the_newest_change_first(sandbox: Sandbox) -> None:
     assert call(sandbox, "GET", WIDGETS, limit=101)[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (WIDGETS, WIDGET),
+        (BOARDS, {}),
+        ("score-configs", {"dataType": "BOOLEAN"}),
+        ("v2/prompts", {"prompt": "p"}),
+        ("v2/datasets", {}),
+        ("dataset-items", {"datasetName": "d"}),
+    ],
+)
+def test_every_list_has_two_pages(sandbox: Sandbox, path: str, body: Any) -> None:
+    """Each row is on one of them."""
+    made(sandbox, "v2/datasets", {"name": "d"})
+    sent = [body | {"name": f"n{number}"} for number in range(6)]
+    for row in sent if path != "dataset-items" else [body | {"id": row["name"]} for row in sent]:
+        made(sandbox, path, row)
+    count = 7 if path == "v2/datasets" else 6
+    pages = [call(sandbox, "GET", path, limit=4, page=page)[1] for page in (1, 2)]
+
+    assert [page["meta"]["totalPages"] for page in pages] == [2, 2]
+    names = {row.get("name", row.get("id")) for page in pages for row in page["data"]}
+    assert (len(names), [len(page["data"]) for page in pages]) == (count, [4, count - 4])
+
+
 def test_a_chart_gets_its_type_and_loses_its_config_with_another(sandbox: Sandbox) -> None:
     """What is not sent is filled in; a new type alone resets the config."""
     limit = {"type": "PIE", "row_limit": 5}
