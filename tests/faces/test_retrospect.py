@@ -148,14 +148,29 @@ def test_feedback_is_given_and_listed(here: Here, url: str) -> None:
     assert "thumbs up   2 of 3: full_report 2 of 3" in stats
 
 
+def test_what_was_said_of_items_is_a_file_of_labels(here: Here, url: str) -> None:
+    """A line for each source; with a thumb, and of nothing, there is none."""
+    keep(url, [made("r1abc")])
+    before = here("feedback", "r1", "--labels")
+    here("feedback", "r1", "--down", "--item", "reddit:t3_1")
+    after = here("feedback", "r1", "--labels")
+
+    assert (before.code, before.out) == (0, "")
+    assert "nothing was said of its items" in before.err
+    (line,) = map(json.loads, after.out.splitlines())
+    assert (line["source_hint"], [row["relevant"] for row in line["items"]]) == ("reddit", [False])
+
+
 def test_the_commands_of_the_page_do_what_it_says(here: Here, url: str) -> None:
     """As they stand in `docs/stats.md`, on a report whose id begins as theirs does."""
     keep(url, [made("8c1f00")])
 
     ended = [here(*words) for words in commands("docs/stats.md")]
 
-    assert [entry.code for entry in ended] == [0, 0, 0]
-    assert ended[-1].out == (
+    assert [entry.code for entry in ended] == [0] * 5
+    (line,) = map(json.loads, ended[-1].out.splitlines())
+    assert [row["relevant"] for row in line["items"]] == [False]
+    assert ended[2].out == (
         "up   report  just what I needed\ndown finding 2  the post says the opposite\n"
     )
 
@@ -164,6 +179,7 @@ def test_the_commands_of_the_page_do_what_it_says(here: Here, url: str) -> None:
     ("words", "says"),
     [
         (("--up", "--down"), "not both"),
+        (("--up", "--labels"), "it goes with no thumb"),
         (("--comment", "fine"), "say `--up` or `--down` with it"),
         (("--up", "--finding", "1", "--item", "reddit:t3_1"), "not both at once"),
         (("--up", "--finding", "9"), "there is no finding 9; the report has 2"),

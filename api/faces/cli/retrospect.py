@@ -63,11 +63,16 @@ def feedback(
     ] = None,
     item: Annotated[str | None, typer.Option(help="Of this item, by its key.")] = None,
     comment: Annotated[str, typer.Option(help="In your words.")] = "",
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Print what was said of items as labels for `eval`.")
+    ] = False,
     form: As = Shape.text,
 ) -> None:
     """Say what you think of a report, a finding or an item; without a thumb: list what was said."""
     if up and down:
         raise UsageError("`--up` or `--down`, not both")
+    if labels and (up or down):
+        raise UsageError("`--labels` prints what was said; it goes with no thumb")
     if not (up or down) and (comment or finding or item):
         raise UsageError("say `--up` or `--down` with it")
 
@@ -78,6 +83,9 @@ def feedback(
         from api.wiring.feedback import feedback_sender
 
         kept = await kept_of(store, report)
+        if labels:
+            await _say_labels(store, kept.id)
+            return
         if not (up or down):
             _list(await store.feedback(LOCAL.id, kept.id), form)
             return
@@ -93,6 +101,21 @@ def feedback(
             tell("kept, and sent to Langfuse" if given.watched == "sent" else "kept")
 
     with_store(work)
+
+
+async def _say_labels(store: Store, report_id: str) -> None:
+    import json
+
+    from api.lab.corrections import corrections
+    from api.services.keeping.keys import LOCAL
+    from api.services.keeping.reports import stored_report
+
+    report = await stored_report(store, LOCAL.id, report_id)
+    lines = corrections(report, await store.feedback(LOCAL.id, report_id))
+    for line in lines:
+        say(json.dumps(line, ensure_ascii=False))
+    if not lines:
+        tell("nothing was said of its items that is a label")
 
 
 def _list(opinions: Sequence[Feedback], form: Shape) -> None:
