@@ -124,7 +124,7 @@ def plan_remove(stock: Stock, versions: Mapping[str, Sequence[int]]) -> Plan:
 def _lasting(stock: Stock) -> Iterator[str]:
     """What stays: datasets, and what people have put on a dashboard of ours."""
     if sets := [f"`{row.get('name')}`" for row in ours(stock.rows[Kind.DATASET])]:
-        yield f"Langfuse deletes no datasets by its API: {', '.join(sets)} can be deleted there"
+        yield f"Langfuse deletes no datasets by its API: delete {', '.join(sets)} in its UI"
     marked = {str(row["id"]) for row in ours(stock.rows[Kind.WIDGET])}
     names = {str(row.get("id")): f"`{row.get('name')}`" for row in stock.rows[Kind.WIDGET]}
     for board in ours(stock.rows[Kind.DASHBOARD]):

@@ -446,7 +446,7 @@ def test_what_somebody_put_on_a_dashboard_of_ours_is_named_and_stays(project: Pr
     project.remove()
 
     assert plan.notes == (
-        "Langfuse deletes no datasets by its API: `listenpost/relevance` can be deleted there",
+        "Langfuse deletes no datasets by its API: delete `listenpost/relevance` in its UI",
         "dashboard `Listenpost: the gate` also holds `My own`, `latencies`, not ours: that goes "
         "from it, and stays among your widgets",
     )

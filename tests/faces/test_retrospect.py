@@ -148,6 +148,15 @@ def test_feedback_is_given_and_listed(here: Here, url: str) -> None:
     assert "thumbs up   2 of 3: full_report 2 of 3" in stats
 
 
+def test_a_key_that_is_listed_can_be_used(here: Here, url: str) -> None:
+    """An address in it is not broken, as those in people's words are."""
+    key = "lemmy:https://lemmy.example/post/1"
+    keep(url, [report("r1abc", item(key))])
+    here("feedback", "r1", "--down", "--item", key)
+
+    assert here("feedback", "r1").out == f"down item {key}\n"
+
+
 def test_what_was_said_of_items_is_a_file_of_labels(here: Here, url: str) -> None:
     """A line for each source; with a thumb, and of nothing, there is none."""
     keep(url, [made("r1abc")])

@@ -120,6 +120,7 @@ async def _say_labels(store: Store, report_id: str) -> None:
 
 def _list(opinions: Sequence[Feedback], form: Shape) -> None:
     from api.faces.cli.terminal import shown
+    from api.services.text import clean, one_line
 
     if form is Shape.json:
         say(as_json([_plain(opinion) for opinion in opinions]))
@@ -128,7 +129,7 @@ def _list(opinions: Sequence[Feedback], form: Shape) -> None:
         subject = {
             "report": "report",
             "finding": f"finding {opinion.finding}",
-            "item": f"item {shown(opinion.item_key)}",
+            "item": f"item {one_line(clean(opinion.item_key))}",  # unbroken, for `--item`
         }[opinion.subject]
         say(f"{opinion.rating:<5}{subject}  {shown(opinion.comment)}".rstrip())
     if not opinions:
