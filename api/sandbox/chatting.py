@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.sandbox.quoted import QuotedPrompt
-from api.services.chatting.keyless import FOREIGN, on_words, side_by_side, silent
+from api.services.chatting.keyless import FOREIGN, behind, on_words, side_by_side, silent
 from api.services.question.comparing import compared, points_back
 from api.services.question.naming import ASKING_WORDS
 from api.services.question.query import is_foreign
-from api.services.reporting.aspects import aspects_in
+from api.services.reporting.aspects import aspects_named
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.subjects import Subject
@@ -79,7 +79,9 @@ def _after(before: ChatQuestion, text: str) -> ChatQuestion:
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]
     idle = ASKING_WORDS | _ASIDE
     content = [word for word in words if word and word.casefold() not in idle]
-    names = [word for word in content if not aspects_in(word)]
+    names = [word for word in content if not aspects_named(word)]
+    _, _, owner = text.rpartition(" of ")  # `how is the lid of the Ember mug?`
+    names = [word for word in names if word in owner] or names
     of_one = [side for side in before.sides if names and _is_within(names, side)]
     subject, sides = (of_one[0], ()) if of_one else (before.subject, before.sides)
     pointing = len(names) < 2 and _POINTING.search(text) is not None
@@ -110,7 +112,7 @@ def looks(
     if not question.sides and not _known(question, prompt):
         known = _about(prompt, question)
         queries = [question.query if known or not question.subject else question.subject]
-    if last == "tool" or choice == "none" or not queries:
+    if last == "tool" or choice == "none" or not queries or _behind(prompt):
         return ()
     named = [
         str(f["name"])
@@ -125,6 +127,11 @@ def looks(
         for query in queries
         for name in wanted or fetching or named
     )
+
+
+def _behind(prompt: QuotedPrompt) -> str:
+    answers = [text for role, text in prompt.messages if role == "assistant" and text]
+    return behind(prompt.question, answers, {e.label: e for e in prompt.shown})[0]
 
 
 def _lacking(side: str, question: ChatQuestion, prompt: QuotedPrompt) -> str:
@@ -159,7 +166,7 @@ def _about(prompt: QuotedPrompt, question: ChatQuestion) -> bool:
 
 def _holds(text: str, word: str) -> bool:
     """Whether a text speaks of what a word means, or holds the word."""
-    meant = aspects_in(word)
+    meant = aspects_named(word)
     return any(aspect.is_in(text) for aspect in meant) or word.casefold() in text.casefold()
 
 
@@ -173,6 +180,8 @@ def chat(prompt: QuotedPrompt) -> str:
             "I can tell you what people say about a product on sites such as Reddit and YouTube. "
             "Name the product and I will look."
         )
+    if text := _behind(prompt):
+        return text
     lean = lean_wanted(question.text)
     if question.sides:
         named = {name: _naming(name, prompt) for name in question.sides}

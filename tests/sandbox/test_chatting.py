@@ -41,6 +41,8 @@ TOOLS = [tool("fetch_reddit"), tool("fetch_youtube"), tool("analyze_product"), t
     [
         (["What do people say about the Glow Lamp?"], "Glow Lamp"),
         (["Is the battery of the Glow Lamp good?"], "Glow Lamp battery"),
+        (["How is the support of the Glow Lamp?"], "Glow Lamp support"),
+        (["How is the lid of the Glow Lamp?"], "Glow Lamp lid"),
         (["What about the Glow Lamp?", "and the battery?"], "Glow Lamp battery"),
         (["Glow Lamp", "is it waterproof?"], "Glow Lamp waterproof"),
         (["Glow Lamp", "and the battery?", "why?"], "Glow Lamp"),
@@ -95,6 +97,19 @@ def test_a_follow_up_is_answered_with_what_holds_its_words() -> None:
     assert "E2" in told
     assert "E3" not in told
     assert "battery" in told
+
+
+def test_who_said_so_is_answered_from_what_was_cited() -> None:
+    """Nothing is looked up then; a title that is the passage stands once."""
+    said = prompt("Glow Lamp", "who said that?", exhibits=LAMP)
+    answer = "- Battery: “The battery died after a week.” [E2] “Glow Lamp review” [E3]"
+    asked = QuotedPrompt((*said.messages[:2], ("assistant", answer), said.messages[2]))
+
+    assert looks(TOOLS, asked, None) == ()
+    assert chat(asked).splitlines()[2:] == [
+        "- Glow Lamp at my desk: “The battery died after a week.” [E2]",
+        "- “Glow Lamp review” [E3]",
+    ]
 
 
 def test_without_fitting_exhibits_it_says_so() -> None:

@@ -10,21 +10,22 @@ from dataclasses import replace
 import regex
 
 from api.services.chatting.lookups import ChatDesk
-from api.services.chatting.passages import plain
+from api.services.chatting.passages import passage_for, plain
 from api.services.chatting.session import item_words, question_words
 from api.services.question.comparing import compared, points_back
 from api.services.question.guard import spellings, stem, telling_words
 from api.services.question.query import is_foreign
-from api.services.reporting.aspects import aspects_in
+from api.services.reporting.aspects import aspects_named
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.escaping import formatted, quotation
 from api.services.reporting.findings import LONGEST_PASSAGE
+from api.services.reporting.grounds import LABEL
 from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.sentences import sentences
 from api.services.reporting.theme import PASSAGES, ThemeFinding, ThemePassage, unsure_side
 from api.services.reporting.themes import UNNAMED, find_themes
 from api.services.schemas import Question
-from api.services.text import fold
+from api.services.text import fold, one_line
 
 FOREIGN = (
     "a question in another language than English may be misread: write the product's name alone, "
@@ -39,17 +40,25 @@ _MOST_WORDS = 3
 """Words that a question asks about at most; more are no list of subjects."""
 # a word inside a question that by its form belongs to a name: `Ember`, `rtx4090`
 _NAME_LIKE = regex.compile(r"(?<=\S\s)[\p{L}\p{N}]*[\p{Lu}\p{N}][\p{L}\p{N}.]*")
+# `who said that?`, `which posts say so?`, `where is this from?`
+_WHO = regex.compile(
+    r"(?i)^\W*(?:and )?(?:(?:who|which (?:post|review|user|buyer|owner)s?)"
+    r" (?:said|says?|wrote|writes?)|where (?:is|are|does|did|do))"
+    r" (?:that|this|it|so|these|those)(?: (?:come )?from)?\W*$"
+)
 
 
 async def look_around(desk: ChatDesk) -> None:
     """Ask every source the question itself, when nothing known holds its words.
 
-    Of a comparison each product that nothing is known of is looked up by name, and after it each
-    of which no post holds what is asked about; a question that points back, or asks about a part,
-    is asked with the name of what it points at.
+    Not when it asks who said what was answered before. Of a comparison each product that nothing is
+    known of is looked up by name, and after it each of which no post holds what is asked about; a
+    question that points back, or asks about a part, is asked with the name of what it points at.
     """
     names, telling = compared(desk.question), question_words(desk.question)
-    if names:
+    if _behind(desk)[1]:
+        queries: list[str] = []
+    elif names:
         desk.recall()
         queries = [name for name in names if not desk.knows(name)]
     elif len(desk.subjects) > 1:
@@ -80,10 +89,40 @@ def themes_of(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
     """What the turn's exhibits speak of, as a list with citations, and which are cited.
 
     Of several products each by itself, under its name: in a comparison and in what follows it.
+    Asked who said so, the posts that the answer before cites.
     """
+    text, labels = _behind(desk)
+    if labels:
+        return text, [desk.session.exhibits[label] for label in labels]
     if len(desk.subjects) > 1 or compared(desk.question):
         return _compared(desk)
     return _answer(desk, list(desk.citable.values()))
+
+
+def _behind(desk: ChatDesk) -> tuple[str, list[str]]:
+    answers = [exchange.answer for exchange in desk.session.exchanges]
+    return behind(desk.question, answers, desk.session.exhibits, plain)
+
+
+def behind(
+    question: str,
+    answers: Sequence[str],
+    exhibits: Mapping[str, Exhibit],
+    escape: Callable[[str], str] = str,
+) -> tuple[str, list[str]]:
+    """Asked who said so: the posts that the last answer cites, each with its words, and labels.
+
+    Nothing where something else is asked, or nothing was cited.
+    """
+    last = answers[-1] if answers and _WHO.match(question) else ""
+    labels = [label for label in dict.fromkeys(LABEL.findall(last)) if label in exhibits]
+    lines = []
+    for label in labels:
+        passage = passage_for(last, exhibits[label], ())
+        title = one_line(exhibits[label].item.title)
+        above = "" if title == passage else f"{escape(quotation(title))}: "
+        lines.append(f"- {above}“{escape(quotation(passage))}” [{label}]")
+    return "\n".join(("The answer before rests on these posts:\n", *lines)) if lines else "", labels
 
 
 def _compared(desk: ChatDesk) -> tuple[str, list[Exhibit]]:
@@ -181,7 +220,7 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
         words = [
             word
             for word in words
-            if aspects_in(word)
+            if aspects_named(word)
             or (word not in proper and 2 * len(_mentioning([word], exhibits)) < len(exhibits))
         ]
     return words if len(words) <= _MOST_WORDS else []

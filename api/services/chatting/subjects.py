@@ -13,12 +13,15 @@ import regex
 from api.services.question.comparing import compared, points_back
 from api.services.question.guard import spellings, stem, telling_words
 from api.services.question.query import languages_of
+from api.services.reporting.aspects import aspects_named
 from api.services.text import fold, one_line
 
 WEB_ENDING = regex.compile(r"(?i)(?<=\w)\.(?:ai|app|co|com|dev|io|net|org|so)\b")
 """What a name may stand with or without: `.ai` of `plaud.ai`."""
 # `Yeti`, `rtx4090`, `3m`, `cal.com`, but not `60`
 _MARKED = regex.compile(r"\p{Lu}|\p{L}\d|\d\p{L}|\p{L}\.\p{L}")
+# an aspect and whose it is: `the support of Oura`
+_PART = regex.compile(r"(?i)\bthe (?P<part>\p{L}++) of (?P<owner>.*\S)")
 _WEIGHING = regex.compile(
     r"(?i)\b(?:than|unlike|compared|versus|vs|both|either|neither|while|whereas|instead)\b"
 )
@@ -26,7 +29,9 @@ _WEIGHING = regex.compile(
 
 def names_in(query: str) -> tuple[str, ...]:
     """The products that a query is about: those it compares, else one."""
-    names = (WEB_ENDING.sub("", name) for name in compared(query) or (query,))
+    part = _PART.search(query)
+    whose = part["owner"] if part and aspects_named(part["part"]) else query
+    names = (WEB_ENDING.sub("", name) for name in compared(query) or (whose,))
     spelled = (" ".join(telling_words(name)) or one_line(fold(name)) for name in names)
     return tuple(dict.fromkeys(spelled))
 

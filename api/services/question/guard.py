@@ -42,7 +42,7 @@ _ADDRESS = regex.compile(
 _ASKING = frozenset(
     "app apps best better buy buyers compare complain complaints dislike good hate like love"
     " opinion opinions owners people problem problems product products question questions review"
-    " reviews say says search think thoughts tell users versus vs want worth".split()
+    " reviews said say says search think thoughts tell users versus vs want worth".split()
 )
 """Words that ask about anything and name nothing."""
 

@@ -14,7 +14,7 @@ ASKING_WORDS = frozenset(
     " dislike do "
     "does for from good happens has hate have how i in is it its like love me mention my of on"
     " opinion "
-    "opinions or owners people really recommend regret reddit review reviews say saying says"
+    "opinions or owners people really recommend regret reddit review reviews said say saying says"
     " should tell "
     "that the their them there they thing things think thinks this to use users versus vs want"
     " was what "
@@ -25,6 +25,8 @@ _LONGEST = 4
 """Words of a name at most; what is longer names nothing."""
 _ENDING = regex.compile(r"\.(?:ai|com|io|app|co|new|net|org)$", regex.I)
 _EDGE = "?!,;:.\"“”'()’‘"
+# a part and whose it is, without a question: `the battery of the Framework laptop`
+_PART = regex.compile(r"^\W*the \p{Ll}++ of (?:(?:the|my|an?) )?\S*[\p{Lu}\p{N}.]\S")
 _PLACES = frozenset(("amazon", "reddit", "youtube"))
 _OPENERS = frozenset(
     "are can could did do does has have how is should tell what whats when where which who why will"
@@ -67,8 +69,8 @@ def sought(question: str) -> str:
     """What to search for: the name and the telling words of a question, else the text itself.
 
     `what do people dislike about Notion?` is `Notion`, `is the battery of the Oura ring any good?`
-    is `battery Oura ring`; a text that does not ask (`How I Met Your Mother`) stays as it is.
-    English questions only.
+    is `battery Oura ring`; a text that does not ask (`How I Met Your Mother`) stays as it is,
+    but for `the battery of the Oura ring`. English questions only.
     """
     return " ".join(_telling(question)) or question
 
@@ -99,7 +101,8 @@ def _telling(question: str) -> list[str]:
     words = _PLACE.sub(" ", question).split()
     plain = [word.strip(_EDGE).casefold().replace("’", "'") for word in words]
     opened = bool(plain) and plain[0].replace("'", "") in _OPENERS
-    if not opened or not (question.rstrip().endswith("?") or _OPINIONS.intersection(plain)):
+    asking = opened and (question.rstrip().endswith("?") or _OPINIONS.intersection(plain))
+    if not asking and not _PART.match(question):
         return []
     titled = all(word[:1].isupper() for word in words if word[:1].isalpha())
     meaningless = stop_words("en")

@@ -47,6 +47,11 @@ def aspects_in(text: str) -> list[Aspect]:
     return [aspect for aspect in aspects() if aspect.is_in(text)]
 
 
+def aspects_named(word: str) -> list[Aspect]:
+    """The aspects that a word asked about means: it speaks of them, or is their name."""
+    return [aspect for aspect in aspects() if aspect.name == word.lower() or aspect.is_in(word)]
+
+
 @cache
 def aspect_words() -> frozenset[str]:
     """Single words that speak of an aspect by themselves, as far as the patterns spell them out."""

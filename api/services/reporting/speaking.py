@@ -16,10 +16,11 @@ from api.services.reporting.subjects import Subject
 from api.services.text import fold
 
 # where, by what or since when something happens: `found over |Bluetooth`, `look in the |app`,
-# `flat by lunch, even after the |updates`
+# `flat by lunch, even after the |updates`; what it is weighed against or does without: `way off
+# compared with my |chest belt`, `needs neither |battery nor screen`
 _BESIDE = regex.compile(
     r"\b(?:even after|in|on|off|onto|into|via|over|through|by|using|inside|from|per"
-    r"|im|auf|sur|dans)"
+    r"|compared (?:to|with)|than|unlike|versus|neither|nor|im|auf|sur|dans)"
     r"(?:\s+(?:the|its|my|a|an|your|their|our|this|that|dem|der|la|le|les)(?:\s+[\p{L}-]+)?)?\s+$",
     regex.I,
 )
@@ -38,10 +39,14 @@ _BEGINNING = regex.compile(
 )
 # a word that says of what kind something is: `the app-|controlled mug`, `ride-|hailing`
 _COMPOUND = regex.compile(r"-(?!là|ci)\p{Ll}")
-# things of a kind that a word only names: `two bluetooth |devices`, `the driver |app`
+# things of a kind that a word only names: `two bluetooth |devices`, `the driver |app`, `sleep |ids`
 _THINGS = regex.compile(
-    r"(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?|apps?)\b", regex.I
+    r"(?<!\s)\s++(?:devices?|adapt[eo]rs?|accessor(?:y|ies)|builders?|apps?"
+    r"|ids?|keys?|tokens?|runs?|fields?|endpoints?)\b",
+    regex.I,
 )
+# a program that is named after the product: `notion-|sync`
+_PROGRAM = regex.compile(r"([\p{L}\p{N}]+)-$")
 # a lost cable is no news of the battery: `lost the |cable, could not charge it`
 _CORD = regex.compile(r"\b(?:cables?|chargers?|adapt[eo]rs?|plugs?)\b", regex.I)
 _BEHIND = regex.compile(r"(?<!\s)(?:\s++[\p{L}-]++)??\s++([\p{L}\p{N}]+)")
@@ -77,16 +82,30 @@ _TITLE = regex.compile(
 )
 # counts set side by side: `9 months, 4 pen tips, 1 big complaint`
 _TALLY = regex.compile(r"(?:\b\d++ [\p{L}\- ]++, ){2,}\d++ [\p{L}\- ]++$")
-# who tells in another language what a text will treat: `Testei tradução, câmera e bateria`
+# who tells in another language what a text will treat: `Testei tradução, câmera e bateria`,
+# `续航、影像、发热全测`
 _TESTING = regex.compile(
     r"^\W*+(?:testei|testamos|probé|probamos|analizamos|j'ai testé|on a testé|nous testons"
-    r"|ich teste|wir testen)\b",
+    r"|ich teste|wir testen)\b|、.*[全实評评][测測]",
     regex.I,
+)
+# a step of what somebody did or is to do: `2. Cut the power of the coaster`
+_STEP = regex.compile(r"^\d{1,2}[.)]\s")
+# what is not a sentence's own: code, what stands in brackets, several words of somebody else's in
+# quotation marks: `(signed in with an account)`, `asked for the 'purpose of the hinge'`
+_INSERTED = regex.compile(
+    r"`[^`]*`|\([^()]*\)"
+    r"|(?<!\w)(?:'[^'\s]++ [^']++'(?!\w)|\"[^\"\s]++ [^\"]++\"|“[^”\s]++ [^”]++”)"
 )
 # what a statement has and an enumeration lacks: somebody, or a small verb
 _STATING = regex.compile(
     r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|should|may"
     r"|might|must|cannot|I|you|we|they|he|she|it|this|that|who|which)\b|['’](?:s|re|ve|m|ll|t)\b",
+    regex.I,
+)
+_STATING_ELSEWHERE = regex.compile(
+    r"\b(?:ist|sind|war|hat|haben|habe|wird|kann|ich|wir|man|nicht|mir|es|son|está|fue|tiene|hay|no|que"
+    r"|est|sont|ont|ai|je|il|elle|on|ne|pas|é|são|tem|não|eu|foi)\b|['’](?:est|ai)\b",
     regex.I,
 )
 _LISTED = 3
@@ -96,7 +115,11 @@ _TELLING_TO = regex.compile(
     r"^\W*(?:(?:please|just|pro ?tip|tip|first|then|also|always|never|don't|do not)\W+)*"
     r"(?:leave|put|use|try|reset|restart|clean|wash|wipe|keep|turn|check|make sure|remove|unplug"
     r"|plug|install|buy|get|ask|go|set|hold|press|open|see|look|send|call|delete|log|take"
-    r"|forget)\b(?!\s+(?:is|was|are|were|has|had|works?|up took)\b)",
+    r"|forget)\b(?!\s+(?:is|was|are|were|has|had|works?|up took)\b)"
+    # and in other languages: `Con turnos cambia la hora a mano`
+    r"|^\W*+(?:(?:con|para|si|bei|mit|für|wenn|avec|pour) (?:\S+ )??\S+ )?"
+    r"(?:cambia|pon|usa|prueba|quita|deja|revisa|stell|probier|lass|nimm|essaye[rz]?|mett(?:s|ez)"
+    r"|utilise[rz]?|tente|coloque|troque) (?!(?:er|sie|es|il|elle) )",
     regex.I,
 )
 
@@ -104,7 +127,9 @@ _TELLING_TO = regex.compile(
 def speaks_of(sentence: str, theme: regex.Pattern[str], subject: Subject) -> bool:
     """Whether some word of the theme is what a sentence about the product speaks of."""
     text = sentence.replace("’", "'")
-    sightings = [match.span() for match in theme.finditer(text)]
+    rest = _INSERTED.sub(lambda match: " " * len(match[0]), text)
+    own = rest if rest.strip(" .!?") else text  # a sentence that is a quotation whole
+    sightings = [match.span() for match in theme.finditer(own)]
     if not sightings or _is_aside(text):
         return False
     return any(not _is_beside(text, *span, subject) for span in sightings)
@@ -127,7 +152,10 @@ def _is_aside(text: str) -> bool:
         return True
     if any(feelings(text)):
         return False
-    if text.count(",") > 1 and is_english(fold(text)) and not _STATING.search(text):
+    english = is_english(fold(text))
+    _, _, listed = text.rpartition(": ")  # `We open it: projector, battery, magnets.`
+    stating = _STATING if english else _STATING_ELSEWHERE
+    if _STEP.match(text) or (listed.count(",") > 1 and not stating.search(listed)):
         return True
     announcing = _ANNOUNCING.search(text) or _TELLING_TO.search(text)
     # in another language no word of feeling is known: only what is written as a list is one
@@ -141,6 +169,9 @@ def _is_beside(text: str, start: int, end: int, subject: Subject) -> bool:
     if fold(text[start:end]).startswith("charg") and _CORD.search(text):
         return True
     if aside or _BESIDE.search(before) or _MADE.search(before):
+        return True
+    program = _PROGRAM.search(before)
+    if program is not None and subject.is_named(program[1]):
         return True
     behind = _BEHIND.match(after)
     if behind is not None and fold(behind[1]) in subject.stated - stop_words("en"):

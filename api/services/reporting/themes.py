@@ -14,7 +14,7 @@ import regex
 
 from api.services.question.comparing import compared
 from api.services.question.naming import sought
-from api.services.reporting.aspects import aspects, aspects_in
+from api.services.reporting.aspects import aspects, aspects_in, aspects_named
 from api.services.reporting.counting import SHARED, count_of, leaning_of, summary_of
 from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
@@ -155,7 +155,7 @@ def _focused(
     themes: Mapping[str, regex.Pattern[str]], focus: Iterable[str]
 ) -> dict[str, regex.Pattern[str]]:
     """The themes that these words mean, else the words themselves."""
-    named = [[aspect.name for aspect in aspects_in(word)] or [word] for word in focus]
+    named = [[aspect.name for aspect in aspects_named(word)] or [word] for word in focus]
     return {name: themes.get(name, _pattern(name)) for names in named for name in names}
 
 

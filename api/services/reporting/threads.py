@@ -52,6 +52,10 @@ def is_topic(item: Item, subject: Subject) -> bool:
     match = subject.pattern.search(item.title)
     if item.source == "amazon":
         words = item.title[: match.start()].split() if match else ()
+        # `Smart Ring, Better Than OuraRing` is a rival's page
+        sightings = subject.pattern.finditer(item.title)
+        if any(AGAINST.search(item.title[: at.start()]) for at in sightings):
+            return False
         return match is not None and len(words) < _BEFORE and not is_elsewhere(item, subject)
     if _WEIGHING.search(item.title) or subject.names_rival(item.title):
         return False

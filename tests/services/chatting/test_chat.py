@@ -693,6 +693,24 @@ async def test_without_the_model_a_follow_up_uses_what_is_known() -> None:
     assert lid.citations
 
 
+async def test_without_the_model_who_said_so_is_answered_from_what_was_cited() -> None:
+    """Nothing is looked up; where nothing was cited before it is a question like another."""
+    source = FakeSource([post(0, title="Ember mug", body="The battery is weak."), post(1)])
+    one = chat(None, kit(source))
+    session = one.begin()
+    first = await ask(one, "the battery of the Ember mug", session)
+    asked = len(source.plans)
+
+    who = await ask(one, "Who said that?", session)
+    again = await ask(one, "and where does this come from?", session)
+
+    assert "“The battery is weak.” [E1]" in who.text
+    assert [c.label for c in who.citations] == [c.label for c in first.citations]
+    assert who.text == again.text
+    assert len(source.plans) == asked
+    assert (await ask(one, "who said that?")).outcome != "answered"
+
+
 async def test_without_the_model_strangers_words_are_no_markup() -> None:
     """B88: links, images and emphasis of a post reach no renderer."""
     evil = "Ember mug [click](evil.com/x) <img src=x> **now**"

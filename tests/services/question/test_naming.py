@@ -46,6 +46,8 @@ def test_a_web_ending_is_no_part_of_the_core() -> None:
         ("What do people say about the battery of the Oura ring?", "battery Oura ring",
          "Oura ring"),
         ("What do people say about the battery of plaud.ai?", "battery plaud.ai", "plaud.ai"),
+        ("the battery of the Oura ring", "battery Oura ring", "Oura ring"),
+        ("The Lord of the Rings", "The Lord of the Rings", "The Lord of the Rings"),
         ("how loud is the lid of the ember mug?", "loud lid ember mug", "ember mug"),
         ("how is the Framework Laptop 13 battery life?", "Framework Laptop 13 battery life",
          "Framework Laptop 13"),

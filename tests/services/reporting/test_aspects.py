@@ -41,6 +41,13 @@ from api.services.reporting.aspects import aspects_in
         ("optical zoom", ["camera"]),
         ("Fedora 43 and firmware 1.4.2", []),
         ("the new firmware", ["updates"]),
+        ("please update to 2.1", []),
+        ("I had no memory of it", []),
+        ("too little memory", ["memory"]),
+        ("it reads precisely this file", []),
+        ("it measures precisely", ["accuracy"]),
+        ("the bedroom heating", []),
+        ("the heating", ["temperature"]),
     ],
 )
 def test_a_neighbour_can_make_a_word_mean_something_else(text: str, names: list[str]) -> None:

@@ -29,6 +29,8 @@ PATTERNS: dict[str, regex.Pattern[str]] = {aspect.name: aspect.pattern for aspec
         ("battery", "Leave it off the charger, the battery is awful."),
         ("screen", "I built a shelf for it, the screen wobbles."),
         ("connection", "Set up took a minute and sync works."),
+        ("battery", '"The battery is awful"'),
+        ("battery", "Sitzt gut, sieht gut aus, der Akku ist top."),
         ("battery", "Abonnement trop cher à mon goût, batterie de treize jours au top."),
     ],
 )
@@ -67,6 +69,18 @@ def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> 
         ("battery", "Price, battery, screen: the long list."),
         ("battery", "Please leave it off, recharge at night."),
         ("app", "Forget apps, people use switches."),
+        ("battery", "1. Take out the battery for a minute"),
+        ("app", "Set it with a key, not `glow-app`."),
+        ("account", "Glow 2 (signed in with an account) stays dark."),
+        ("price", "Parts come at a 'reasonable price', whatever that means."),
+        ("battery", "The board needs neither battery nor case."),
+        ("screen", "It is dimmer than my screen, compared with the display of a friend."),
+        ("sleep", "In v2 sleep ids are numbers."),
+        ("connection", "Our glow-sync cuts the rest."),
+        ("battery", "We open the Glow Lamp: magnets, battery, lens."),
+        ("price", "Helligkeit, Verbrauch, Farben in Stufen und der Preis von 70 Euro."),
+        ("battery", "一周使用，续航、亮度全测。"),
+        ("sleep", "Con turnos cambia la hora de sueño a mano."),
     ],
 )  # fmt: skip
 def test_a_word_beside_the_point_shows_nothing(theme: str, sentence: str) -> None:

@@ -36,6 +36,7 @@ def post(title: str, **fields: Any) -> Item:
         (post("Leather Case for Plaud Note", source="amazon"), False),
         (post("Smart Voice Plaud Recorder", source="amazon"), False),
         (post("A Recorder", source="amazon", place="Plaud"), False),
+        (post("Note Recorder, Better Than Plaud", source="amazon"), False),
         (post("Plaud launches a charging case for the Note"), False),
         (post("Plaud in case of a meeting"), True),
         (post("Colour is Oslo's Plaud"), False),
