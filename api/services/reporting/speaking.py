@@ -89,8 +89,9 @@ _TESTING = regex.compile(
     r"|ich teste|wir testen)\b|、.*[全实評评][测測]",
     regex.I,
 )
-# a step of what somebody did or is to do: `2. Cut the power of the coaster`
-_STEP = regex.compile(r"^\d{1,2}[.)]\s")
+# a step of what somebody did or is to do, or a field of a form: `2. Cut the power of the coaster`,
+# `**Expected:** it syncs`
+_STEP = regex.compile(r"^\d{1,2}[.)]\s|^\W*+(?:expected|actual|environment|version):", regex.I)
 # what is not a sentence's own: code, what stands in brackets, several words of somebody else's in
 # quotation marks: `(signed in with an account)`, `asked for the 'purpose of the hinge'`
 _INSERTED = regex.compile(
@@ -153,9 +154,9 @@ def _is_aside(text: str) -> bool:
     if any(feelings(text)):
         return False
     english = is_english(fold(text))
-    _, _, listed = text.rpartition(": ")  # `We open it: projector, battery, magnets.`
     stating = _STATING if english else _STATING_ELSEWHERE
-    if _STEP.match(text) or (listed.count(",") > 1 and not stating.search(listed)):
+    parts = text.split(": ")  # `We open it: projector, battery, magnets.`
+    if _STEP.match(text) or any(p.count(",") > 1 and not stating.search(p) for p in parts):
         return True
     announcing = _ANNOUNCING.search(text) or _TELLING_TO.search(text)
     # in another language no word of feeling is known: only what is written as a list is one

@@ -210,6 +210,8 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
     probability = exhibit.assessed.verdict.probability
     doubted = probability is not None and probability < DOUBTED
     topic = is_topic(item, subject)
+    # what answers a post that names the product only somewhere in its text may speak of the rest
+    headed = subject.is_named(f"{item.title} {item.place or ''}")
     places: list[tuple[str, Comment | None]] = [(item.title, None), (item.body, None)]
     places = [] if item.source == "amazon" else places[bool(item.thread) :]
     places += [(comment.body, comment) for comment in item.comments]
@@ -218,7 +220,8 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
         spoken = sentences(beginning(text))
         for sentence, following in zip(spoken, (*spoken[1:], ""), strict=False):
             short = len(sentence) <= LONGEST_PASSAGE
-            about = short and subject.is_subject(sentence, topic=topic, follows=named)
+            on = topic and (headed or comment is None)
+            about = short and subject.is_subject(sentence, topic=on, follows=named)
             named = subject.is_named(sentence) or (named and about)
             if about:
                 passage = ThemePassage(exhibit.label, comment.id if comment else None, sentence)

@@ -47,6 +47,10 @@ from api.services.reporting.aspects import aspects_in
         ("it reads precisely this file", []),
         ("it measures precisely", ["accuracy"]),
         ("the bedroom heating", []),
+        ("one fan is easy", []),
+        ("the fan is very loud", ["noise"]),
+        ("battery levels", []),
+        ("the login screen", ["screen"]),
         ("the heating", ["temperature"]),
     ],
 )

@@ -259,6 +259,16 @@ def test_an_item_about_a_namesake_shows_nothing() -> None:
     assert find_themes(LAMP, shown(*items)).findings == ()
 
 
+def test_what_answers_a_post_under_another_title_names_the_product() -> None:
+    """The post itself is about it; below it people speak of the law, too."""
+    comments = (said("Define battery.", "c1"), said("The Glow battery is fine.", "c2"))
+    law = post(0, title="A law passes", body="The Glow Lamp is named in it.", comments=comments)
+    lamp = post(1, title="Glow Lamp", comments=(said("No battery at all.", "c3"),))
+    (finding,) = find_themes(LAMP, shown(law, lamp)).findings
+
+    assert {passage.comment_id for passage in finding.passages} == {"c2", "c3"}
+
+
 def test_what_the_judge_was_hardly_sure_of_comes_last() -> None:
     """However telling it is; and it makes no theme that few speak of."""
     first, *others = (
