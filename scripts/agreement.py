@@ -53,7 +53,7 @@ def main() -> None:
     """One line per part."""
     for part in parts():
         print(part)
-    print("\n".join((*support_lines(), *polarity_lines())))
+    print("\n".join((*support_lines(), *polarity_lines(), *chat_lines())))
 
 
 def parts() -> tuple[Part, Part]:
@@ -121,6 +121,18 @@ def polarity_lines() -> list[str]:
             f"{correct} of {leaning} leaning sentences seen ({correct / leaning:.2f})"
         )
     return lines
+
+
+def chat_lines() -> list[str]:
+    """Two passes of one reader over what answers in the chat show, each under its theme."""
+    shown = rows(SUPPORT / "chat.jsonl")
+    first, second = ([row[by] for row in shown] for by in ("first", "second"))
+    both = sum(map(all, zip(first, second, strict=True)))
+    return [
+        f"chat      passes: {_compared(first, second)}",
+        f"chat      {_share(both, len(shown))} passages carry their theme, "
+        f"by each {sum(first)} and {sum(second)}",
+    ]
 
 
 def part_of(text: str) -> str:

@@ -15,6 +15,8 @@ from api.services.reporting.polarity import feelings, is_english
 from api.services.reporting.subjects import Subject
 from api.services.text import fold
 
+KIND = "app"
+"""A theme that says nothing where it is the kind of thing itself: `Bolt app took a fee`."""
 # where, by what or since when something happens: `found over |Bluetooth`, `look in the |app`,
 # `flat by lunch, even after the |updates`; what it is weighed against or does without: `way off
 # compared with my |chest belt`, `needs neither |battery nor screen`
@@ -170,6 +172,8 @@ def _is_beside(text: str, start: int, end: int, subject: Subject) -> bool:
     if fold(text[start:end]).startswith("charg") and _CORD.search(text):
         return True
     if aside or _BESIDE.search(before) or _MADE.search(before):
+        return True
+    if fold(text[start:end]) == KIND and subject.pattern.fullmatch(before.strip()):
         return True
     program = _PROGRAM.search(before)
     if program is not None and subject.is_named(program[1]):

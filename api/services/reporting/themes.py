@@ -20,7 +20,7 @@ from api.services.reporting.dossier import Exhibit
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.polarity import ASKING, WISHING, lean_of, lean_wanted
 from api.services.reporting.sentences import beginning, sentences
-from api.services.reporting.speaking import speaks_of, speaks_plainly
+from api.services.reporting.speaking import KIND, speaks_of, speaks_plainly
 from api.services.reporting.subjects import Subject
 from api.services.reporting.telling import telling_words
 from api.services.reporting.theme import (
@@ -41,8 +41,6 @@ FEW = 3
 """Themes below which those of two posts are shown, too."""
 DOUBTED = 0.55
 """Below this probability a kept item's passages come last."""
-KIND = "app"
-"""A theme that says nothing when it is the kind of thing that is asked for (`Bolt app`)."""
 # what takes back the sentence before it: `But I dropped it`
 _TURNING = regex.compile(r"(?:But|However|Aber|Pero|Mais)\b")
 UNNAMED = "No shared theme"

@@ -72,6 +72,7 @@ def test_the_word_of_a_theme_is_what_is_spoken_of(theme: str, sentence: str) -> 
         ("battery", "1. Take out the battery for a minute"),
         ("connection", "**Expected:** it comes on after the morning sync"),
         ("screen", "Tablets, e-ink frames, a Glow Lamp: post it all."),
+        ("app", "Glow app took a fee."),
         ("app", "Set it with a key, not `glow-app`."),
         ("account", "Glow 2 (signed in with an account) stays dark."),
         ("price", "Parts come at a 'reasonable price', whatever that means."),
