@@ -141,7 +141,7 @@ def test_each_line_of_the_support_set_has_two_readings(name: str, count: int) ->
 def test_each_passage_of_the_chat_was_read_twice() -> None:
     """With the question that showed it, each under one theme once."""
     lines = rows(SUPPORT / "chat.jsonl")
-    fields = {"query", "about", "question", "product", "theme", "passage", "item", "first", "second"}
+    fields = {*"query about question product theme passage item first second".split()}
 
     assert len({(row["product"], row["theme"], row["passage"]) for row in lines}) == len(lines)
     assert {frozenset(row) for row in lines} == {frozenset(fields)}
