@@ -53,7 +53,7 @@ class Retrieval(Published):
     usedRerank: bool = False  # noqa: N815
     rerankMs: Annotated[int, Field(ge=0)] | None = None  # noqa: N815
     filteredByFloor: FloorCounts = FloorCounts()  # noqa: N815
-    found: int = 0
+    candidates: int = 0
     """Entries that either search found."""
     shown: int = 0
     cacheHit: bool = False  # noqa: N815

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.services.archive.shelf import ChunkId
-from api.services.reporting.report import ItemFacts
+from api.services.reporting.report import ItemFacts, KeptComment
 from api.services.text import one_line
 
 LONGEST = 1000
@@ -25,7 +25,7 @@ class Chunk:
     key: str
     """The item's."""
     comment: str
-    """The comment's id; empty: the item's own text."""
+    """The comment's number in its item, from 1; empty: the item's own text."""
     part: int
     """From 0 within that text."""
     title: str
@@ -52,11 +52,16 @@ def chunked(item: ItemFacts) -> list[Chunk]:
     chunks = [
         Chunk(item.key, "", part, title, text, item.created_at) for part, text in enumerate(own)
     ]
-    for comment in item.comments:
+    for number, comment in enumerate(item.comments, 1):  # ids may be equal, or empty
         when = comment.created_at or item.created_at
         for part, text in enumerate(_pieces(comment.body)):
-            chunks.append(Chunk(item.key, comment.id, part, title, text, when))
+            chunks.append(Chunk(item.key, str(number), part, title, text, when))
     return chunks
+
+
+def comment_of(item: ItemFacts, piece: Chunk) -> KeptComment | None:
+    """The comment that a piece of this item is of; None: it is of the item's own text."""
+    return item.comments[int(piece.comment) - 1] if piece.comment else None
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from api.services.archive.chunks import Chunk
+from api.services.archive.chunks import Chunk, comment_of
 from api.services.archive.scoring import cosines
 from api.services.archive.shelf import Embed
 from api.services.archive.words import tokens
 from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.report import ItemFacts
-from api.services.reporting.sentences import sentences
+from api.services.reporting.sentences import beginning, sentences
 from api.services.text import cut, one_line
 
 
@@ -18,8 +18,8 @@ def passage_of(query: str, piece: Chunk, item: ItemFacts, embed: Embed) -> str:
     The one that shares most words with the question, of those the nearest in meaning; the title
     of an item without a text.
     """
-    comment = next((c for c in item.comments if c.id == piece.comment), None)
-    text = item.body if comment is None else comment.body
+    comment = comment_of(item, piece)
+    text = beginning(item.body if comment is None else comment.body)
     whole = [part for part in sentences(text) if len(part) <= LONGEST_PASSAGE]
     parts = [part for part in whole if one_line(part) in piece.text]
     if not parts:

@@ -107,16 +107,8 @@ def reranked(line: Sequence[Scored], scores: Sequence[float], window: int) -> li
 
 def diverse(line: Sequence[Scored], ranking: RankingSettings) -> list[Scored]:
     """Few of one item or thread before others."""
-    if not ranking.diversity_max:
-        return list(line)
-    return list(
-        spread(
-            line,
-            lambda entry: {entry.id[0], entry.thread},
-            lambda entry: entry.combined,
-            ranking.diversity_max,
-            ranking.diversity_delta,
-        )
+    return spread(
+        line, lambda entry: {entry.id[0], entry.thread}, lambda entry: entry.combined, ranking
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from api.errors import ModelError
 from api.services.archive.answers import ArchiveAnswer, ArchiveHit, FloorCounts, Retrieval
-from api.services.archive.chunks import Chunk, chunked
+from api.services.archive.chunks import Chunk, chunked, comment_of
 from api.services.archive.gate import guidance_for
 from api.services.archive.passages import passage_of
 from api.services.archive.ranking import Scored, combined, diverse, floored, in_doubt, reranked
@@ -19,10 +19,8 @@ from api.services.archive.scoring import scored
 from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
 from api.services.archive.words import tokens
 from api.services.ports import Observer, SilentObserver
-from api.services.question.query import canonical
-from api.services.reporting.credits import credit_of
 from api.services.reporting.report import ItemFacts
-from api.services.text import one_line, searchable
+from api.services.text import fold, one_line, searchable
 from api.settings import RankingSettings, RetrievalSettings
 
 CANDIDATES = 50
@@ -72,25 +70,37 @@ class ArchiveSearch:
         """
         query, most = searchable(text), k or self.retrieval.k
         filters = replace(filters, sample=self.sample)
-        key = tenant, canonical(query), most, filters
-        stored, answer = self._answers.get(key, (-math.inf, None))
-        if answer is not None and self.clock() - stored < self.retrieval.cache_seconds:
-            retrieval = answer.retrieval.model_copy(update={"cacheHit": True})
-            return answer.model_copy(update={"retrieval": retrieval})
-        least = self.retrieval.min_content_tokens
-        names = await self.archive.asked(tenant, _NAMES)
-        if guidance := guidance_for(text, names, least):
-            return ArchiveAnswer(
-                query=query, text="", guidance=guidance, hits=(), retrieval=Retrieval(),
-                sample=self.sample,
-            )  # fmt: skip
+        # more than `canonical` keeps: a rating of 4.5 is not one of 45
+        key = tenant, fold(query).rstrip(" ?!."), most, filters
+        answer = await self._remembered(key)
+        if answer is None:
+            names = await self.archive.queries(tenant, _NAMES)
+            if guidance := guidance_for(text, names, self.retrieval.min_content_tokens):
+                return ArchiveAnswer(
+                    query=query, text="", guidance=guidance, hits=(), retrieval=Retrieval(),
+                    sample=self.sample,
+                )  # fmt: skip
         with self.observer.retrieving(query) as span:
-            answer = await self._searched(tenant, query, filters, most)
+            if answer is None:
+                answer = await self._searched(tenant, query, filters, most)
+                self._answers[key] = self.clock(), answer
+                self._answers.move_to_end(key)
+                while len(self._answers) > _MOST_ANSWERS:
+                    self._answers.popitem(last=False)
+            answer = answer.model_copy(update={"query": query})  # as it was written this time
             span.record(answer)
-        self._answers[key] = self.clock(), answer
-        while len(self._answers) > _MOST_ANSWERS:
-            self._answers.popitem(last=False)
         return answer
+
+    async def _remembered(self, key: _CacheKey) -> ArchiveAnswer | None:
+        """The same answer, unless it is too old or an item of it was forgotten since."""
+        stored, answer = self._answers.get(key, (-math.inf, None))
+        if answer is None or self.clock() - stored >= self.retrieval.cache_seconds:
+            return None
+        keys = {hit.key for hit in answer.hits}
+        if keys != (await self.archive.facts(key[0], keys)).keys():
+            return None
+        retrieval = answer.retrieval.model_copy(update={"cacheHit": True})
+        return answer.model_copy(update={"retrieval": retrieval})
 
     async def _searched(
         self, tenant: str, query: str, filters: ArchiveFilters, most: int
@@ -102,37 +112,41 @@ class ArchiveSearch:
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
         entries = scored(matches, words, vector)
         line = combined(entries, retrieval.vector_weight, vectors=matches.vectors)
-        told = Retrieval(
+        retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
             keywordMax=max((e.words for e in entries if e.words), default=None),
             combinedTop=line[0].combined if line else None,
-            found=len(line),
+            candidates=len(line),
             words_only=not matches.vectors,
         )
         if retrieval.guardrails_enable:
             line, out = floored(line, retrieval, vectors=matches.vectors)
             left_out = FloorCounts(absolute=out.absolute, score=out.score, vector=out.vector)
-            told = told.model_copy(update={"filteredByFloor": left_out})
+            retrieved = retrieved.model_copy(update={"filteredByFloor": left_out})
         window = max(most, retrieval.rerank_window)
         facts = await self.archive.facts(tenant, {entry.id[0] for entry in line[: 2 * window]})
-        pieces = {piece.id: piece for item in facts.values() for piece in chunked(item)}
+        pieces = {
+            (key, piece.comment, piece.part): piece
+            for key, item in facts.items()
+            for piece in chunked(item)
+        }
         line = [entry for entry in line[: 2 * window] if entry.id in pieces]
         if retrieval.guardrails_enable:
             if retrieval.rerank_enable and in_doubt(line, retrieval):
-                line, told = await self._reranked(query, line, pieces, told)
+                line, retrieved = await self._reranked(query, line, pieces, retrieved)
             line = diverse(line, self.ranking)
         hits = [
             self._hit(f"E{place}", query, entry, pieces[entry.id], facts[entry.id[0]])
             for place, entry in enumerate(line[:most], 1)
         ]
-        told = told.model_copy(update={"shown": len(hits)})
+        retrieved = retrieved.model_copy(update={"shown": len(hits)})
         return ArchiveAnswer(
-            query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=told,
+            query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,
         )  # fmt: skip
 
     async def _reranked(
-        self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], told: Retrieval
+        self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], retrieved: Retrieval
     ) -> tuple[list[Scored], Retrieval]:
         """The window by another judge; a failure leaves the order as it was, and says so."""
         window, began = self.retrieval.rerank_window, time.monotonic()
@@ -141,6 +155,8 @@ class ArchiveSearch:
         try:
             async with asyncio.timeout(self.retrieval.rerank_timeout):
                 scores = await self.rerank(query, shown)
+            if len(scores) != len(shown):
+                raise ModelError("count_mismatch")
             line = reranked(line, scores, window)
         except TimeoutError:
             reason = "timeout"
@@ -148,18 +164,18 @@ class ArchiveSearch:
             reason = error.reason
         spent = int((time.monotonic() - began) * 1000)
         used = {"usedRerank": reason is None, "rerankMs": spent, "rerank_failed": reason}
-        return line, told.model_copy(update=used)
+        return line, retrieved.model_copy(update=used)
 
     def _hit(
         self, label: str, query: str, entry: Scored, piece: Chunk, item: ItemFacts
     ) -> ArchiveHit:
-        comment = next((c for c in item.comments if c.id == piece.comment), None)
+        comment = comment_of(item, piece)
         passage = passage_of(query, piece, item, self.embed)
         below = self.retrieval.low_relevance_below
         return ArchiveHit(
             label=label,
             key=item.key,
-            comment_id=piece.comment or None,
+            comment_id=None if comment is None else comment.id,
             source=item.source,
             title=one_line(item.title),
             url=(comment and comment.url) or item.url,
@@ -168,7 +184,7 @@ class ArchiveSearch:
             passage=passage,
             relevance=min(1.0, max(0.0, entry.combined)),
             low_relevance=entry.combined < below,
-            credit=credit_of(item, passage),
+            credit=item.credit if comment is None else comment.credit,
             thread=item.thread,
         )
 

@@ -13,7 +13,7 @@ Embed = Callable[[Sequence[str]], Sequence[bytes] | None]
 """Texts as vectors of `DIMENSIONS` signed bytes, at length 127; None where there are no vectors."""
 DIMENSIONS = 256
 ChunkId = tuple[str, str, int]
-"""The item's key, the comment's id or nothing, the number of the piece."""
+"""The item's key, the comment's number in it (from 1) or nothing, the number of the piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,6 @@ class Archive(Protocol):
         """Items as they are stored; without those that are gone or damaged."""
         ...
 
-    async def asked(self, tenant: str, most: int) -> Sequence[str]:
+    async def queries(self, tenant: str, most: int) -> Sequence[str]:
         """Queries of this tenant's analyses, the newest first, each once."""
         ...

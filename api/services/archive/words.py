@@ -1,4 +1,4 @@
-"""Words as the archive's index holds them, and how well they fit: BM25 over what was found.
+"""Words as the archive's index holds them, and how well they fit: BM25 over what was written.
 
 Both databases index these tokens and nothing of their own, so a text is found by the same words in
 either, and its score is computed here.
@@ -36,17 +36,17 @@ def tokens(text: str) -> list[str]:
 
     `小米手环` is `小米`, `米手`, `手环`, so that a word of two letters is found, too.
     """
-    found: list[str] = []
+    written: list[str] = []
     for match in _TOKEN.finditer(_POSSESSIVE.sub("", fold(text))):
         word = match[0]
         if match["run"] is None:
             if word not in SMALL:
-                found.append(stem(word)[:LONGEST])
+                written.append(stem(word)[:LONGEST])
         elif len(word) == 1:
-            found.append(word)
+            written.append(word)
         else:
-            found.extend(map("".join, pairwise(word)))
-    return found
+            written.extend(map("".join, pairwise(word)))
+    return written
 
 
 def bm25(

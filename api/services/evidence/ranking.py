@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -102,15 +102,9 @@ def rank(
     used = rerank is not None and guarded and depth.rerank and borderline
     if rerank is not None and used:
         line = _reranked(line, rerank, retrieval.rerank_window)
-    if guarded and depth.diversity and ranking.diversity_max:
-        line = list(
-            spread(
-                line,
-                lambda entry: _groups(entry.item),
-                lambda entry: worths[entry.item.key],
-                ranking.diversity_max,
-                ranking.diversity_delta,
-            )
+    if guarded and depth.diversity:
+        line = spread(
+            line, lambda entry: _groups(entry.item), lambda entry: worths[entry.item.key], ranking
         )
     below = ranking.low_relevance_below
     return Ranked(
@@ -251,20 +245,21 @@ def spread(
     line: Sequence[T],
     groups: Callable[[T], Iterable[Hashable]],
     worth: Callable[[T], float],
-    most: int,
-    delta: float,
-) -> Iterator[T]:
-    """At most `most` of each group before others, unless those are worth less by over `delta`."""
-    left, seen = list(line), Counter[Hashable]()
+    ranking: RankingSettings,
+) -> list[T]:
+    """At most `diversity_max` of a group before others not worth less by over `diversity_delta`."""
+    left, line, seen = list(line), [], Counter[Hashable]()
+    most = ranking.diversity_max or len(left)
     while left:
         at = next(
             (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry))), 0
         )
-        if worth(left[0]) - worth(left[at]) > delta:
+        if worth(left[0]) - worth(left[at]) > ranking.diversity_delta:
             at = 0
         chosen = left.pop(at)
         seen.update(groups(chosen))
-        yield chosen
+        line.append(chosen)
+    return line
 
 
 def _groups(item: Item) -> list[tuple[str, ...]]:

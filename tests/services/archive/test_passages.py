@@ -1,0 +1,73 @@
+"""The words of an entry that answer best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.services.archive.chunks import Chunk, chunked
+from api.services.archive.passages import passage_of
+from api.services.archive.scoring import cosines
+from api.services.reporting.findings import LONGEST_PASSAGE
+from tests.services.archive.made import comment, embed, facts, no_vectors, vector
+
+
+def turning(texts: Sequence[str]) -> list[bytes]:
+    """The question points up; what says `near` nearly so, all else aside."""
+    planes = [(100, 0), *((96, 28) if "near" in text else (0, 100) for text in texts[1:])]
+    return [vector(*plane) for plane in planes]
+
+
+def piece(number: int = 0, **fields: object) -> tuple[Chunk, object]:
+    """One piece of an item, and the item."""
+    item = facts(**fields)
+    return chunked(item)[number], item
+
+
+def test_sentence_with_most_words_of_the_question_is_shown_as_it_stands() -> None:
+    """Blanks and all; of equal ones the nearest, else the first."""
+    item = facts(body="It is a mug. The  battery\tdied. The battery is near. Bye.")
+    (chunk,) = chunked(item)
+
+    assert passage_of("battery died", chunk, item, no_vectors) == "The  battery\tdied."
+    assert passage_of("battery", chunk, item, turning) == "The battery is near."
+    assert passage_of("battery", chunk, item, no_vectors) == "The  battery\tdied."
+    assert passage_of("lid", chunk, item, embed) == "It is a mug."
+
+
+def test_comment_is_quoted_from_itself() -> None:
+    """Of two with one id the one that was found."""
+    item = facts(body="The lid is fine.", comments=(comment("The lid broke."), comment("A lid.")))
+
+    quoted = [passage_of("lid", chunk, item, no_vectors) for chunk in chunked(item)]
+
+    assert quoted == ["The lid is fine.", "The lid broke.", "A lid."]
+
+
+def test_sentence_stands_in_the_piece_that_was_found() -> None:
+    """Not elsewhere in a long text."""
+    item = facts(body=("The lid broke. " + "word " * 250 + "The end. ") * 2)
+
+    last = chunked(item)[-1]
+    assert passage_of("end lid", last, item, no_vectors) in last.text
+
+
+def test_item_without_a_sentence_is_quoted_from_its_beginning() -> None:
+    """Whole words of a text without an end, a script without blanks cut, or the title."""
+    long = facts(body="word " * 500)
+    unspaced = facts(body="字" * 500)
+    bare = facts(title="My\nmug", body="")
+    link = facts(body="https://example.org/1")
+
+    begun = [passage_of("mug", chunked(i)[0], i, embed) for i in (long, unspaced, bare, link)]
+
+    assert begun == [
+        ("word " * 40).strip(), "字" * LONGEST_PASSAGE, "My mug", "https://example.org/1",
+    ]  # fmt: skip
+
+
+def test_likeness_is_that_of_directions() -> None:
+    """Signed bytes, of any length; nothing is like a vector of zeros."""
+    others = [vector(96, 28), vector(-50, 0), vector(0, 7), vector()]
+
+    assert [round(c, 6) for c in cosines(vector(100, 0), others)] == [0.96, -1.0, 0.0, 0.0]
+    assert cosines(vector(), others) == [0.0] * 4
