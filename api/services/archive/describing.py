@@ -36,7 +36,7 @@ def _lines(hit: ArchiveHit, places: Places, fence: Fence, *, linked: bool) -> It
 
 
 def whence(hit: ArchiveHit, places: Places) -> str:
-    """Place, day and relevance, in words of ours: `Reddit, 2026-03-01, 80 %`."""
+    """Place, day and relevance, in words of ours: `Reddit, 2026-03-01, 80%`."""
     day = f", {hit.created_at:%Y-%m-%d}" if hit.created_at else ""
     low = " (low relevance)" if hit.low_relevance else ""
     return f"{title_of(places, hit.source)}{day}, {hit.relevance:.0%}{low}"

@@ -41,7 +41,7 @@ def scored(matches: Matches, words: Sequence[str], vector: bytes | None) -> list
 def cosines(vector: bytes, others: Sequence[bytes]) -> list[float]:
     """How alike vectors of signed bytes are to one, -1 to 1; 0 beside one of zeros.
 
-    Some 10 us each, less than a hundred of them would take to load a library.
+    Some 50 us each: a page of them costs less than to load a library.
     """
     query, length = memoryview(vector).cast("b"), _length(vector)
     shares = []

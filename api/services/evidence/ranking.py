@@ -248,18 +248,18 @@ def spread(
     ranking: RankingSettings,
 ) -> list[T]:
     """At most `diversity_max` of a group before others not worth less by over `diversity_delta`."""
-    left, line, seen = list(line), [], Counter[Hashable]()
-    most = ranking.diversity_max or len(left)
+    left, chosen, seen = list(line), list[T](), Counter[Hashable]()
+    most = ranking.diversity_max or len(left)  # 0: no bound
     while left:
         at = next(
             (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry))), 0
         )
         if worth(left[0]) - worth(left[at]) > ranking.diversity_delta:
             at = 0
-        chosen = left.pop(at)
-        seen.update(groups(chosen))
-        line.append(chosen)
-    return line
+        entry = left.pop(at)
+        seen.update(groups(entry))
+        chosen.append(entry)
+    return chosen
 
 
 def _groups(item: Item) -> list[tuple[str, ...]]:

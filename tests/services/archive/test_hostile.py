@@ -55,7 +55,9 @@ async def test_any_text_may_be_searched_without_a_gate() -> None:
     assert (answer.retrieval.keywordMax, answer.retrieval.combinedTop) == (None, 0.65)
 
 
-@pytest.mark.parametrize("letter", ["mug ", "杯", "\x00", "\ud83d", "\n", "a.", "\u0301", "👨\u200d👩"])
+@pytest.mark.parametrize(
+    "letter", ["mug ", "杯", "\x00", "\ud83d", "\n", "a.", "\u0301", "👨\u200d👩"]
+)
 async def test_body_of_a_hundred_thousand_tokens_is_searched_and_quoted(letter: str) -> None:
     """Up to the bounds of pieces, without an error."""
     text = letter * 100_000

@@ -35,7 +35,8 @@ async def last_first(query: str, pieces: Sequence[Chunk]) -> list[float]:
 
 async def too_slow(query: str, pieces: Sequence[Chunk]) -> list[float]:
     """Never answers."""
-    return await asyncio.get_running_loop().create_future()
+    await asyncio.get_running_loop().create_future()
+    return []
 
 
 async def failing(query: str, pieces: Sequence[Chunk]) -> list[float]:
@@ -210,7 +211,7 @@ PAGES = (
     Page(
         "without vectors words are all there is",
         # w = (m - 1) / 4; 0.25 is below the floor of 0.45, and no vector is missed
-        (match("x:a", 3, None), match("x:b", 5, None), match("x:c", 2, None), match("x:d", 1, None)),
+        tuple(match(f"x:{n}", words, None) for n, words in zip("abcd", (3, 5, 2, 1), strict=True)),
         {"x:b": 1.0, "x:a": 0.5},
         out={"score": 2},
         vectors=False,
@@ -226,7 +227,7 @@ async def test_page_is_shown_as_computed_by_hand(case: Page) -> None:
         embed if case.vectors else no_vectors,
         RetrievalSettings(**case.settings),
         RankingSettings(),
-        case.rerank,
+        rerank=case.rerank,
     )
 
     answer = await search.search("a", QUERY)
@@ -244,7 +245,7 @@ async def test_page_is_shown_as_computed_by_hand(case: Page) -> None:
     assert (retrieval.usedRerank, retrieval.rerank_failed) == (case.reranked, case.failure)
     assert (retrieval.rerankMs is None) == (case.rerank is never)
     assert retrieval.words_only != case.vectors
-    assert (retrieval.found, retrieval.shown) == (
+    assert (retrieval.candidates, retrieval.shown) == (
         len({entry.id for entry in case.found}),
         len(case.shown),
     )

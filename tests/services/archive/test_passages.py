@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.services.archive.chunks import Chunk, chunked
+from api.services.archive.chunks import chunked
 from api.services.archive.passages import passage_of
 from api.services.archive.scoring import cosines
 from api.services.reporting.findings import LONGEST_PASSAGE
@@ -15,12 +15,6 @@ def turning(texts: Sequence[str]) -> list[bytes]:
     """The question points up; what says `near` nearly so, all else aside."""
     planes = [(100, 0), *((96, 28) if "near" in text else (0, 100) for text in texts[1:])]
     return [vector(*plane) for plane in planes]
-
-
-def piece(number: int = 0, **fields: object) -> tuple[Chunk, object]:
-    """One piece of an item, and the item."""
-    item = facts(**fields)
-    return chunked(item)[number], item
 
 
 def test_sentence_with_most_words_of_the_question_is_shown_as_it_stands() -> None:

@@ -18,7 +18,9 @@ from api.services.archive.ranking import (
 from api.settings import RankingSettings, RetrievalSettings
 
 
-def entry(name: str, worth: float = 0.0, thread: str = "", comment: str = "", **more: Any) -> Scored:
+def entry(
+    name: str, worth: float = 0.0, thread: str = "", comment: str = "", **more: Any
+) -> Scored:
     """An entry whose score is combined already."""
     fields: dict[str, Any] = {"words": 1.0, "cosine": 0.5, "combined": worth, **more}
     return Scored((name, comment, 0), thread or name, **fields)
@@ -96,7 +98,7 @@ def test_word_hit_passes_the_floor_of_likeness_when_it_is_sure(share: float, kep
 
 
 @pytest.mark.parametrize(
-    ("settings", "out"),
+    ("values", "out"),
     [
         ({"score_floor": 0.5, "vector_floor": 0.5}, Filtered()),
         ({"score_floor": 0.51}, Filtered(score=1)),
@@ -108,10 +110,12 @@ def test_word_hit_passes_the_floor_of_likeness_when_it_is_sure(share: float, kep
         ({"score_floor": 0, "vector_floor": 0}, Filtered()),
     ],
 )
-def test_floors_hold_from_their_value(settings: dict[str, float], out: Filtered) -> None:
+def test_floors_hold_from_their_value(values: dict[str, float], out: Filtered) -> None:
     """What has just that much passes; either absolute floor is enough; 0 is none."""
     line = [entry("a", 0.5, by_words=False, words=4.0, cosine=0.5, vector_share=0.5)]
-    passed, counted = floored(line, RetrievalSettings(**settings), vectors=True)
+    settings = RetrievalSettings.model_validate(values)
+
+    passed, counted = floored(line, settings, vectors=True)
 
     assert counted == out
     assert passed == ([] if out != Filtered() else line)

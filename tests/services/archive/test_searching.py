@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +15,7 @@ from api.services.archive.answers import Retrieval
 from api.services.archive.chunks import Chunk
 from api.services.archive.searching import WEAK, ArchiveSearch, by_words, text_of
 from api.services.archive.shelf import ArchiveFilters
+from api.services.ports import SilentObserver
 from api.settings import RankingSettings, RetrievalSettings
 from tests.services.archive.made import (
     NEAREST,
@@ -39,6 +41,28 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@dataclass
+class Recorder(SilentObserver):
+    """Keeps what a search tells."""
+
+    queries: list[str] = field(default_factory=list)
+    answers: list[object] = field(default_factory=list)
+
+    @contextmanager
+    def retrieving(self, query: str) -> Iterator[Recorder]:
+        self.queries.append(query)
+        yield self
+
+    def record(self, facts: object) -> None:
+        self.answers.append(facts)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    """An observer that keeps what it is told."""
+    return Recorder()
 
 
 def searching(archive: ArchiveOf, clock: Clock | None = None, **settings: object) -> ArchiveSearch:
@@ -82,7 +106,7 @@ async def test_telemetry_is_raw_and_complete() -> None:
     assert answer.retrieval.keywordMax == pytest.approx(5 * math.log(1 + 990.5 / 10.5))
     assert answer.retrieval.vectorMax == pytest.approx(1.0)
     assert answer.retrieval.combinedTop == pytest.approx(1.0)
-    assert (answer.retrieval.found, answer.retrieval.shown) == (2, 1)
+    assert (answer.retrieval.candidates, answer.retrieval.shown) == (2, 1)
     assert answer.retrieval.filteredByFloor.score == 1
     assert not answer.retrieval.cacheHit
     assert archive.searches == [("a", tuple(QUERY.split()), ArchiveFilters())]
@@ -145,13 +169,39 @@ async def test_answer_is_remembered_for_three_minutes() -> None:
     assert not third.retrieval.cacheHit
 
 
+async def test_every_search_is_observed(recorder: Recorder) -> None:
+    """One from memory, too; guidance is no search."""
+    search = searching(archive_of(TWO))
+    search = replace(search, observer=recorder)
+
+    answers = [await search.search("a", text) for text in (QUERY, "good stuff", QUERY)]
+
+    assert recorder.queries == [QUERY, QUERY]
+    assert recorder.answers == [answers[0], answers[2]]
+    assert answers[2].retrieval.cacheHit
+
+
+async def test_what_is_made_up_is_searched_by_itself() -> None:
+    """Whatever the caller's filters say; the answer says which it is."""
+    archive = archive_of(TWO)
+    real, sample = searching(archive), replace(searching(archive), sample=True)
+
+    answers = [
+        await search.search("a", text, ArchiveFilters(sample=not search.sample))
+        for search in (real, sample)
+        for text in (QUERY, "good stuff")
+    ]
+
+    assert [answer.sample for answer in answers] == [False, False, True, True]
+    assert [filters.sample for *_, filters in archive.searches] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("tenant", "text", "filters", "k"),
     [
         ("b", "rating of 4.5 stars", ArchiveFilters(), None),
         ("a", "rating of 45 stars", ArchiveFilters(), None),
         ("a", "rating of 4.5 stars", ArchiveFilters(source="x"), None),
-        ("a", "rating of 4.5 stars", ArchiveFilters(sample=True), None),
         ("a", "rating of 4.5 stars", ArchiveFilters(), 3),
     ],
 )
@@ -249,7 +299,9 @@ async def test_rerank_sees_the_window_and_can_be_switched_off() -> None:
     found = page(match("x:a", 1, NEAREST), match("x:b", 5, (28, 96)), match("x:c", 3, (60, 80)))
     for wanted in (True, False):
         settings = RetrievalSettings(vector_weight=0.5, rerank_window=2, rerank_enable=wanted)
-        search = ArchiveSearch(archive_of(found), embed, settings, RankingSettings(), watching)
+        search = ArchiveSearch(
+            archive_of(found), embed, settings, RankingSettings(), rerank=watching
+        )
         answer = await search.search("a", QUERY)
         assert [hit.key for hit in answer.hits] == ["x:a", "x:b", "x:c"]
         assert (answer.retrieval.usedRerank, answer.retrieval.rerankMs is None) == (
@@ -270,7 +322,7 @@ async def test_cancelled_search_is_cancelled() -> None:
 
     found = page(match("x:a", 1, NEAREST), match("x:b", 5, (28, 96)))
     settings = RetrievalSettings(vector_weight=0.5)
-    search = ArchiveSearch(archive_of(found), embed, settings, RankingSettings(), waiting)
+    search = ArchiveSearch(archive_of(found), embed, settings, RankingSettings(), rerank=waiting)
     task = asyncio.create_task(search.search("a", QUERY))
 
     with pytest.raises(asyncio.CancelledError):
