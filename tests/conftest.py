@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from api.settings import variables
-from tests.postgres import Postgres, running
+from tests.postgres import Postgres, packaged, running
 from tests.usual import USUAL
 
 OURS = (
@@ -106,3 +106,13 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     url = server.create()
     yield url
     server.clear(url)
+
+
+@pytest.fixture(scope="session")
+def vector_postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that has the extension `vector`."""
+    try:
+        with packaged() as server:
+            yield server
+    except LookupError as error:
+        pytest.skip(str(error))

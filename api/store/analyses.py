@@ -83,6 +83,8 @@ class AnalysesPart(RunningPart):
         super().__init__(database, beat)
         self._index, self._vectors = Index(database, embed, vectors is not None), vectors
         self._upgrades = upgrades
+        self._read_through: set[str] = set()
+        """Tenants of which all is indexed that will be; see `ArchivePart`."""
 
     @unbroken
     async def finish(self, tenant: str, report: Report) -> None:

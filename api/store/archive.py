@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -17,6 +16,7 @@ from sqlalchemy import (
     and_,
     cast,
     column,
+    delete,
     exists,
     literal,
     literal_column,
@@ -28,25 +28,36 @@ from sqlalchemy import func as sql
 from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.services.archive.shelf import EVERYTHING, ArchiveFilters, Match, Matches
+from api.services.archive.shelf import ArchiveFilters, Match, Matches
 from api.services.archive.words import bm25
+from api.services.question.query import canonical
 from api.services.reporting.report import ItemFacts
 from api.store.analyses import NEWEST_FIRST, AnalysesPart
 from api.store.database import unbroken
-from api.store.indexing import facts_of, mark
-from api.store.tables import Identity, analyses, batches, chunks, items, verdicts
+from api.store.indexing import facts_of, mark, own_key
+from api.store.tables import (
+    Conditions,
+    Identity,
+    analyses,
+    batches,
+    chunks,
+    identity,
+    items,
+    verdicts,
+)
 
 _PAGE = 200
 """Items that are read up in one transaction."""
 COMMON = 2000
 """Entries up to which a word's are counted and ranked."""
+_COUNTED = 20_000
+"""Entries up to which a tenant's are counted."""
 _POOL = 4
 """Times as many entries are taken by the database's own rank as are wanted by ours."""
-_FOUND = table("chunk_words", column("rowid"), column("rank"), column("chunk_words"))
+_INDEX = table("chunk_words", column("rowid"), column("rank"), column("chunk_words"))
 _UNINDEXED: ColumnElement[str] = literal_column("+chunks.tenant", Identity())
 """So that SQLite looks up the words first, and not all that a tenant has."""
 _WORDS: ColumnElement[Any] = literal_column("chunks.words")
-Conditions = Sequence[ColumnElement[bool]]
 _COLUMNS = (
     chunks.c.number, chunks.c.key, chunks.c.comment, chunks.c.part, chunks.c.thread,
     chunks.c.tokens, chunks.c.vector,
@@ -64,31 +75,32 @@ class ArchivePart(AnalysesPart):
         """Both searches over one snapshot."""
         await self._read_up(tenant)
         mine = _UNINDEXED if self._database.sqlite else chunks.c.tenant
-        where = [mine == tenant, *_filtered(tenant, filters)]
         own = mark(tenant, sample=filters.sample)
         async with self._database.reading() as connection:
-            entries = await connection.scalar(select(sql.max(chunks.c.number))) or 0
+            spellings = await self._spellings(connection, tenant, filters.product)
+            where = [mine == tenant, *_filtered(tenant, filters, spellings)]
+            there = chunks.c.tenant == tenant, chunks.c.sample == filters.sample
+            counted = select(literal(1).label("entry")).where(*there).limit(_COUNTED).subquery()
+            entries = await connection.scalar(select(sql.count()).select_from(counted)) or 0
             frequencies = {
                 word: await self._count(connection, own, word) for word in dict.fromkeys(words)
             }
             pool = await self._by_words(connection, own, frequencies, where, most * _POOL)
             rows = {row.number: row for row in await self._rows(connection, pool, where)}
             scores = {
-                number: bm25(words, row.tokens.split()[1:], frequencies, entries)
+                number: score
                 for number, row in rows.items()
+                if (score := bm25(words, row.tokens.split()[1:], frequencies, entries))
             }
-            best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
+            best = set(sorted(scores, key=lambda number: (-scores[number], number))[:most])
             near: list[int] | None = None
             if vector is not None and self._vectors is not None:
-                # what the filters leave of the nearest may be little
-                plain = replace(filters, sample=False) == EVERYTHING
-                wanted = most if plain else most * _POOL
                 near = await self._vectors.nearest(
-                    connection, tenant, vector, wanted, sample=filters.sample
+                    connection, tenant, vector, most, where, sample=filters.sample
                 )
+            nearest = set(near or ())
             further = [number for number in near or () if number not in rows]
             rows |= {row.number: row for row in await self._rows(connection, further, where)}
-        nearest = [number for number in near or () if number in rows][:most]
         matches = [
             Match(
                 id=(row.key, row.comment, row.part),
@@ -106,19 +118,20 @@ class ArchivePart(AnalysesPart):
 
     @unbroken
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
-        """Items as they are stored, by key."""
-        found: dict[str, ItemFacts] = {}
+        """Items as they are stored, by the keys that they were asked for by."""
+        named = {identity(key): key for key in keys}
+        facts: dict[str, ItemFacts] = {}
         async with self._database.reading() as connection:
-            for some in batches(dict.fromkeys(keys)):
+            for some in batches(named):
                 wanted = select(items.c.key, items.c.facts)
                 wanted = wanted.where(items.c.tenant == tenant, items.c.key.in_(some))
                 for key, stored in await connection.execute(wanted):
-                    if item := facts_of(key, stored):
-                        found[key] = item
-        return found
+                    if item := facts_of(own_key(key, stored) or key, stored):
+                        facts[named[key]] = item
+        return facts
 
     @unbroken
-    async def asked(self, tenant: str, most: int) -> Sequence[str]:
+    async def queries(self, tenant: str, most: int) -> Sequence[str]:
         """Queries of this tenant, the newest first."""
         wanted = select(analyses.c.query).where(analyses.c.tenant == tenant)
         async with self._database.reading() as connection:
@@ -128,7 +141,10 @@ class ArchivePart(AnalysesPart):
     async def _read_up(self, tenant: str) -> None:
         """Index what was stored before there was an index, or without vectors."""
         unread = [chunks.c.tenant == tenant, chunks.c.vector.is_(None)]
-        if await asyncio.to_thread(self._index.embed, [""]) is None:
+        bare = await asyncio.to_thread(self._index.embed, [""]) is None
+        if bare:  # then none has a vector, and to look for one without words takes long
+            if tenant in self._read_through:
+                return
             unread.append(chunks.c.tokens == "")
         wanted = select(chunks.c.key).where(*unread).limit(_PAGE)
         stored = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
@@ -136,12 +152,27 @@ class ArchivePart(AnalysesPart):
             async with self._database.reading() as connection:
                 keys = set(await connection.scalars(wanted))
             if not keys:
+                if bare:
+                    self._read_through.add(tenant)
                 return
             async with self._database.writing(alone=True) as connection:
+                mine = chunks.c.tenant == tenant, chunks.c.key.in_(keys)
+                await connection.execute(delete(chunks).where(*mine))
                 rows = await connection.execute(stored.where(items.c.key.in_(keys)))
-                facts = {row.key: row.facts for row in rows}
+                # one that is damaged is not searched
+                facts = {own: row.facts for row in rows if (own := own_key(row.key, row.facts))}
                 samples = await self._made_up(connection, tenant, keys)
                 await self._index.put(connection, tenant, facts, samples)
+
+    async def _spellings(
+        self, connection: AsyncConnection, tenant: str, product: str | None
+    ) -> list[str]:
+        """How this tenant has written a product in its queries: SQLite folds ASCII alone."""
+        if product is None:
+            return []
+        wanted = select(analyses.c.query).where(analyses.c.tenant == tenant).distinct()
+        name = canonical(product)
+        return [query for query in await connection.scalars(wanted) if canonical(query) == name]
 
     async def _made_up(
         self, connection: AsyncConnection, tenant: str, keys: Set[str]
@@ -158,7 +189,7 @@ class ArchivePart(AnalysesPart):
     async def _count(self, connection: AsyncConnection, own: str, word: str) -> int:
         """How many entries with a mark hold a word, up to `COMMON`."""
         held = select(literal(1).label("held")).where(self._holds(own, [word], "&"))
-        held = held.select_from(_FOUND if self._database.sqlite else chunks)
+        held = held.select_from(_INDEX if self._database.sqlite else chunks)
         limited = held.limit(COMMON).subquery()
         return await connection.scalar(select(sql.count()).select_from(limited)) or 0
 
@@ -181,12 +212,12 @@ class ArchivePart(AnalysesPart):
             if sum_ <= COMMON:
                 rare.append(word)
         every = [word for _, word in known]
-        found: dict[int, None] = {}
+        numbers: dict[int, None] = {}
         for some, joined in ((rare, "|"), (every, "&"), (every, "|")):
-            if some and not (joined == "|" and some is every and found):
-                numbers = self._ranked(own, some, joined, where, most)
-                found |= dict.fromkeys(await connection.scalars(numbers))
-        return list(found)
+            if some and not (joined == "|" and some is every and numbers):
+                ranked = self._ranked(own, some, joined, where, most)
+                numbers |= dict.fromkeys(await connection.scalars(ranked))
+        return list(numbers)
 
     def _ranked(
         self,
@@ -198,8 +229,8 @@ class ArchivePart(AnalysesPart):
     ) -> Select[tuple[int]]:
         """Numbers of the best of the newest `COMMON` entries with these words."""
         if self._database.sqlite:
-            newest = select(_FOUND.c.rowid.label("number"), _FOUND.c.rank.label("rank"))
-            newest = newest.join_from(_FOUND, chunks, chunks.c.number == _FOUND.c.rowid)
+            newest = select(_INDEX.c.rowid.label("number"), _INDEX.c.rank.label("rank"))
+            newest = newest.join_from(_INDEX, chunks, chunks.c.number == _INDEX.c.rowid)
         else:
             query = cast(_tsquery(own, words, joined), TSQUERY)
             newest = select(chunks.c.number, (-sql.ts_rank(_WORDS, query)).label("rank"))
@@ -212,7 +243,7 @@ class ArchivePart(AnalysesPart):
         if self._database.sqlite:
             operator = " OR " if joined == "|" else " AND "
             query = operator.join(f'"{word}"' for word in words)
-            return _FOUND.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
+            return _INDEX.c.chunk_words.op("MATCH")(f'"{own}" AND ({query})')
         return _WORDS.op("@@")(cast(_tsquery(own, words, joined), TSQUERY))
 
     async def _rows(
@@ -231,7 +262,9 @@ def _tsquery(own: str, words: Sequence[str], joined: str) -> str:
     return f"'{own}' & ({query})"
 
 
-def _filtered(tenant: str, filters: ArchiveFilters) -> Iterator[ColumnElement[bool]]:
+def _filtered(
+    tenant: str, filters: ArchiveFilters, spellings: Sequence[str]
+) -> Iterator[ColumnElement[bool]]:
     yield chunks.c.sample == filters.sample
     if filters.source is not None:
         yield chunks.c.source == filters.source
@@ -247,6 +280,6 @@ def _filtered(tenant: str, filters: ArchiveFilters) -> Iterator[ColumnElement[bo
         same = and_(
             analyses.c.tenant == verdicts.c.tenant,
             analyses.c.id == verdicts.c.analysis_id,
-            sql.lower(analyses.c.query) == filters.product.lower(),
+            analyses.c.query.in_(spellings),
         )
         yield exists().where(*seen, same)

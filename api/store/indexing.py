@@ -34,7 +34,7 @@ from api.services.archive.shelf import DIMENSIONS, Embed
 from api.services.archive.words import tokens
 from api.services.reporting.report import ItemFacts
 from api.store.database import Database
-from api.store.tables import batches, chunks
+from api.store.tables import batches, chunks, identity
 
 _log = logging.getLogger(__name__)
 _MOST_TOKENS = 2000
@@ -84,10 +84,10 @@ def no_vectors(texts: Sequence[str]) -> None:
 def mark(tenant: str, *, sample: bool) -> str:
     """A token that all real, or all made-up, entries of a tenant hold: a search reads no other's.
 
-    It is no secret: what is found is compared with the tenant itself.
+    It begins with a sign that no word has, so that no text can hold one.
     """
     digest = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{'sample' if sample else 'heard'}{digest[:16]}"
+    return f"\ue000{'sample' if sample else 'heard'}{digest[:16]}"
 
 
 def lexemes(words: Sequence[str]) -> str:
@@ -96,6 +96,12 @@ def lexemes(words: Sequence[str]) -> str:
     for place, word in enumerate(words, 1):
         places.setdefault(word, []).append(str(place))
     return " ".join(f"'{word}':{','.join(at[:_PLACES])}" for word, at in places.items())
+
+
+def own_key(key: str, stored: object) -> str | None:
+    """An item's key as it was before `identity`, out of its facts; None when they are damaged."""
+    own = stored.get("key", key) if isinstance(stored, Mapping) else None
+    return own if isinstance(own, str) and identity(own) == key else None
 
 
 def facts_of(key: str, stored: object) -> ItemFacts | None:

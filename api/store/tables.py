@@ -15,7 +15,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Date,
     DateTime,
     Dialect,
@@ -35,6 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 T = TypeVar("T")
+Conditions = Sequence[ColumnElement[bool]]
 _log = logging.getLogger(__name__)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """What no database takes as text: NUL, and half of a UTF-16 pair such as the `\\ud83d` of an emoji
@@ -46,11 +48,19 @@ _BATCH = 400
 _HASHED = "sha256:"
 
 
+class Digest(str):
+    """A digest in the place of a key, as the database holds it: compared as it is."""
+
+    __slots__ = ()
+
+
 def identity(text: str) -> str:
     """The text itself as a key, or its digest when it is long or cannot be stored."""
+    if isinstance(text, Digest):
+        return text
     if len(text) <= _LONGEST and not _UNSTORABLE.search(text) and not text.startswith(_HASHED):
         return text
-    return _HASHED + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return Digest(_HASHED + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def batches(many: Iterable[T]) -> Iterator[list[T]]:
@@ -115,7 +125,8 @@ class Identity(TypeDecorator[str]):
 
     def process_result_value(self, value: object, dialect: Dialect) -> str | None:
         """As text, whatever stands there."""
-        return _words(value)
+        words = _words(value)
+        return Digest(words) if words is not None and words.startswith(_HASHED) else words
 
 
 class Prose(TypeDecorator[str]):

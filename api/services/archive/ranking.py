@@ -106,10 +106,8 @@ def reranked(line: Sequence[Scored], scores: Sequence[float], window: int) -> li
 
 
 def diverse(line: Sequence[Scored], ranking: RankingSettings) -> list[Scored]:
-    """Few of one item or thread before others."""
-    return spread(
-        line, lambda entry: {entry.id[0], entry.thread}, lambda entry: entry.combined, ranking
-    )
+    """Few of one thread before others; an item's own entries are of one."""
+    return spread(line, lambda entry: [entry.thread], lambda entry: entry.combined, ranking)
 
 
 def _stretched(scores: Mapping[ChunkId, float]) -> dict[ChunkId, float]:

@@ -94,12 +94,8 @@ def rank(
     worths = _worths(survivors, ranking.rerank_weight_source, source_weights)
     line = _ordered(survivors, worths, now)
     top = max((entry.relevance for entry in line if entry.relevance is not None), default=None)
-    borderline = (
-        top is not None
-        and retrieval.rerank_enable
-        and retrieval.score_floor <= top < retrieval.rerank_trigger_max
-    )
-    used = rerank is not None and guarded and depth.rerank and borderline
+    doubt = top is not None and retrieval.score_floor <= top < retrieval.rerank_trigger_max
+    used = guarded and depth.rerank and retrieval.rerank_enable and doubt and rerank is not None
     if rerank is not None and used:
         line = _reranked(line, rerank, retrieval.rerank_window)
     if guarded and depth.diversity:
@@ -249,7 +245,7 @@ def spread(
 ) -> list[T]:
     """At most `diversity_max` of a group before others not worth less by over `diversity_delta`."""
     left, chosen, seen = list(line), list[T](), Counter[Hashable]()
-    most = ranking.diversity_max or len(left)  # 0: no bound
+    most = ranking.diversity_max  # of 0 nobody is below, so that the first stays the first
     while left:
         at = next(
             (at for at, entry in enumerate(left) if all(seen[g] < most for g in groups(entry))), 0

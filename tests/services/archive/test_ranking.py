@@ -105,6 +105,7 @@ def test_word_hit_passes_the_floor_of_likeness_when_it_is_sure(share: float, kep
         ({"vector_floor": 0.51}, Filtered(vector=1)),
         ({"min_cosine": 0.5, "min_bm25": 4.0}, Filtered()),
         ({"min_cosine": 0.51, "min_bm25": 4.01}, Filtered(absolute=1)),
+        ({"min_cosine": 0.51, "min_bm25": 4.0}, Filtered()),
         ({"min_cosine": 0.51}, Filtered()),
         ({"min_bm25": 4.01}, Filtered()),
         ({"score_floor": 0, "vector_floor": 0}, Filtered()),

@@ -101,10 +101,10 @@ CREATE TRIGGER chunks_removed AFTER DELETE ON chunks BEGIN
             INSERT INTO chunk_words (chunk_words, rowid, tokens)
             VALUES ('delete', old.number, old.tokens);
         END;
-INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (4, 'a', 'reddit:t3_1', '', 0, 'reddit', 'reddit:t3_1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca плауд 小米 u0041 body t3 1', NULL);
-INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (5, 'a', 'reddit:t3_1', 'c1', 0, 'reddit', 'reddit:t3_1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca плауд 小米 u0041', NULL);
-INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (6, 'a', 'reddit:t3_2', '', 0, 'reddit', 'reddit:t3_2', FALSE, NULL, 'heardca978112ca1bbdca title reddit t3 2', NULL);
-INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (7, 'a', 'youtube:v1', '', 0, 'youtube', 'youtube:v1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca title v1 line line', NULL);
-INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (8, 'a', 'youtube:v1', 'c1', 0, 'youtube', 'youtube:v1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca title v1', NULL);
+INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (4, 'a', 'reddit:t3_1', '', 0, 'reddit', 'reddit:t3_1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca плауд 小米 u0041 body t3 1', NULL);
+INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (5, 'a', 'reddit:t3_1', '1', 0, 'reddit', 'reddit:t3_1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca плауд 小米 u0041', NULL);
+INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (6, 'a', 'reddit:t3_2', '', 0, 'reddit', 'reddit:t3_2', FALSE, NULL, 'heardca978112ca1bbdca title reddit t3 2', NULL);
+INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (7, 'a', 'youtube:v1', '', 0, 'youtube', 'youtube:v1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca title v1 line line', NULL);
+INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector) VALUES (8, 'a', 'youtube:v1', '1', 0, 'youtube', 'youtube:v1', FALSE, '2026-11-20 10:00:00.000000', 'heardca978112ca1bbdca title v1', NULL);
 INSERT INTO schema_version VALUES (4, '2026-11-28 10:00:00.000000');
 COMMIT;
