@@ -33,6 +33,8 @@ _WRITING_SECONDS = 3600
 """After which a file that is still half-written is what a killed process left."""
 _MOST_LOOKED_AT = 10_000
 """Entries that are looked at when too few of the nearest are wanted."""
+_ALL = 20_000
+"""Entries of an index up to which all are compared, in a few milliseconds, and none is missed."""
 _PAGE = 20_000
 """Vectors read at once."""
 _UNREADABLE = (OSError, RuntimeError, ValueError)
@@ -122,10 +124,10 @@ class FiledVectors:
         target = self.folder / f"{name}-{held.last}{_SUFFIX}"
         scratch = target.with_suffix(f".{secrets.token_hex(4)}{_SCRATCH}")
         try:
-            both = _empty()
+            both = held.later
             if held.filed is not None:
                 both = _read(self.folder / f"{name}-{held.until}{_SUFFIX}", view=False)
-            _merge(both, held.later, there)
+            both = _united(both, held.later, there)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             both.save(str(scratch))
             scratch.replace(target)
@@ -225,17 +227,21 @@ def _read(file: Path, *, view: bool) -> Any:
     return index
 
 
-def _merge(index: Any, later: Any, there: Sequence[int]) -> None:
-    """Leave in an index what is there of it, and add what is of a later one."""
+def _united(index: Any, later: Any, there: Sequence[int]) -> Any:
+    """What is there of an index and of a later one, which may be the same."""
     import numpy
 
-    wanted = _numbers(there)
-    gone = numpy.setdiff1d(index.keys[:], wanted)
-    if gone.size:
+    if index is not later:
+        index.add(later.keys[:], numpy.stack(later.get(later.keys[:])))
+    left = numpy.intersect1d(index.keys[:], _numbers(there))
+    gone = numpy.setdiff1d(index.keys[:], left)
+    if len(gone) > len(left) > 0:  # what is removed keeps its room in the file
+        fresh = _empty()
+        fresh.add(left, numpy.stack(index.get(left)))
+        return fresh
+    if len(gone):
         index.remove(gone)
-    added = numpy.intersect1d(later.keys[:], wanted)
-    if added.size:
-        index.add(added, later.get(added))
+    return index
 
 
 def _add(held: _Held, page: Sequence[tuple[int, Any]]) -> None:
@@ -251,6 +257,6 @@ def _search(held: _Held, vector: bytes, most: int, *, exact: bool = False) -> li
     near: list[tuple[float, int]] = []
     for index in (held.filed, held.later):
         if index is not None and len(index):
-            nearest = index.search(query, most, exact=exact)
+            nearest = index.search(query, most, exact=exact or len(index) <= _ALL)
             near += zip(map(float, nearest.distances), map(int, nearest.keys), strict=True)
     return [number for _, number in sorted(near)[:most]]

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from zlib import crc32
+from functools import cache
+from random import Random
 
 from api.services.archive.shelf import DIMENSIONS
 from api.services.archive.words import tokens
 
-SAME = {"battery": 0, "accumulator": 0, "akku": 0, "lid": 1, "cover": 1}
-"""Words of one meaning; any other has one of its own, as far as there is room."""
+SAME = {"accumulator": "battery", "akku": "battery", "cover": "lid"}
+"""Words of one meaning; any other has one of its own, unlike all others."""
 
 
 def embed(texts: Sequence[str]) -> list[bytes]:
-    """One vector a text."""
-    return [_vector(Counter(map(_direction, tokens(text)))) for text in texts]
+    """One vector a text; zeros for one without words."""
+    return [_vector([_direction(SAME.get(word, word)) for word in tokens(text)]) for text in texts]
 
 
-def _direction(word: str) -> int:
-    return SAME.get(word, 2 + crc32(word.encode()) % (DIMENSIONS - 2))
+@cache
+def _direction(word: str) -> list[float]:
+    random = Random(word)
+    return [random.gauss(0, 1) for _ in range(DIMENSIONS)]
 
 
-def _vector(counts: Counter[int]) -> bytes:
-    length = math.sqrt(sum(count * count for count in counts.values())) or 1.0
-    return bytes(round(127 * counts[place] / length) for place in range(DIMENSIONS))
+def _vector(directions: Sequence[Sequence[float]]) -> bytes:
+    whole = [sum(numbers) for numbers in zip(*directions, strict=True)] or [0.0] * DIMENSIONS
+    length = math.sqrt(sum(number * number for number in whole)) or 1.0
+    return bytes(round(127 * number / length) % 256 for number in whole)
