@@ -14,7 +14,9 @@ import pytest
 
 import api
 
-HEAVY = ("googleapiclient", "httpx", "langfuse", "openai", "praw", "pydantic_ai", "uvicorn")
+HEAVY = tuple(
+    "googleapiclient httpx langfuse numpy openai praw pydantic_ai usearch uvicorn".split()
+)
 """Libraries that cost a visible part of a second and are loaded by whoever needs them."""
 SURFACE = {
     "Fetched",
