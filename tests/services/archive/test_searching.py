@@ -259,6 +259,7 @@ async def test_memory_is_bounded_and_forgets_the_oldest() -> None:
     search = searching(archive, clock)
 
     await search.search("a", "question number 0")
+    clock.now = 100
     await search.search("a", "question number 1")
     clock.now = 180
     await search.search("a", "question number 0")
