@@ -31,10 +31,11 @@ async def recall_first(desk: ChatDesk) -> None:
     archive = desk.archive
     if archive is None or desk.citable:
         return
-    asked = await contained(archive.archive.asked(desk.session.tenant, _QUERIES), "the archive")
-    if isinstance(asked, Failure):
+    tenant = desk.session.tenant
+    queries = await contained(archive.archive.queries(tenant, _QUERIES), "the archive")
+    if isinstance(queries, Failure):
         return
-    heard_of = [name for query in asked for name in names_in(query)]
+    heard_of = [name for query in queries for name in names_in(query)]
     if not named_in(desk.question, heard_of):
         return
     call = uuid4().hex
@@ -60,5 +61,5 @@ async def search_stored(desk: ChatDesk, archive: ArchiveSearch, query: str, leas
     stored = await contained(archive.archive.facts(session.tenant, keys), "the archive")
     if isinstance(stored, Failure) or len(answer.hits) < least:
         return desk.answered(_NAME, line, ())
-    found = [Assessed(item_of(stored[key]), Verdict(True)) for key in keys if key in stored]
-    return desk.answered(_NAME, line, desk.numbered(query, found))
+    kept = [Assessed(item_of(stored[key]), Verdict(True)) for key in keys if key in stored]
+    return desk.answered(_NAME, line, desk.numbered(query, kept))

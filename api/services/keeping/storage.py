@@ -335,17 +335,9 @@ class FeedbackBook(Protocol):
 
 
 class Store(
-    Archive,
-    Analyses,
-    Ledger,
-    PageCache,
-    KeyRing,
-    SessionShelf,
-    Idempotency,
-    Tallies,
-    FeedbackBook,
+    Archive, Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies, FeedbackBook,
     Protocol,
-):
+):  # fmt: skip
     """Everything remembered; one object, one database."""
 
     async def aclose(self) -> None:

@@ -33,14 +33,14 @@ class FakeArchive:
     """Holds a few items and finds them all by their words."""
 
     items: Sequence[Item]
-    queries: tuple[str, ...] = ("ember mug",)
+    names: tuple[str, ...] = ("ember mug",)
     broken: str = ""
     """The method that fails."""
     asked_for: list[ArchiveFilters] = field(default_factory=list)
 
-    async def asked(self, tenant: str, most: int) -> Sequence[str]:
-        self._break("asked")
-        return self.queries
+    async def queries(self, tenant: str, most: int) -> Sequence[str]:
+        self._break("queries")
+        return self.names
 
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
         self._break("facts")
@@ -106,7 +106,7 @@ async def test_too_little_is_no_answer() -> None:
 
 async def test_what_was_never_asked_about_is_looked_up() -> None:
     """Whatever happens to be stored."""
-    archive = FakeArchive(stored(4), queries=("notion",))
+    archive = FakeArchive(stored(4), names=("notion",))
 
     turn = await ask(over(archive), MUG)
 
@@ -116,7 +116,7 @@ async def test_what_was_never_asked_about_is_looked_up() -> None:
 
 async def test_a_database_that_fails_costs_no_answer() -> None:
     """In any of its methods; the places are asked."""
-    for method in ("asked", "matches", "facts"):
+    for method in ("queries", "matches", "facts"):
         turn = await ask(over(FakeArchive(stored(4), broken=method)), MUG)
 
         assert turn.citations, method
@@ -126,7 +126,7 @@ async def test_a_database_that_fails_costs_no_answer() -> None:
 async def test_a_model_searches_what_is_stored() -> None:
     """By a tool of its own, which is no look-up and costs none; its hits can be cited."""
     script = Script([[("search_archive", {"query": "ember mug lid"})], "It leaks [E1]."])
-    archive = FakeArchive(stored(2), queries=())
+    archive = FakeArchive(stored(2), names=())
 
     turn = await ask(over(archive, script), MUG)
 
@@ -142,7 +142,7 @@ async def test_a_model_hears_that_nothing_is_stored() -> None:
         [[("search_archive", {"query": "hello"})], [fetch("ember mug")], "It stays warm [E1]."]
     )
 
-    turn = await ask(over(FakeArchive([], queries=()), script), MUG)
+    turn = await ask(over(FakeArchive([], names=()), script), MUG)
 
     assert turn.citations
     assert RECALLED not in turn.notes
