@@ -228,20 +228,20 @@ def _read(file: Path, *, view: bool) -> Any:
 
 
 def _united(index: Any, later: Any, there: Sequence[int]) -> Any:
-    """What is there of an index and of a later one, which may be the same."""
+    """An index and a later one, which may be the same; made anew when more is gone than there."""
     import numpy
 
     if index is not later:
         index.add(later.keys[:], numpy.stack(later.get(later.keys[:])))
-    left = numpy.intersect1d(index.keys[:], _numbers(there))
-    gone = numpy.setdiff1d(index.keys[:], left)
-    if len(gone) > len(left) > 0:  # what is removed keeps its room in the file
-        fresh = _empty()
+    keys = index.keys[:]
+    # a search that began later may have read what this one does not see yet
+    left = keys[numpy.isin(keys, _numbers(there)) | (keys > max(there, default=0))]
+    if len(index) - len(left) <= len(left):
+        return index
+    fresh = _empty()
+    if len(left):
         fresh.add(left, numpy.stack(index.get(left)))
-        return fresh
-    if len(gone):
-        index.remove(gone)
-    return index
+    return fresh
 
 
 def _add(held: _Held, page: Sequence[tuple[int, Any]]) -> None:
