@@ -491,6 +491,8 @@ async def test_odd_item_of_an_older_database_is_read_up(url: str) -> None:
     facts = await store.facts("a", [m.id[0] for m in found.matches])
     assert {item.key for item in facts.values()} == {key}
     assert await counted(url, "chunks") == [2]
+    assert await store.delete("a", "r1")
+    assert await counted(url, "items", "chunks") == [0, 0]
     await store.aclose()
 
 
