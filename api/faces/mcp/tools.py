@@ -76,12 +76,6 @@ def tools(house: House) -> dict[str, Tool]:
 
         return fetch
 
-    async def search(tenant: Tenant, given: SearchArguments, listener: Listener) -> Answer:
-        answer = await house.search(
-            tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
-        )
-        return Answer(described(answer, PLACES), answer.model_dump(mode="json"))
-
     async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
         question = question_of(given.query, given.about)
         gated = await house.judge(tenant, question, given.own, given.source)
@@ -117,16 +111,7 @@ def tools(house: House) -> dict[str, Tool]:
             judge,
             asks=False,
         ),
-        Tool(
-            "search_archive",
-            "Search what is stored",
-            "What earlier analyses and imports have brought already, by words and meaning, each "
-            "hit with its own words. Costs nothing and asks no place: try it first.",
-            SearchArguments,
-            ArchiveAnswer.model_json_schema(),
-            search,
-            asks=False,
-        ),
+        _archive_tool(house),
         Tool(
             "analyze_product",
             "Analyze a product",
@@ -138,6 +123,25 @@ def tools(house: House) -> dict[str, Tool]:
         ),
     ]
     return {tool.name: tool for tool in every}
+
+
+def _archive_tool(house: House) -> Tool:
+    async def search(tenant: Tenant, given: SearchArguments, listener: Listener) -> Answer:
+        answer = await house.search(
+            tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
+        )
+        return Answer(described(answer, PLACES), answer.model_dump(mode="json"))
+
+    return Tool(
+        "search_archive",
+        "Search what is stored",
+        "What earlier analyses and imports have brought already, by words and meaning, each hit "
+        "with its own words. Costs nothing and asks no place: try it first.",
+        SearchArguments,
+        ArchiveAnswer.model_json_schema(),
+        search,
+        asks=False,
+    )
 
 
 def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:
