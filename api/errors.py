@@ -13,6 +13,7 @@
     ├── LangfuseError             Langfuse could not be set up              langfuse_failed
     └── SourceError               a source could not be asked
         ├── NotConfigured         its key or provider is not set            not_configured
+        ├── NotAsked              it takes no query like that               not_asked
         ├── Refused               key wrong, revoked or restricted          refused
         ├── RateLimited           too fast; `retry_at` when known           rate_limited
         ├── QuotaExhausted        the day's calls are gone; `retry_at`      quota_exhausted
@@ -172,12 +173,24 @@ class SourceError(ListenpostError):
         self.source, self.detail, self.retry_at = source, detail, retry_at
         super().__init__(f"{source}: {detail or self.code.replace('_', ' ')}; {self.remedy}")
 
+    @property
+    def reason(self) -> str:
+        """The message for where the source and the outcome stand beside it."""
+        return f"{self.detail}; {self.remedy}" if self.detail else self.remedy
+
 
 class NotConfigured(SourceError):
     """Its key or provider is not set."""
 
     code, status = "not_configured", 503
     remedy = "set its variables, see `listenpost doctor`"
+
+
+class NotAsked(SourceError):
+    """It takes no query like that, so nothing was sent."""
+
+    code, status = "not_asked", 422
+    remedy = "ask in other words"
 
 
 class Refused(SourceError):

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from api import wiring
 from api.errors import StoreUnavailable
+from api.sandbox.discourse import FORUM
 from api.services.listening import Ask, Product, analyze, fetch
 from api.services.reporting.report import Report, SourceReport
 from api.services.wire import LONGEST_WAIT
@@ -246,7 +247,7 @@ def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
         "amazon_api_key": key, "amazon_url": at["amazon"],
         **{f"{name}_url": at[name] for name in ("hackernews", "stackexchange", "github", "lemmy")},
         "stackexchange_sites": "superuser", "stackexchange_key": key, "github_token": key,
-        "discourse_forums": at["discourse"], "source_timeout": limits["source"],
+        "discourse_forums": f"{at['discourse']}{FORUM}", "source_timeout": limits["source"],
         "provider_timeout": limits["source"], "crawl_timeout": PATIENCE, "comments_per_item": 3,
     }  # fmt: skip
     models: dict[str, Any] = {

@@ -14,6 +14,8 @@ from api.sandbox.corpus import Post, Remark, handle
 from api.sandbox.search import Index
 from api.sandbox.world import Call, Gateway, World
 
+FORUM = "/forum.example"
+"""The path below which it stands; so it has a name beside this machine's."""
 _PAGE, _LAST, _SHORTEST, _BLURB = 50, 10, 3, 300
 _SLOW = "You have performed this action too many times, please try again later."
 _BUSY = "We are experiencing extremely high load, try again later."
@@ -33,15 +35,15 @@ class Discourse:
         """Its paths."""
         gateway = Gateway(self._world, "discourse", self.fault)
         return [
-            gateway.route("/search.json", "search", self.search),
-            gateway.route("/t/{id}.json", "topic", self.topic),
+            gateway.route(f"{FORUM}/search.json", "search", self.search),
+            gateway.route(f"{FORUM}/t/{{id}}.json", "topic", self.topic),
         ]
 
     def fault(self, kind: str, call: Call) -> Response | None:
         """Trouble in its words; too much load is an answer like any other."""
         if kind == "overload":
             return JSONResponse(_results([], [], error=_BUSY))
-        if kind == "429" and call.request.url.path == "/search.json":
+        if kind == "429" and call.request.url.path.endswith("/search.json"):
             return JSONResponse({"failed": "FAILED", "message": _SLOW}, 429)
         if kind == "429":
             waits = {"extras": {"wait_seconds": 7, "time_left": "7 seconds"}}

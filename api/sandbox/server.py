@@ -21,7 +21,7 @@ from starlette.routing import Route
 from api.sandbox import corpus
 from api.sandbox.amazon import Amazon
 from api.sandbox.corpus import Post
-from api.sandbox.discourse import Discourse
+from api.sandbox.discourse import FORUM, Discourse
 from api.sandbox.faults import Faults
 from api.sandbox.github import GitHub
 from api.sandbox.hackernews import HackerNews
@@ -89,7 +89,7 @@ def environment(url: str) -> dict[str, str]:
         "STACKEXCHANGE_URL": url,
         "GITHUB_URL": url,
         "LEMMY_URL": url,
-        "DISCOURSE_FORUMS": url,
+        "DISCOURSE_FORUMS": f"{url}{FORUM}",
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_API_KEY": "sandbox",
         "LANGFUSE_BASE_URL": url,

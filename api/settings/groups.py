@@ -8,6 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from api.settings.addresses import Forums, Header, Root, Sites
+
 DepthName = Literal["quick", "standard", "deep"]
 Window = Literal["day", "week", "month", "year", "all"]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -117,11 +119,11 @@ class SourceSettings(BaseSettings):
         "linux:listenpost:0.1 (product research)", validation_alias=_native("REDDIT_USER_AGENT")
     )
     """Sent with every Reddit request; Reddit wants it descriptive, 7 characters or more."""
-    reddit_url: str | None = Field(None, validation_alias=_native("REDDIT_URL"))
+    reddit_url: Root | None = Field(None, validation_alias=_native("REDDIT_URL"))
     """One root for token and API; unset: Reddit's own two hosts."""
     youtube_api_key: SecretStr | None = Field(None, validation_alias=_native("YOUTUBE_API_KEY"))
     """Key of a Google project with YouTube Data API v3 on."""
-    youtube_url: str = Field(
+    youtube_url: Root = Field(
         "https://youtube.googleapis.com", validation_alias=_native("YOUTUBE_URL")
     )
     """Root to which `/youtube/v3/...` is appended."""
@@ -133,29 +135,29 @@ class SourceSettings(BaseSettings):
     """Who answers for Amazon; unset: Amazon is not asked (reading its pages is opt-in)."""
     amazon_api_key: SecretStr | None = Field(None, validation_alias=_native("AMAZON_API_KEY"))
     """Key of a paid provider; `html` needs none."""
-    amazon_url: str | None = Field(None, validation_alias=_native("AMAZON_URL"))
+    amazon_url: Root | None = Field(None, validation_alias=_native("AMAZON_URL"))
     """Root of the provider; unset: the provider's own host."""
-    hackernews_url: str = Field(
+    hackernews_url: Root = Field(
         "https://hn.algolia.com", validation_alias=_native("HACKERNEWS_URL")
     )
     """Root of Hacker News' search."""
-    stackexchange_url: str = Field(
+    stackexchange_url: Root = Field(
         "https://api.stackexchange.com", validation_alias=_native("STACKEXCHANGE_URL")
     )
     """Root of Stack Exchange's API."""
-    stackexchange_sites: str = "superuser,softwarerecs,hardwarerecs"
+    stackexchange_sites: Sites = "superuser,softwarerecs,hardwarerecs"
     """Comma-separated sites, three at most; each is one of 300 requests a day."""
     stackexchange_key: SecretStr | None = None
     """Free key of stackapps.com: 10,000 requests a day instead of 300."""
-    github_url: str = Field("https://api.github.com", validation_alias=_native("GITHUB_URL"))
+    github_url: Root = Field("https://api.github.com", validation_alias=_native("GITHUB_URL"))
     """Root of GitHub's API."""
     github_token: SecretStr | None = None
     """Any token of GitHub: 30 searches a minute instead of 10, and comments of all kept issues."""
-    lemmy_url: str = Field("https://lemmy.world", validation_alias=_native("LEMMY_URL"))
+    lemmy_url: Root = Field("https://lemmy.world", validation_alias=_native("LEMMY_URL"))
     """Root of the Lemmy server that is asked; large ones see most of the others."""
-    discourse_forums: str | None = Field(None, validation_alias=_native("DISCOURSE_FORUMS"))
-    """Comma-separated roots of Discourse forums; unset: none is asked."""
-    user_agent: str = "listenpost (product research, on a person's question)"
+    discourse_forums: Forums = Field(None, validation_alias=_native("DISCOURSE_FORUMS"))
+    """Comma-separated roots of Discourse forums, ten at most; unset: none is asked."""
+    user_agent: Header = "listenpost (product research, on a person's question)"
     """Sent to places that need no key; put your page or contact there."""
     source_timeout: Seconds = 8.0
     """Seconds for one upstream request."""

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, TypeVar
 from api.errors import (
     Blocked,
     Broken,
-    NotConfigured,
     QuotaExhausted,
     RateLimited,
     Refused,
@@ -29,7 +28,7 @@ from api.sources.commenting import LIMITS, read_each
 from api.sources.fields import record
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, Shelf, exact_first
-from api.sources.web import NO_ADDRESS, Reply, WebClient, usable
+from api.sources.web import Reply, WebClient
 
 T = TypeVar("T")
 
@@ -63,18 +62,8 @@ class KeylessSource(ABC):
         """`roots` are the servers that are asked; the first is asked for what is not a search.
 
         `within` are the parts of them that are searched, where settings say so.
-
-        Raises:
-            NotConfigured: one is no address, or the user agent cannot be sent.
         """
-        for root in roots:
-            if not usable(root):
-                raise NotConfigured(self.name, f"`{self.address}` {NO_ADDRESS}")
-        agent = settings.user_agent
-        if not (agent.isascii() and agent.isprintable()):
-            detail = "`LISTENPOST_USER_AGENT` holds characters that no header can carry"
-            raise NotConfigured(self.name, detail)
-        headers = {"User-Agent": agent, **(headers or {})}
+        headers = {"User-Agent": settings.user_agent, **(headers or {})}
         self._most, pages = settings.comments_per_item, memory.pages if memory else None
         self._servers = {
             root: WebClient(

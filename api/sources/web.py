@@ -16,7 +16,6 @@ import httpx
 
 from api.errors import Blocked, Broken, TimedOut, Unreachable
 from api.services.metering import charge
-from api.services.text import web_url
 from api.services.wire import (
     PACKINGS,
     REDIRECTS,
@@ -33,7 +32,6 @@ from api.services.wire import (
     unpacked,
 )
 
-NO_ADDRESS = "is not an http or https address of a server, without user, query and fragment"
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
@@ -62,19 +60,6 @@ class Reply:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
-
-
-def usable(root: str) -> bool:
-    """Whether paths can be appended to an address: http or https and a host, perhaps a port.
-
-    A name or password in it, a query or a fragment would be sent, or shown, where nobody expects.
-    """
-    try:
-        url = httpx.URL(root)
-    except httpx.InvalidURL:
-        return False
-    plain = not any(sign in root for sign in "?#@")
-    return bool(web_url(root) and url.host) and plain and (url.port or 0) < 65_536
 
 
 def host_of(address: str) -> str:

@@ -256,6 +256,8 @@ def stand_in(models: ModelSettings) -> ModelSettings:
 
 def _pointed(settings: Settings, url: str) -> Settings:
     """The same settings with every upstream, model and Langfuse being the sandbox."""
+    from api.sandbox.discourse import FORUM
+
     key = SecretStr("sandbox")
     sources = settings.sources.model_copy(
         update={
@@ -263,7 +265,8 @@ def _pointed(settings: Settings, url: str) -> Settings:
             "youtube_api_key": key, "youtube_url": url,
             "amazon_provider": "html", "amazon_api_key": None, "amazon_url": url,
             "hackernews_url": url, "stackexchange_url": url, "stackexchange_key": None,
-            "github_url": url, "github_token": None, "lemmy_url": url, "discourse_forums": url,
+            "github_url": url, "github_token": None, "lemmy_url": url,
+            "discourse_forums": f"{url}{FORUM}",
         }
     )  # fmt: skip
     models = stand_in(settings.models).model_copy(

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from api.sandbox.discourse import FORUM
 from api.sandbox.server import Sandbox
 
 ROWS: list[dict[str, Any]] = [
@@ -26,7 +27,7 @@ ROWS: list[dict[str, Any]] = [
 
 def search(sandbox: Sandbox, **params: Any) -> httpx.Response:
     """The answer to a search."""
-    return httpx.get(f"{sandbox.url}/search.json", params=params)
+    return httpx.get(f"{sandbox.url}{FORUM}/search.json", params=params)
 
 
 def test_posts_and_topics_stand_beside_each_other() -> None:
@@ -62,8 +63,8 @@ def test_a_topic_holds_its_posts() -> None:
     """As HTML with their likes, deleted ones left out; unknown topics are not found."""
     with Sandbox.start(ROWS) as sandbox:
         id_ = search(sandbox, q="lumo").json()["topics"][0]["id"]
-        topic = httpx.get(f"{sandbox.url}/t/{id_}.json").json()
-        missing = httpx.get(f"{sandbox.url}/t/1.json")
+        topic = httpx.get(f"{sandbox.url}{FORUM}/t/{id_}.json").json()
+        missing = httpx.get(f"{sandbox.url}{FORUM}/t/1.json")
 
     posts = topic["post_stream"]["posts"]
     assert [post["cooked"] for post in posts] == [
@@ -90,7 +91,7 @@ def test_a_topic_holds_its_posts() -> None:
 def test_trouble_in_its_words(kind: str, path: str, status: int, holds: str) -> None:
     """Too much load looks like any other answer."""
     with Sandbox.start(ROWS, faults=[f"discourse={kind}"]) as sandbox:
-        answer = httpx.get(f"{sandbox.url}{path}")
+        answer = httpx.get(f"{sandbox.url}{FORUM}{path}")
 
     assert answer.status_code == status
     assert holds in answer.text

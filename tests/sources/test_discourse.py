@@ -12,7 +12,7 @@ import pytest
 from api.errors import (
     Blocked,
     Broken,
-    NotConfigured,
+    NotAsked,
     RateLimited,
     Refused,
     SourceError,
@@ -236,7 +236,7 @@ async def test_short_words_are_answered_in_words(
     upstream: DiscourseEmulator, source: Source, query: str
 ) -> None:
     """No forum searches for them, so none is asked."""
-    with pytest.raises(Refused, match=r"3 characters or more, and .* ask with a longer name"):
+    with pytest.raises(NotAsked, match=r"3 characters or more, and .* ask with a longer name"):
         await source.fetch(FetchPlan(query, 5))
 
     assert upstream.searches == []
@@ -296,21 +296,6 @@ async def test_topics_of_a_forum_that_refuses_cost_no_others(
     assert answer.notes == ("localhost: comments not read: its limit is reached",)
 
 
-@pytest.mark.parametrize(
-    "forums",
-    [
-        ",", "forum obsidian", "ftp://forum.example.com", "https://forum.example.com?x=1",
-        "https://me:pw@forum.example.com", "http://[::1", "http://127.0.0.1:1,http://127.0.0.1:2",
-    ],
-)  # fmt: skip
-def test_what_is_no_forum_is_a_setting_to_mend(forums: str) -> None:
-    """Named before anything is asked."""
-    settings = SourceSettings.model_validate({"DISCOURSE_FORUMS": forums})
-
-    with pytest.raises(NotConfigured, match="DISCOURSE_FORUMS"):
-        SOURCES["discourse"].build(settings)
-
-
 def test_each_forum_costs_a_search() -> None:
     """A bare host is a forum, too."""
     forums = "forum.example.com, https://forum.example.com/ ,http://127.0.0.1:8/talk"
@@ -321,13 +306,14 @@ def test_each_forum_costs_a_search() -> None:
 
 
 async def test_a_forum_may_stand_below_a_path(upstream: DiscourseEmulator) -> None:
-    """Which then is part of its name."""
+    """Which then is part of its name; on this machine it is all of it."""
     settings = upstream.settings(DISCOURSE_FORUMS=f"{upstream.server.url}/talk/")
     source = SOURCES["discourse"].build(settings)
     async with aclosing(source):
         (item, *_) = (await source.fetch(PLAN)).items
 
-    assert item.key == "discourse:127.0.0.1/talk:300"
+    assert item.key == "discourse:talk:300"
+    assert item.place == "talk"
     assert upstream.paths == ["/talk/search.json"]
 
 

@@ -12,7 +12,6 @@ import pytest
 from api.errors import (
     Blocked,
     Broken,
-    NotConfigured,
     QuotaExhausted,
     RateLimited,
     Refused,
@@ -20,8 +19,6 @@ from api.errors import (
     Unreachable,
 )
 from api.services.schemas import FetchPlan, Item
-from api.settings import SourceSettings
-from api.sources import SOURCES
 from api.sources.keyless import failure_of, joined, of_each, phrased
 from api.sources.markup import LONGEST, words_of_html, words_of_markdown
 from api.sources.pacing import Limit, Pace, pace_of
@@ -269,22 +266,3 @@ MARKDOWN: list[tuple[Any, str]] = [
 def test_markdown_loses_its_template(text: Any, words: str) -> None:
     """Comments, boxes that nobody checked and pictures are no words."""
     assert words_of_markdown(text) == words
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "named"),
-    [
-        ("hackernews_url", "hn.algolia.com", "HACKERNEWS_URL"),
-        ("hackernews_url", "https://hn.algolia.com:99999", "HACKERNEWS_URL"),
-        ("hackernews_url", "https://ada:pass@hn.algolia.com", "HACKERNEWS_URL"),
-        ("hackernews_url", "https://hn.algolia.com/?x=1", "HACKERNEWS_URL"),
-        ("hackernews_url", "https://hn.algolia.com#x", "HACKERNEWS_URL"),
-        ("user_agent", "pröduct", "LISTENPOST_USER_AGENT"),
-    ],
-)
-def test_what_cannot_be_used_is_named(field: str, value: str, named: str) -> None:
-    """A root without a scheme and a user agent that no header can carry are settings to mend."""
-    settings = SourceSettings.model_validate({field: value})
-
-    with pytest.raises(NotConfigured, match=named):
-        SOURCES["hackernews"].build(settings)

@@ -23,7 +23,6 @@ from api.services.metering import metered
 from api.services.ports import Source
 from api.services.question.query import neutralise
 from api.services.schemas import FetchPlan, Item
-from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.sources.emulators import found_by, on
@@ -303,18 +302,6 @@ async def test_an_empty_quota_ends_the_day(upstream: StackExchangeEmulator, of_o
     midnight = (datetime.now(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0)
     assert abs((at - midnight).total_seconds()) < 86_400 + 5
     assert (at + timedelta(seconds=2)).hour == 0
-
-
-SITES_SET = ["", " , ", "a,b,c,d", "super user", "superuser?x=1", "-a"]
-
-
-@pytest.mark.parametrize("sites", SITES_SET)
-def test_malformed_sites_are_named(sites: str) -> None:
-    """None, too many, or what cannot be the name of one."""
-    settings = SourceSettings.model_validate({"stackexchange_sites": sites})
-
-    with pytest.raises(NotConfigured, match=SETTING):
-        SOURCES["stackexchange"].build(settings)
 
 
 async def test_sites_are_read_leniently(upstream: StackExchangeEmulator) -> None:

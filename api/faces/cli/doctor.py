@@ -130,8 +130,10 @@ def _row(
         values = getattr(settings, group)
         missing = tuple(name for name in variables if not getattr(values, name.lower()))
     keys = " and ".join(f"`{variable}`" for variable in variables)
-    where = f"{keys}, see {page}" if variables else page
+    where = f"{keys or 'its settings'}, see {page}"
     fix = _FIXES.get(outcome, "").format(keys=where, address=address)
+    if outcome == "not_configured" and not missing:
+        fix = f"correct what is named, see {page}"
     if sample and outcome == "ok":
         detail = "a stand-in answers"
         if missing:

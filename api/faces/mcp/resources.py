@@ -59,7 +59,7 @@ async def _places(house: House) -> str:
     rows = []
     for name, source in (await house.product()).sources.items():
         spec = SOURCES[name]
-        state = f"cannot be asked: {source}" if isinstance(source, SourceError) else "ready"
+        state = f"cannot be asked: {source.reason}" if isinstance(source, SourceError) else "ready"
         cells = (
             f"`{name}`",
             md(spec.title),

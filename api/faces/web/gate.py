@@ -58,7 +58,7 @@ async def list_sources(tenant: Asker, house: Opened) -> Sources:
         SourceState(
             name=name,
             configured=not isinstance(source, SourceError),
-            reason=str(source) if isinstance(source, SourceError) else None,
+            reason=source.reason if isinstance(source, SourceError) else None,
         )
         for name, source in built.items()
     ]

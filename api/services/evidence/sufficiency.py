@@ -56,9 +56,9 @@ def decide(counts: Counts) -> Decided:
     notes, depth = tuple(_notes(counts)), counts.depth
     survived, scored = counts.total_survived, counts.total_scored
     if not counts.answered:
-        nobody = f"None of the {counts.wanted} sources could be asked, so nothing was searched"
-        if not counts.wanted:
-            nobody = "No source was chosen, so nothing was searched"
+        several = f"None of the {counts.wanted} sources could be asked"
+        few = {0: "No source was chosen", 1: "The only source could not be asked"}
+        nobody = f"{few.get(counts.wanted, several)}, so nothing was searched"
         return Decided(Decision.INSUFFICIENT, nobody, notes=notes)
     if scored and not counts.anything_judged:
         rationale = (

@@ -206,7 +206,7 @@ def failed(source: str, query: str, error: Failure) -> Gathered:
     if isinstance(error, TimeoutError):
         return Gathered(source, query, Outcome.TIMED_OUT, reason="the crawl's deadline passed")
     outcome = Outcome.of(error.code)
-    return Gathered(source, query, outcome, reason=str(error), retry_at=error.retry_at)
+    return Gathered(source, query, outcome, reason=error.reason, retry_at=error.retry_at)
 
 
 def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:

@@ -33,21 +33,28 @@ SUMMARY = regex.compile(
 
 
 def count_of(
-    number: int, total: int, singular: str = "speaks of it", plural: str = "speak of it"
+    number: int,
+    total: int,
+    singular: str = "speaks of it",
+    plural: str = "speak of it",
+    threads: int | None = None,
 ) -> str:
-    """How many posts speak of a theme; at least, unless all do."""
-    least = "at least " if number < total else ""
+    """How many posts speak of a theme; at least, unless all do.
+
+    In how many `threads`, where that is known and some are comments of the same one.
+    """
+    least, within = "at least " if number < total else "", ""
+    if threads is not None and threads < number:
+        within = ", in one thread" if threads == 1 else f", in {_in_words(threads)} threads"
     if number < SHARED:
-        return least + (f"one post {singular}" if number == 1 else f"two posts {plural}")
-    return f"{least}{number} of {total} kept posts {plural}"
+        return least + (f"one post {singular}" if number == 1 else f"two posts {plural}{within}")
+    return f"{least}{number} of {total} kept posts {plural}{within}"
 
 
 def leaning_of(leans: Counter[int], speaking: int) -> str:
     """How many of those that speak surely lean which way, as the end of that sentence."""
     sides = [(leans[1], "positive"), (leans[-1], "negative")]
-    parts = [
-        (SMALL[count] if count < len(SMALL) else str(count), side) for count, side in sides if count
-    ]
+    parts = [(_in_words(count), side) for count, side in sides if count]
     if not parts:
         return ""
     (count, side), *rest = parts
@@ -59,7 +66,7 @@ def leaning_of(leans: Counter[int], speaking: int) -> str:
 def recounted(sentence: str, count: int) -> str | None:
     """The sentence of a theme with another count of posts; None for any other sentence.
 
-    Leans go: nobody knows whose are left.
+    Leans and threads go: nobody knows whose are left.
     """
     match = COUNTED.match(sentence)
     if match is None or not match["total"]:
@@ -94,6 +101,10 @@ def resummed(summary: str, findings: Sequence[tuple[str, int]]) -> str | None:
     counted = ((COUNTED.match(text), count) for text, count in findings)
     named = [f"{match['name'].lower()} ({count})" for match, count in counted if match]
     return f"{opening}: {', '.join(named)}." if named else ""
+
+
+def _in_words(number: int) -> str:
+    return SMALL[number] if number < len(SMALL) else str(number)
 
 
 def _number(word: str) -> int:

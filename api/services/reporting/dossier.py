@@ -30,7 +30,7 @@ WHY = {
     Outcome.UNREACHABLE: "unreachable",
     Outcome.BROKEN: "its answer was malformed",
     Outcome.CANCELLED: "cancelled",
-    Outcome.NOT_ASKED: "the query names no product",
+    Outcome.NOT_ASKED: "its search takes no such query",
 }
 """Why a source gave no answer, for people and models alike."""
 LINE_END = "⏎"
@@ -185,6 +185,8 @@ def gate_lines(sources: Iterable[Gathered]) -> list[str]:
 def gate_line(gathered: Gathered) -> str:
     """What happened at one source, for people and models alike."""
     name = gathered.title or gathered.source
+    if gathered.outcome is Outcome.NOT_ASKED:
+        return f"{name} was not asked: {gathered.reason}"
     if not gathered.outcome.answered:
         at = gathered.retry_at
         when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""

@@ -31,7 +31,7 @@ from api.services.reporting.theme import (
     one_side,
     unsure_side,
 )
-from api.services.reporting.threads import is_elsewhere, is_told_apart, is_topic
+from api.services.reporting.threads import is_elsewhere, is_told_apart, is_topic, thread_of
 from api.services.schemas import Comment, Question
 from api.services.text import one_line
 
@@ -64,6 +64,8 @@ class _Speech:
     """A sentence about the product, and how it is meant."""
 
     passage: ThemePassage
+    thread: str
+    """The key of the one it stands in."""
     named: bool
     wish: bool
     question: bool
@@ -228,7 +230,7 @@ def _speeches(exhibit: Exhibit, subject: Subject) -> Iterator[_Speech]:
                 turn = following if _TURNING.match(following) else ""
                 turn = turn if f"{sentence} {turn}" in text else ""
                 name = subject.is_named(sentence)
-                yield _Speech(passage, name, wish, asks, doubted, turn=turn)
+                yield _Speech(passage, thread_of(item), name, wish, asks, doubted, turn=turn)
 
 
 def _pattern(word: str) -> regex.Pattern[str]:
@@ -257,12 +259,13 @@ def _finding(name: str, held: Sequence[_Speech], total: int, lean: int | None) -
     if lean is not None:
         leans = Counter({lean: leans[lean]})
         kind = "other" if kind == _KINDS[-lean] else kind
-    leaning = leaning_of(leans, len(passages))
+    leaning, left = leaning_of(leans, len(passages)), {passage.label for passage in passages}
+    threads = {speech.thread for speech in held if speech.passage.label in left}
     if lean is not None and not leaning:
         leaning = f"; none is surely {SIDES[lean]}"
     return ThemeFinding(
         title,
-        f"{title}: {count_of(len(passages), total)}{leaning}.",
+        f"{title}: {count_of(len(passages), total, threads=len(threads))}{leaning}.",
         kind,
         passages,
     )
@@ -341,5 +344,7 @@ def _bare(
         if len(passage.text) <= LONGEST_PASSAGE and subject.is_named(passage.text)
     )
     if held:
-        count = count_of(len(held), len(exhibits), "is about it", "are about it")
+        labels = {passage.label for passage in held}
+        threads = len({thread_of(e.item) for e in exhibits if e.label in labels})
+        count = count_of(len(held), len(exhibits), "is about it", "are about it", threads)
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", held)

@@ -1,4 +1,4 @@
-"""What a whole item is about: the product alone, the product among others, or another thing."""
+"""What a whole item is about (the product, others too, another thing), and where it stands."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ _BEFORE = 2
 """Words of a shop's title before the name that make it another thing's: `Smart Dead Bolt Lock`."""
 _ENDING = 3
 """Letters that make a place another's, where nobody knows them: `r/BoltEV`, `r/emberjs`."""
+
+
+def thread_of(item: Item) -> str:
+    """The key of the thread that an item stands in; its own unless it is a comment."""
+    return item.thread or item.key
 
 
 def is_topic(item: Item, subject: Subject) -> bool:

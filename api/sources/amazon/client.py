@@ -41,7 +41,7 @@ from api.sources.commenting import SILENCES, noted, read_each
 from api.sources.markup import is_too_deep
 from api.sources.paging import Page, Shelf
 from api.sources.spec import value_of
-from api.sources.web import NO_ADDRESS, Reply, WebClient, usable
+from api.sources.web import Reply, WebClient
 
 SIGN_IN = "reviews need a sign-in"
 NO_REVIEWS = "no reviews yet"
@@ -61,15 +61,13 @@ def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Amazo
     """The source for settings that are there; asks nothing. `memory` keeps pages between runs.
 
     Raises:
-        NotConfigured: a key that no header can carry, or an unusable `AMAZON_URL`.
+        NotConfigured: a key that no header can carry.
     """
     provider = PROVIDERS[value_of(settings, "AMAZON_PROVIDER")]
     key = value_of(settings, "AMAZON_API_KEY") if provider.paid else ""
     if not (key.isascii() and key.isprintable()):
         raise NotConfigured(NAME, "`AMAZON_API_KEY` holds characters that no header can carry")
     root = (settings.amazon_url or provider.root).rstrip("/")
-    if not usable(root):
-        raise NotConfigured(NAME, f"`AMAZON_URL` {NO_ADDRESS}")
     return AmazonSource(provider, settings, root, key, memory)
 
 

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from api.settings import SourceSettings
+from api.settings.addresses import forums_in
 from api.sources.spec import Price, SourceSpec
 
 NAME = "discourse"
-
-
-def forums_of(settings: SourceSettings) -> tuple[str, ...]:
-    """The roots of the forums in the setting, each once; a bare host is asked by https."""
-    given = (settings.discourse_forums or "").split(",")
-    named = (forum.strip().rstrip("/") for forum in given if forum.strip())
-    return tuple(dict.fromkeys(root if "://" in root else f"https://{root}" for root in named))
 
 
 DISCOURSE = SourceSpec(
@@ -23,5 +16,5 @@ DISCOURSE = SourceSpec(
     variables=("DISCOURSE_FORUMS",),
     address="DISCOURSE_FORUMS",
     module="api.sources.discourse.client",
-    price=lambda settings: Price(entries=50, searches=len(forums_of(settings))),
+    price=lambda settings: Price(entries=50, searches=len(forums_in(settings.discourse_forums))),
 )

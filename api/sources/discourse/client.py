@@ -11,15 +11,23 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError, Unreachable
+from api.errors import (
+    Broken,
+    NotAsked,
+    RateLimited,
+    Refused,
+    SourceError,
+    Unreachable,
+)
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
 from api.services.schemas import Commented, FetchPlan, Item
 from api.services.text import searchable
-from api.services.wire import retry_at
+from api.services.wire import points_here, retry_at
 from api.settings import SourceSettings
+from api.settings.addresses import forums_in
 from api.sources.commenting import noted
-from api.sources.discourse import NAME, forums_of
+from api.sources.discourse import NAME
 from api.sources.discourse.answers import is_post, items_of, read_whole
 from api.sources.fields import entries, record
 from api.sources.keyless import (
@@ -33,7 +41,7 @@ from api.sources.keyless import (
 )
 from api.sources.pacing import Limit
 from api.sources.paging import Page, since
-from api.sources.web import Reply, host_of, usable
+from api.sources.web import Reply, host_of
 
 _LAST = 10
 """The last page of a search."""
@@ -41,7 +49,6 @@ _SHORTEST = 3
 """Characters of a word that is searched for; fewer only in scripts whose words are short."""
 # a letter of a script that writes words without blanks between them: `小米`
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0002ffff]")
-NOT_A_FORUM = "`DISCOURSE_FORUMS` holds what is no forum's address, such as `forum.example.com`"
 OVERLOADED = "it is too busy to search"
 
 
@@ -51,7 +58,7 @@ class MembersOnly(Refused):
     remedy = "take that forum out of `DISCOURSE_FORUMS`"
 
 
-class TooShort(Refused):
+class TooShort(NotAsked):
     """No forum searches for such a short word."""
 
     remedy = "ask with a longer name, or with a word more"
@@ -71,19 +78,10 @@ class DiscourseSource(KeylessSource):
     rest = timedelta(minutes=1)
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
-        """Whether a forum stands at an address is known when it was asked.
-
-        Raises:
-            NotConfigured: no forum is named, or what is no address.
-        """
-        forums = forums_of(settings)
-        if not forums or not all(map(usable, forums)):
-            raise NotConfigured(NAME, NOT_A_FORUM)
-        super().__init__(settings, forums, memory)
-        self._forums = {host_of(root) + urlsplit(root).path: root for root in self._roots}
-        """By what items call them: the host, with a path where a forum stands below one."""
-        if len(self._forums) < len(self._roots):
-            raise NotConfigured(NAME, "`DISCOURSE_FORUMS` names one host twice")
+        """Whether a forum stands at an address is known when it was asked."""
+        super().__init__(settings, forums_in(settings.discourse_forums), memory)
+        self._forums = {_place_of(root): root for root in self._roots}
+        """By what items call them."""
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """What was said in each topic; what one forum refuses is asked of the others all the same.
@@ -174,3 +172,9 @@ class DiscourseSource(KeylessSource):
         if reply.status == 403 and not reply.html:
             return MembersOnly(NAME, "it answers members alone")
         return None
+
+
+def _place_of(root: str) -> str:
+    """The host, with a path where a forum stands below one; on this machine that path says all."""
+    host, path = host_of(root), urlsplit(root).path
+    return path.strip("/") if path and points_here(root) else host + path

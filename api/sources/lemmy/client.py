@@ -7,6 +7,7 @@ query, the more is found. Posts and comments are two requests.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ PAGE = 50
 """Posts, and comments, of one request: the most there is."""
 _LAST = 100
 """The last page that 0.19 gives."""
+_DAY, _DOUBT = 86_400, 600
+"""Seconds for which a server's version is remembered, and one that nobody knows."""
 Api = Literal["v3", "v4"]
 Kind = Literal["posts", "comments"]
 _READERS = {"posts": post_of, "comments": comment_hit_of}
@@ -54,8 +57,10 @@ def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Lemmy
 class Version:
     """What a server speaks, once it was asked."""
 
-    api: Api | None = None
+    api: Api = "v3"
     note: str = ""
+    until: float = 0.0
+    """When it is asked again, on the monotonic clock; what runs may be updated."""
 
 
 @cache
@@ -178,9 +183,9 @@ class LemmySource(KeylessSource):
         return None
 
     async def _version(self) -> Version:
-        """What the server speaks; asked once in this process."""
+        """What the server speaks; asked once a day in this process, sooner if nobody knows it."""
         spoken = version_of(self._roots[0])
-        if spoken.api is None:
+        if time.monotonic() >= spoken.until:
             return await self._asking.share(self._roots[0], self._introduced)
         return spoken
 
@@ -207,4 +212,5 @@ class LemmySource(KeylessSource):
         head = number.partition(".")[0]
         spoken.note = "" if head in {"0", "1"} else UNKNOWN
         spoken.api = "v4" if head == "1" else "v3"
+        spoken.until = time.monotonic() + (_DOUBT if spoken.note else _DAY)
         return spoken

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from api.settings import SourceSettings
+from api.settings.addresses import sites_in
 from api.sources.spec import Price, SourceSpec
 
 NAME = "stackexchange"
 SITES = "LISTENPOST_STACKEXCHANGE_SITES"
 """The setting that names the sites."""
-MOST = 3
-"""Sites that are asked at most: each takes one of 300 requests a day."""
-
-
-def sites_of(settings: SourceSettings) -> tuple[str, ...]:
-    """The names in the setting, each once, whether or not they can be asked."""
-    names = (name.strip().lower() for name in settings.stackexchange_sites.split(","))
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def key_of(settings: SourceSettings) -> str:
@@ -25,7 +18,7 @@ def key_of(settings: SourceSettings) -> str:
 
 
 def _price(settings: SourceSettings) -> Price:
-    sites = len(sites_of(settings))
+    sites = len(sites_in(settings.stackexchange_sites))
     return Price(entries=100, searches=sites, threads=sites)
 
 

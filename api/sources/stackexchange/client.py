@@ -6,7 +6,6 @@ What people wrote there is CC BY-SA: authors keep their names, see docs/decision
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from api.services.ports import Probe
 from api.services.schemas import Comment, Commented, FetchPlan, Item
 from api.services.text import searchable
 from api.settings import SourceSettings
+from api.settings.addresses import sites_in
 from api.sources.commenting import LIMITS, read_each
 from api.sources.fields import number, record, whole
 from api.sources.keyless import (
@@ -33,14 +33,12 @@ from api.sources.keyless import (
 )
 from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page, since
-from api.sources.stackexchange import MOST, NAME, SITES, key_of, sites_of
+from api.sources.stackexchange import NAME, SITES, key_of
 from api.sources.stackexchange.answers import comment_of, failure_of, item_of
 from api.sources.web import Reply
 
 PAGE = 100
 """Questions of one request, and ids in one: the most there is."""
-# `superuser`, `meta.stackoverflow`
-_SITE = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 
 
 def build(settings: SourceSettings, memory: SourceMemory | None = None) -> StackExchangeSource:
@@ -57,15 +55,8 @@ class StackExchangeSource(KeylessSource):
     """Half of the 30 a second for which an address is shut out; answers have the other half."""
 
     def __init__(self, settings: SourceSettings, memory: SourceMemory | None = None) -> None:
-        """Whether the sites exist is known when one was asked.
-
-        Raises:
-            NotConfigured: no site is named, too many, or what cannot be one.
-        """
-        self._sites, key = sites_of(settings), key_of(settings)
-        if not 0 < len(self._sites) <= MOST or not all(map(_SITE.fullmatch, self._sites)):
-            detail = f"`{SITES}` is not one to {MOST} names such as `superuser`"
-            raise NotConfigured(NAME, detail)
+        """Whether the sites exist is known when one was asked."""
+        self._sites, key = sites_in(settings.stackexchange_sites), key_of(settings)
         self._key = {"key": key} if key else {}
         super().__init__(settings, [settings.stackexchange_url], memory, within=self._sites)
 

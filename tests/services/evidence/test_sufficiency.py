@@ -178,6 +178,7 @@ def test_what_was_dropped_is_counted_by_cause() -> None:
 @pytest.mark.parametrize(
     ("wanted", "rationale"),
     [
+        (1, "The only source could not be asked, so nothing was searched"),
         (3, "None of the 3 sources could be asked, so nothing was searched"),
         (0, "No source was chosen, so nothing was searched"),
     ],

@@ -12,6 +12,7 @@ import pytest
 from api.errors import (
     Broken,
     ModelError,
+    NotAsked,
     QuotaExhausted,
     RateLimited,
     SourceError,
@@ -209,6 +210,7 @@ async def test_a_defect_while_reading_comments_costs_only_them() -> None:
     [
         (RateLimited("reddit", retry_at=RESET), Outcome.RATE_LIMITED),
         (Broken("reddit"), Outcome.BROKEN),
+        (NotAsked("reddit", "no such word"), Outcome.NOT_ASKED),
         (SourceError("reddit", "something new"), Outcome.BROKEN),
     ],
 )
@@ -221,7 +223,8 @@ async def test_a_source_that_fails_is_an_outcome(error: SourceError, outcome: Ou
 
     found = await gathered(source, FakeJudge(), listener=heard, observer=observer)
 
-    assert (found.outcome, found.reason, found.retry_at) == (outcome, str(error), error.retry_at)
+    assert (found.outcome, found.reason, found.retry_at) == (outcome, error.reason, error.retry_at)
+    assert "reddit" not in error.reason  # its name stands beside it
     assert (found.upstream_calls, observer.recorded) == (1, [found])
     assert heard.kinds == ["source.started", "source.kept"]
 

@@ -218,7 +218,8 @@ def test_what_is_not_configured_shares_a_line() -> None:
 @pytest.mark.parametrize("outcome", [one for one in Outcome if not one.answered])
 def test_every_failure_has_words(outcome: Outcome) -> None:
     """No outcome is without a line, and none reads as if nobody talked about it."""
-    line = gate_line(gathered(outcome, attempts=(Attempt(5, 0, 0, 0, 1, "degraded"),)))
+    attempts = (Attempt(5, 0, 0, 0, 1, "degraded"),)
+    line = gate_line(gathered(outcome, attempts=attempts, reason="too short"))
 
-    assert line.startswith("YouTube could not be asked: ")
+    assert line.startswith(("YouTube could not be asked: ", "YouTube was not asked: too short"))
     assert "nothing" not in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,29 @@ def test_the_kind_is_what_all_sure_leans_agree_on(bodies: list[str], text: str, 
     (finding,) = find_themes(LAMP, exhibits(*bodies), focus=["battery"]).findings
 
     assert (finding.text, finding.kind) == (f"Battery: {text}.", kind)
+
+
+def test_comments_of_one_thread_are_counted_and_said_to_be_of_one() -> None:
+    """Each is a voice of its own, but a reader learns how many threads they come from."""
+    many = [
+        replace(post(n, title="Glow Lamp", body="The battery is awful."), thread=f"forum:{thread}")
+        for n, thread in enumerate("aaabb")
+    ]
+    some = [
+        replace(post(n, title="Warm?", body="Glow Lamp glows."), thread="forum:a") for n in range(2)
+    ]
+    alone = replace(post(7, title="Glow Lamp", body="The battery is awful."), key="forum:a")
+
+    def texts(*items: Item) -> list[str]:
+        return [finding.text for finding in find_themes(LAMP, shown(*items)).findings]
+
+    within = "kept posts speak of it, in"
+    assert texts(*many) == [f"Battery: 5 of 5 {within} two threads; five lean negative."]
+    assert texts(*many[:3]) == [f"Battery: 3 of 3 {within} one thread; three lean negative."]
+    assert texts(*many[1:4:2], alone) == [
+        f"Battery: 3 of 3 {within} two threads; three lean negative."
+    ]
+    assert texts(*some) == [f"{UNNAMED}: two posts are about it, in one thread."]
 
 
 def test_what_one_post_alone_says_is_a_theme_only_when_it_is_asked_for() -> None:
@@ -322,6 +346,8 @@ def test_of_an_endless_post_the_beginning_is_read() -> None:
     ("sentence", "count", "anew"),
     [
         ("Battery: at least 7 of 15 kept posts speak of it; two lean positive.", 5,
+         "Battery: at least 5 of 15 kept posts speak of it."),
+        ("Battery: at least 7 of 15 kept posts speak of it, in two threads; two lean positive.", 5,
          "Battery: at least 5 of 15 kept posts speak of it."),
         ("Battery: 4 of 4 kept posts speak of it.", 3,
          "Battery: at least 3 of 4 kept posts speak of it."),
