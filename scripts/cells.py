@@ -58,6 +58,8 @@ class Call:
     """Who asks; what is expected depends on it."""
     first: bool = False
     """The first to its upstream, which also meets what is wrong with the connection."""
+    meets: frozenset[str] = frozenset()
+    """The faults it meets where others are met by the same lines elsewhere; empty: all."""
 
     @property
     def part(self) -> str:
@@ -82,6 +84,8 @@ class Fault:
     def concerns(self, call: Call) -> bool:
         """Whether the call can have it."""
         if call.asking not in self.expected or (self.parts and call.part not in self.parts):
+            return False
+        if call.meets and self.name not in call.meets:
             return False
         if self.manner in {"closed", "tls"}:
             return call.first

@@ -18,7 +18,11 @@ import ways
 from cells import Asking, Call, Fault, Manner
 from relay import Way
 
-# comments on Lemmy and forums are asked by the lines that ask GitHub
+# comments on Lemmy and forums are asked by the lines that ask GitHub, which meet all faults
+FEW = frozenset(
+    ("hang", "reset before headers", "403 page", "429 without Retry-After", "500", "HTML with 200")
+    + ("empty body", "cut JSON", "wrong types")
+)
 CALLS = (
     Call("reddit token", "api", first=True),
     Call("reddit search", "api"),
@@ -33,7 +37,9 @@ CALLS = (
     Call("github search", "open", first=True),
     Call("github comments", "open"),
     Call("lemmy search", "open", first=True),
+    Call("lemmy comments", "open", meets=FEW),
     Call("discourse search", "open", first=True),
+    Call("discourse comments", "open", meets=FEW),
     Call("amazon search", "page", first=True),
     Call("amazon comments", "page"),
     Call("paid search", "paid", first=True),

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from api.sandbox.server import Sandbox
+from api.sources import SOURCES
 from tests.faces.command import inside, process
+from tests.sources.keyless_emulators import Lemmy1Emulator
 
 PLACES = {"hackernews", "stackexchange", "github", "lemmy"}
 NOTHING = {"LISTENPOST_MODE": "", "LISTENPOST_SOURCES": ""}
@@ -54,6 +56,19 @@ def test_searches_are_counted(upstream: Sandbox) -> None:
     assert comments["github"] <= 5
 
 
+def test_a_whole_analysis_of_lemmy_1_0() -> None:
+    """By the interface of that version alone: posts and comments are searched, kept and read."""
+    with Lemmy1Emulator() as modern:
+        env = NOTHING | {"LEMMY_URL": modern.server.url}
+        ended = inside("analyze", "mug", "--source", "lemmy", "--format", "json", env=env)
+        paths = {asked.path for asked in modern.server.asked}
+
+    assert ended.code == 0
+    assert ended.json["decision"] in {"full_report", "short_report"}
+    assert {bool(item.get("thread")) for item in ended.json["items"]} == {True, False}
+    assert paths == {"/nodeinfo/2.1", "/api/v4/search", "/api/v4/comment/list"}
+
+
 def test_nobody_reached_is_no_report_and_names_the_sandbox() -> None:
     """Every place refuses the connection: exit code 4, why, and where a report can be seen."""
     ended = process("analyze", "obsidian", env=NOTHING | dict.fromkeys(ADDRESSES, DEAD))
@@ -93,3 +108,17 @@ def test_a_flag_is_enough_for_the_sample_world() -> None:
     assert ended.code == 0
     assert ended.json["sample"] is True
     assert len(ended.json["sources"]) == 8
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_failure_names_its_place_once(name: str) -> None:
+    """As people call it; its name as a setting's value says nothing more."""
+    keys = {"REDDIT_CLIENT_ID": "i", "REDDIT_CLIENT_SECRET": "s", "YOUTUBE_API_KEY": "k"}
+    keys |= {"AMAZON_PROVIDER": "html"}
+    env = NOTHING | keys | {spec.address: DEAD for spec in SOURCES.values()}
+    ended = inside("fetch", name, "obsidian", env=env)
+
+    assert ended.code == 4
+    assert f"{SOURCES[name].title}: unreachable: no connection (" in ended.err
+    assert "try again later" in ended.out
+    assert f"{name}:" not in ended.out + ended.err

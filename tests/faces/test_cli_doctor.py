@@ -69,6 +69,23 @@ def test_nothing_configured_says_what_to_set(here: Here, monkeypatch: pytest.Mon
     assert "the local judge answers" in found["model"]["detail"]
 
 
+def test_a_setting_that_is_there_but_wrong_is_to_be_corrected(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is missing, so nothing is to be set."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    monkeypatch.setenv("LISTENPOST_SOURCES", "github,amazon")
+    monkeypatch.setenv("LISTENPOST_GITHUB_TOKEN", "t\u00f6ken")
+    monkeypatch.setenv("AMAZON_PROVIDER", "omkar")
+    monkeypatch.setenv("AMAZON_API_KEY", "k\u00e9y")
+    told = here("doctor", "--format", "json").json
+    found = {row["upstream"]: row for row in told["upstreams"]}
+
+    assert found["github"]["fix"] == "correct what is named, see docs/sources/github.md"
+    assert "`LISTENPOST_GITHUB_TOKEN` holds characters" in found["github"]["detail"]
+    assert found["amazon"]["fix"] == "correct what is named, see docs/sources/amazon.md"
+
+
 def test_a_live_upstream_is_asked_for_as_little_as_possible(here: Here, upstream: Sandbox) -> None:
     """One small request each, and never a YouTube search."""
     ended = here("doctor")

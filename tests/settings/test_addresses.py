@@ -84,9 +84,7 @@ def test_sites_are_three_names_at_most(monkeypatch: pytest.MonkeyPatch, sites: s
     """None, too many, or what cannot be the name of one."""
     monkeypatch.setenv("LISTENPOST_STACKEXCHANGE_SITES", sites)
 
-    with pytest.raises(
-        ConfigurationError, match=r"^`LISTENPOST_STACKEXCHANGE_SITES`: needs one"
-    ):
+    with pytest.raises(ConfigurationError, match=r"^`LISTENPOST_STACKEXCHANGE_SITES`: needs one"):
         load_settings()
 
 

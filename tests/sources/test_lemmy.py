@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.sources import SOURCES
 from api.sources.bots import AUTOMATIC
-from api.sources.lemmy.client import COARSE, NEWEST, UNKNOWN
+from api.sources.lemmy.client import COARSE, NEWEST, UNKNOWN, version_of
 from api.sources.opinions import REMOVED
 from tests.loopback import HANG, Asked, Reply
 from tests.replay import MORE, NO_MORE
@@ -201,6 +202,23 @@ async def test_a_version_that_could_not_be_asked_is_asked_again(
         upstream.fault = on("never", Reply())
 
         assert (await source.fetch(PLAN)).items
+
+
+async def test_a_version_is_remembered_for_a_time(upstream: LemmyEmulator, source: Source) -> None:
+    """One that nobody knows for minutes, any other for a day: what runs there may be updated."""
+    unknown = Reply(body={"software": {"name": "lemmy", "version": "2.0"}})
+    upstream.fault = on("nodeinfo", unknown)
+    spoken, began = version_of(upstream.server.url), time.monotonic()
+
+    assert (await source.fetch(PLAN)).notes == (UNKNOWN,)
+    assert 600 <= spoken.until - began < 3_600
+    upstream.fault = on("never", Reply())
+    assert (await source.fetch(FetchPlan("teapot", 10))).notes == (UNKNOWN,)
+    spoken.until = 0
+    assert (await source.fetch(FetchPlan("kettle", 10))).notes == ()
+    assert spoken.until - began >= 86_400
+    asked = [each.path for each in upstream.server.asked if "nodeinfo" in each.path]
+    assert len(asked) == 2
 
 
 async def test_a_comment_is_an_item_of_its_thread(upstream: LemmyEmulator, source: Source) -> None:
