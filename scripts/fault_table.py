@@ -20,9 +20,11 @@ from relay import Way
 
 # comments on Lemmy and forums are asked by the lines that ask GitHub, which meet all faults
 FEW = frozenset(
-    ("hang", "reset before headers", "403 page", "429 without Retry-After", "500", "HTML with 200")
-    + ("empty body", "cut JSON", "wrong types")
-)
+    {
+        "hang", "reset before headers", "403 page", "429 without Retry-After", "500",
+        "HTML with 200", "empty body", "cut JSON", "wrong types",
+    }
+)  # fmt: skip
 CALLS = (
     Call("reddit token", "api", first=True),
     Call("reddit search", "api"),

@@ -38,6 +38,8 @@ class Price:
     """Requests before the first search."""
     quotes: bool = True
     """A quoted query that finds nothing is asked once more without its quotes."""
+    phrases: bool = False
+    """A name of several words is quoted there, whether or not the person did."""
     details: int = 0
     """Kept items that share one request for their full texts; 0: their comments bring them."""
     counted: bool = False
@@ -45,7 +47,7 @@ class Price:
     searches: int = 1
     """Requests of one page of a search, where several sites or kinds of text are asked apart."""
     threads: int | None = None
-    """Requests for comments of kept items at most; None: one per item."""
+    """Requests for comments of up to `entries` kept items at most; None: one per item."""
 
 
 @dataclass(frozen=True, slots=True)

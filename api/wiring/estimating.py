@@ -82,8 +82,8 @@ class _Reach:
     quoted: bool
     sandboxed: bool
     looks: bool
-    """A thin page gets a second look: one item more is judged. Its request is in the bound, as that
-    holds the comments of all items, kept or not."""
+    """A thin page gets a second look: one item more is judged. Its request is in the bound where
+    that holds the comments of all items, kept or not."""
 
     @property
     def least(self) -> _Work:
@@ -95,11 +95,13 @@ class _Reach:
 
     def most(self, queries: int) -> _Work:
         """Every query is asked twice as wide, the second time without quotes; all are kept."""
-        turns, searches, requests = 2 * queries - (not self.quoted), 0, 0
+        searches = requests = 0
         for price in self.prices:
-            pages = _chunks(self.widest, price.entries) * (turns if price.quotes else queries)
+            bare = queries - (not (self.quoted or price.phrases)) if price.quotes else 0
+            pages = _chunks(self.widest, price.entries) * (queries + bare)
             details = queries * _chunks(self.widest, price.details) if price.details else 0
-            comments = queries * self._comments(price, self.widest)
+            dropped = self.looks and price.threads is not None
+            comments = queries * (self._comments(price, self.widest) + dropped)
             requests += price.token + pages * price.searches + details + comments
             searches += pages * price.counted
         batches = _chunks(self.limit, PER_CALL) + _chunks(self.widest, PER_CALL)
@@ -129,7 +131,9 @@ class _Reach:
 
     def _comments(self, price: Price, kept: int) -> int:
         """Requests for the comments of so many kept items."""
-        most = kept if price.threads is None else min(kept, price.threads)
+        most = kept
+        if price.threads is not None:
+            most = min(kept, price.threads * _chunks(kept, price.entries))
         return most * self.comments
 
     @property

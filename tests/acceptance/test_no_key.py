@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
 from api.sources import SOURCES
+from api.sources.lemmy.client import version_of
 from tests.faces.command import inside, process
 from tests.sources.keyless_emulators import Lemmy1Emulator
 
@@ -17,6 +20,27 @@ NOTHING = {"LISTENPOST_MODE": "", "LISTENPOST_SOURCES": ""}
 """What a fresh machine has: the tests' own defaults are taken back."""
 ADDRESSES = ("HACKERNEWS_URL", "STACKEXCHANGE_URL", "GITHUB_URL", "LEMMY_URL")
 DEAD = "http://127.0.0.1:1"
+
+
+SITES = ("superuser", "softwarerecs", "hardwarerecs")
+"""The sites of Stack Exchange that are asked unless a person names others."""
+
+
+@pytest.fixture(scope="module")
+def scattered() -> Iterator[Sandbox]:
+    """Places full of posts in which the words of `Glow Lamp` stand apart, each with a comment."""
+    places = dict.fromkeys((*PLACES, "discourse"), ("a/b",)) | {"stackexchange": SITES}
+    posts = [
+        {
+            "source": name, "place": place, "title": f"My Glow {number} Lamp", "age_days": 1,
+            "body": "The Glow light, a good Lamp.", "comments": [{"body": "Mine hums"}],
+        }
+        for name, named in places.items()
+        for place in named
+        for number in range(60)
+    ]  # fmt: skip
+    with Sandbox.start(posts, options=Options.endless()) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +78,28 @@ def test_searches_are_counted(upstream: Sandbox) -> None:
     assert any(report["sources"][name]["refetched"] for name in PLACES)
     comments = Counter(entry.upstream for entry in upstream.log if entry.endpoint == "comments")
     assert comments["github"] <= 5
+
+
+@pytest.mark.parametrize("depth", ["standard", "deep"])
+@pytest.mark.parametrize("name", [*sorted(PLACES), "discourse"])
+def test_no_more_is_asked_than_was_estimated(
+    scattered: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, depth: str
+) -> None:
+    """Also where the phrase finds nothing, its words do, and all that they find is kept."""
+    monkeypatch.chdir(tmp_path)
+    scattered.forget()
+    version_of.cache_clear()
+    keys = {key: scattered.environment[key] for key in (*ADDRESSES, "DISCOURSE_FORUMS")}
+    words = ("analyze", "Glow Lamp", "--source", name, "--depth", depth, "--format", "json")
+    told = inside(*words, "--estimate", env=NOTHING | keys).json
+    report = inside(*words, env=NOTHING | keys).json
+    counts = Counter(entry.endpoint for entry in scattered.log)
+    low, high = (told[bound]["upstream_calls"] for bound in ("minimum", "maximum"))
+
+    assert low <= counts.total() == report["cost"]["upstream_calls"] <= high
+    assert report["sources"][name]["kept"] == report["sources"][name]["fetched"] >= 10
+    parts = {"stackexchange": 3, "lemmy": 2}.get(name, 1)
+    assert counts["search"] == parts * (1 if name == "lemmy" else 2)  # which knows no phrases
 
 
 def test_a_whole_analysis_of_lemmy_1_0() -> None:

@@ -94,7 +94,7 @@ def _cost(price: Price) -> str:
     """Requests of one search, in words."""
     requests = "1 request" if price.searches == 1 else f"{price.searches} requests"
     parts = [f"{requests} for a page of {price.entries} results"]
-    parts += ["1 for a token"] if price.token else []
+    parts += [f"{price.token} before the first search"] if price.token else []
     parts += [f"1 for the texts of {price.details} kept items"] if price.details else []
     most = "" if price.threads is None else f", {price.threads} at most"
     parts.append(f"1 for the comments of each kept item{most}")

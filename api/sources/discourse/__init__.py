@@ -16,5 +16,7 @@ DISCOURSE = SourceSpec(
     variables=("DISCOURSE_FORUMS",),
     address="DISCOURSE_FORUMS",
     module="api.sources.discourse.client",
-    price=lambda settings: Price(entries=50, searches=len(forums_in(settings.discourse_forums))),
+    price=lambda settings: Price(
+        entries=50, phrases=True, searches=len(forums_in(settings.discourse_forums))
+    ),
 )

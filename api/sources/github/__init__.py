@@ -26,5 +26,7 @@ GITHUB = SourceSpec(
     variables=(),
     address="GITHUB_URL",
     module="api.sources.github.client",
-    price=lambda settings: Price(entries=100, threads=None if token_of(settings) else THREADS),
+    price=lambda settings: Price(
+        entries=100, phrases=True, threads=None if token_of(settings) else THREADS
+    ),
 )

@@ -13,5 +13,5 @@ HACKERNEWS = SourceSpec(
     variables=(),
     address="HACKERNEWS_URL",
     module="api.sources.hackernews.client",
-    price=lambda settings: Price(entries=100),
+    price=lambda settings: Price(entries=100, phrases=True),
 )

@@ -19,7 +19,7 @@ def key_of(settings: SourceSettings) -> str:
 
 def _price(settings: SourceSettings) -> Price:
     sites = len(sites_in(settings.stackexchange_sites))
-    return Price(entries=100, searches=sites, threads=sites)
+    return Price(entries=100, phrases=True, searches=sites, threads=sites)
 
 
 STACKEXCHANGE = SourceSpec(
