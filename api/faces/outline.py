@@ -62,6 +62,7 @@ _ANSWERED = {
     Outcome.IRRELEVANT: "nothing was about it",
     Outcome.EMPTY: "nothing was found",
 }
+_UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
 _DROPPED = {
     "gate": "not about it",
     "cutoff": "does not answer the question",
@@ -207,7 +208,7 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
             share="-"
             if source.yield_ratio is None or not source.fetched
             else f"{source.kept / source.fetched * 100:.0f} %",
-            searched="twice" if source.refetched else "once",
+            searched="-" if source.outcome in _UNSENT else "twice" if source.refetched else "once",
             judged="not judged" if source.gate.unjudged else _JUDGED[source.gate.status],
             requests=source.upstream_calls,
         )
@@ -324,6 +325,8 @@ def progress(event: Event) -> str | None:
         case SourceKept() if event.outcome not in GOOD:
             why = WHY[Outcome(event.outcome)]
             return f"{why}: {event.reason}" if event.reason else why
+        case SourceKept() if not event.fetched:
+            return _ANSWERED[Outcome.EMPTY]
         case SourceKept():
             counted = f"{event.kept} of {event.fetched} results"
             again = ", searched twice" if event.refetched else ""

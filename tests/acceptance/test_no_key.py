@@ -156,6 +156,24 @@ def test_a_flag_is_enough_for_the_sample_world() -> None:
     assert len(ended.json["sources"]) == 8
 
 
+def test_a_name_that_is_too_short_for_a_forum(upstream: Sandbox) -> None:
+    """It is not asked, says what would help, and the others are."""
+    upstream.forget()
+    env = NOTHING | {name: upstream.environment[name] for name in (*ADDRESSES, "DISCOURSE_FORUMS")}
+    alone = inside("fetch", "discourse", "hp", env=env)
+    ended = inside("analyze", "hp", env=env)
+    why = "forums search for words of 3 characters or more; ask with a longer name"
+
+    assert alone.code == 4
+    assert f"Discourse: its search takes no such query: {why}" in alone.err
+    assert "Discourse         0         0      -  -         -" in alone.out
+    assert not upstream.requests("discourse")
+    assert ended.code == 3
+    assert "Hacker News: nothing was found" in ended.err
+    assert "Hacker News, Stack Exchange, GitHub and Lemmy were asked and" in ended.out
+    assert f"Discourse was not asked: {why}" in " ".join(ended.out.split())
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_failure_names_its_place_once(name: str) -> None:
     """As people call it; its name as a setting's value says nothing more."""

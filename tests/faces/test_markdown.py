@@ -249,7 +249,7 @@ async def test_a_fetch_that_failed_says_why() -> None:
     noted = await fetch(kit(FakeSource([])), "reddit", Ask("mug"))
     fine = noted.fetched.model_copy(update={"notes": ("a *note*",)})
 
-    assert "amazon: captcha" in failed
+    assert "\ncaptcha; ask less often" in failed
     assert headings(failed) == ["mug on Amazon"]
     assert "> a \\*note\\*" in fetch_markdown(fine, dropped=True)
 

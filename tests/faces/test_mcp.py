@@ -430,9 +430,9 @@ async def test_a_place_that_cannot_be_asked_says_why(
     async with asyncio.timeout(60), connect() as client:
         places = (await client.read_resource("listenpost://places")).contents[0]
 
-    assert "cannot be asked: youtube: `YOUTUBE_API_KEY` not set" in str(
-        getattr(places, "text", "")
-    ).replace("\\_", "_").replace("\\`", "`")
+    assert "cannot be asked: `YOUTUBE_API_KEY` not set" in str(getattr(places, "text", "")).replace(
+        "\\_", "_"
+    ).replace("\\`", "`")
 
 
 async def test_prompts_name_the_tool_and_take_what_was_filled_in(connect: Connect) -> None:

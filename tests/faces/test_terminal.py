@@ -216,7 +216,7 @@ async def test_a_fetch_that_failed_says_why() -> None:
     heard = await fetch(kit(FakeSource([])), "reddit", Ask("mug"))
     noted = heard.fetched.model_copy(update={"notes": ("one note",)})
 
-    assert "amazon: captcha; " in fetched_text(failed.fetched, False, 80)
+    assert "\ncaptcha; ask less often" in fetched_text(failed.fetched, False, 80)
     assert "! one note" in fetched_text(noted, True, 80)
     assert "SAMPLE" not in fetched_text(noted, True, 80)
 

@@ -184,9 +184,7 @@ async def test_nothing_found_is_explained_without_a_writer() -> None:
     assert answer["suggestions"] == ["Another name?"]
     assert (answer["findings"], answer["quotes"], answer["items"]) == ([], [], [])
     assert (answer["topic"], answer["summary"]) == ("ember mug", "")
-    assert answer["coverage"] == (
-        "Reddit was asked and found nothing. YouTube was asked and found nothing."
-    )
+    assert answer["coverage"] == ("Reddit and YouTube were asked and found nothing.")
     assert (author.calls, len(teller.told)) == (0, 1)
     assert answer["cost"]["tokens"] == 10 + 11
     assert answer["cost"]["usd"] == pytest.approx(0.25 + 0.5)
@@ -260,7 +258,9 @@ async def test_without_a_model_the_explanation_is_plain(found: int) -> None:
     assert 150 <= len(answer["explanation_text"].split()) <= 250
     assert "ember cup" in answer["explanation_text"]
     assert answer["suggestions"]
-    assert note_of(answer, "explanation") == "the explanation is made without a model (no_key)"
+    assert note_of(answer, "explanation") == (
+        "the explanation is made without a model (`OPENAI_API_KEY` is not set)"
+    )
 
 
 async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:

@@ -91,7 +91,8 @@ def decide(counts: Counts) -> Decided:
         which = "which" if counts.unjudged == scored else f"{counts.unjudged} of which"
         graded = f"graded {depth.relevance_cutoff} of 5 or better" if counts.grading_on else "kept"
         how = f", {which} nobody judged, were {graded}"
-    rationale = f"{verdict}: {survived} of {scored} posts{how}{needed}"
+    many = f"{survived} of {scored} posts{how}" if scored else "nothing that is about it"
+    rationale = f"{verdict}: {many}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:
         rationale = f"{rationale}; {_defaults(counts)}"
     return Decided(decision, rationale, disclaimer, notes)

@@ -103,6 +103,9 @@ def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) ->
     )
 
 
+_NO_KEY = "`OPENAI_API_KEY` is not set"
+
+
 def _unwritten(
     evidence: Evidence, exhibits: Sequence[Exhibit], error: ModelError, notes: tuple[str, ...]
 ) -> Conclusion:
@@ -111,7 +114,7 @@ def _unwritten(
     why = str(error).removeprefix("model: ")
     trouble = f"the report model could not be used ({why})"
     if error.reason == "no_key":
-        trouble = "no model wrote this (`OPENAI_API_KEY` is not set)"
+        trouble = f"no model wrote this ({_NO_KEY})"
     note = f"{trouble}: themes of the items instead"
     return _themes(evidence, (note, *notes), SupportCheck())
 
@@ -165,7 +168,8 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             if not evidence.judged:
                 return _unjudged(evidence, error)
             explanation = plain_explanation(shortfall)
-            notes = (f"the explanation is made without a model ({error.reason})",)
+            why = _NO_KEY if error.reason == "no_key" else error.reason
+            notes = (f"the explanation is made without a model ({why})",)
     else:
         explanation = plain_explanation(shortfall)
     spent = replace(evidence, usage=evidence.usage + explanation.usage)

@@ -33,6 +33,11 @@ WHY = {
     Outcome.NOT_ASKED: "its search takes no such query",
 }
 """Why a source gave no answer, for people and models alike."""
+_TOGETHER = {
+    Outcome.EMPTY: "were asked and found nothing",
+    Outcome.NOT_CONFIGURED: f"could not be asked: {WHY[Outcome.NOT_CONFIGURED]}",
+}
+"""What is said of several sources at once."""
 LINE_END = "⏎"
 """Stands in what a model is shown where a line ends, unless a sentence does."""
 OF_THREAD = "a comment, the title is its thread's"
@@ -171,15 +176,19 @@ def _facts(exhibit: Exhibit) -> str:
 
 
 def gate_lines(sources: Iterable[Gathered]) -> list[str]:
-    """What happened at each source; those that are not configured share the last line."""
+    """What happened at each source; those that found nothing, or are not set up, share a line."""
     sources = list(sources)
-    unset = [entry for entry in sources if entry.outcome is Outcome.NOT_CONFIGURED]
-    if len(unset) < 2:
-        return [gate_line(gathered) for gathered in sources]
-    *others, last = (entry.title or entry.source for entry in unset)
-    named = f"{', '.join(others)} and {last}"
-    lines = [gate_line(gathered) for gathered in sources if gathered not in unset]
-    return [*lines, f"{named} could not be asked: {WHY[Outcome.NOT_CONFIGURED]}"]
+    alike = {
+        outcome: [entry.title or entry.source for entry in sources if entry.outcome is outcome]
+        for outcome in _TOGETHER
+    }
+    lines = [gate_line(entry) for entry in sources if len(alike.get(entry.outcome, ())) < 2]
+    lines += [
+        f"{', '.join(names[:-1])} and {names[-1]} {_TOGETHER[outcome]}"
+        for outcome, names in alike.items()
+        if len(names) > 1
+    ]
+    return lines
 
 
 def gate_line(gathered: Gathered) -> str:

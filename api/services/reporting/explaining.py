@@ -150,7 +150,7 @@ def _searched(shortfall: Shortfall) -> str:
     first = next(iter(shortfall.queries), shortfall.question.text)
     queries = f"Searched for “{_leading(first, 10)}”"
     queries += f" and also for {', '.join(also)}." if also else "."
-    lines = _within(24, (_leading(line, 14) for line in shortfall.coverage[:12]))
+    lines = _within(45, (_leading(line, 24, 200) for line in shortfall.coverage[:12]))
     return f"{queries} By source: {'; '.join(lines)}." if lines else queries
 
 

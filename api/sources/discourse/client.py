@@ -59,7 +59,7 @@ class MembersOnly(Refused):
 
 
 class TooShort(NotAsked):
-    """No forum searches for such a short word."""
+    """No forum searches for a query of such short words."""
 
     remedy = "ask with a longer name, or with a word more"
 
@@ -110,8 +110,7 @@ class DiscourseSource(KeylessSource):
         query, start = searchable(plan.query), since(plan.window)
         words = query.replace('"', " ").split()
         if not _DENSE.search(query) and max(map(len, words), default=0) < _SHORTEST:
-            detail = f"forums search for words of {_SHORTEST} characters or more"
-            raise TooShort(NAME, f"{detail}, and `{query}` has none")
+            raise TooShort(NAME, f"forums search for words of {_SHORTEST} characters or more")
         number, forums = resumed(cursor, self._forums)
         dated = f"{query} after:{start:%Y-%m-%d}" if start else query
 

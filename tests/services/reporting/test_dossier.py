@@ -203,8 +203,8 @@ def test_the_gate_line_tells_the_ends_apart(found: Gathered, line: str) -> None:
     assert gate_line(found) == line
 
 
-def test_what_is_not_configured_shares_a_line() -> None:
-    """One alone keeps its own; of several the last line names all, the others as they are."""
+def test_what_ended_alike_shares_a_line() -> None:
+    """One alone keeps its own; what is not configured, or found nothing, is named together."""
     empty, unset = gathered(Outcome.EMPTY), gathered(Outcome.NOT_CONFIGURED)
     other = replace(unset, source="lemmy", title="")
 
@@ -212,6 +212,9 @@ def test_what_is_not_configured_shares_a_line() -> None:
     assert gate_lines([unset, empty, other]) == [
         "YouTube was asked and found nothing",
         "YouTube and lemmy could not be asked: not configured",
+    ]
+    assert gate_lines([empty, replace(empty, source="lemmy", title="")]) == [
+        "YouTube and lemmy were asked and found nothing"
     ]
 
 
