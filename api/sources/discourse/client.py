@@ -11,14 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from api.errors import (
-    Broken,
-    NotAsked,
-    RateLimited,
-    Refused,
-    SourceError,
-    Unreachable,
-)
+from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.services.keeping.storage import SourceMemory
 from api.services.ports import Probe
 from api.services.schemas import Commented, FetchPlan, Item
