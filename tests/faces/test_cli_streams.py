@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from api.sandbox.server import Sandbox
+from api.sources import SOURCES
 from tests.faces.command import COMMAND, Ended, Here, bare, process
 
 LINES = "".join(
@@ -272,6 +273,29 @@ def test_a_terminal_that_goes_away_takes_no_answer_along(upstream: Sandbox) -> N
 
     assert running.returncode == 0
     assert json.loads(out)["items"]
+
+
+@pytest.mark.parametrize(
+    ("words", "places"),
+    [
+        (("fetch", "hackernews", "obsidian"), "Hacker News"),
+        (("analyze", "obsidian"), "Hacker News, Stack Exchange, GitHub, Lemmy"),
+        (("chat", "obsidian"), "Hacker News, Stack Exchange, GitHub, Lemmy"),
+    ],
+)
+def test_the_first_question_is_told_where_it_goes(words: tuple[str, ...], places: str) -> None:
+    """To the places that are really asked, and how to change that; the next one is not."""
+    live = {"LISTENPOST_MODE": "live", "LISTENPOST_SOURCES": "", "TERM": "dumb"}
+    env = live | {spec.address: "http://127.0.0.1:1" for spec in SOURCES.values()}
+    del env["DISCOURSE_FORUMS"]
+
+    def said() -> str:
+        with on_a_terminal(*words, env=env) as (_, terminal):
+            return " ".join(_drained(terminal, lambda seen: False).split())
+
+    told = f"Your question is sent to {places}. `LISTENPOST_SOURCES` or `--source` choose others"
+    assert told in said()
+    assert "is sent to" not in said()
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines() -> None:

@@ -22,6 +22,7 @@ from rich.markdown import Markdown
 
 from api import wiring
 from api.errors import ListenpostError, StoreUnavailable, UsageError
+from api.faces.cli.greeting import greet
 from api.faces.cli.running import INTERRUPTED, TERMINATED, leave
 from api.faces.outline import LONGEST_HEADING, shortened
 from api.services.chatting.answering import SAMPLE
@@ -170,6 +171,7 @@ async def _opened(
         closing.push_async_callback(product.aclose)
         if product.sample:
             _tell("Sample data: everything below is made up and served by the offline sandbox.")
+        greet(product)
         archive = None if store is None else archive_search(settings, product, store)
         chats = Chats(chat(settings, product, archive), Forgetful() if store is None else store)
         closing.pop_all()

@@ -68,7 +68,7 @@ def analyze_command(
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
-            async with _built(settings, own) as product:
+            async with _built(settings, own, ask.sources) as product:
                 product.scope(ask)
                 with Live(verbose=verbose, sample=product.sample) as live:
                     report = await listening.analyze(product, ask, live.listen)
@@ -101,7 +101,7 @@ def fetch_command(
         return _say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
 
     async def work() -> int:
-        async with _built(settings) as product:
+        async with _built(settings, asked=(source,)) as product:
             product.scope(ask)
             with Live(verbose=verbose, sample=product.sample) as live:
                 heard = await listening.fetch(product, source, ask, listener=live.listen)
@@ -151,15 +151,17 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
 
 
 @asynccontextmanager
-async def _built(settings: Settings, own: OwnItems | None = None) -> AsyncIterator[Product]:
-    """The product; the real sources remember what the commands before asked."""
+async def _built(
+    settings: Settings, own: OwnItems | None = None, asked: Sequence[str] = ()
+) -> AsyncIterator[Product]:
+    """The product for a question to `asked`; its real sources remember what was asked before."""
     async with AsyncExitStack() as stack:
         memory = await stack.enter_async_context(remembered(settings)) if own is None else None
         product = await stack.enter_async_context(
             closing(wiring.build(settings, own, memory=memory))
         )
         if own is None:
-            greet(product)
+            greet(product, asked)
         yield product
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 
 from api.errors import SourceError
@@ -12,15 +13,18 @@ from api.services.ports import title_of
 from api.settings import data_folder
 
 
-def greet(product: Product) -> None:
-    """Say it at the first question that leaves this machine; a file remembers that it was said."""
+def greet(product: Product, asked: Sequence[str] = ()) -> None:
+    """Say it at the first question that leaves this machine; a file remembers that it was said.
+
+    `asked` are the places that the question names; empty: it names none.
+    """
     mark = data_folder() / "greeted"
     if product.sample or not sys.stderr.isatty() or mark.exists():
         return
     titles = [
         title_of(product.places, name)
-        for name in product.usual
-        if not isinstance(product.sources[name], SourceError)
+        for name in asked or product.usual
+        if not isinstance(product.sources.get(name), SourceError | None)
     ]
     tell(
         f"Your question is sent to {', '.join(titles) or 'nobody'}. `LISTENPOST_SOURCES` or "
