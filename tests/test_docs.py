@@ -187,8 +187,11 @@ def test_the_three_changes_fit_the_code(root: Path) -> None:
 
 
 def test_the_readme_starts_with_its_two_commands(root: Path) -> None:
-    """Both are on the first screen, and both exist."""
+    """Both are on the first screen, and both exist; the first thing there is a real question."""
     first_screen = (root / "README.md").read_text("utf-8").splitlines()[:40]
+    first = first_screen.index("```sh")
+
+    assert first_screen[first + 2] == '.venv/bin/listenpost analyze "Obsidian"'
 
     for command in ("scripts/demo", "scripts/test"):
         assert command in first_screen
