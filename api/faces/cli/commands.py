@@ -101,7 +101,7 @@ def fetch_command(
         return _say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
 
     async def work() -> int:
-        async with _built(settings, asked=(source,)) as product:
+        async with _built(settings, places=(source,)) as product:
             product.scope(ask)
             with Live(verbose=verbose, sample=product.sample) as live:
                 heard = await listening.fetch(product, source, ask, listener=live.listen)
@@ -152,16 +152,16 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
 
 @asynccontextmanager
 async def _built(
-    settings: Settings, own: OwnItems | None = None, asked: Sequence[str] = ()
+    settings: Settings, own: OwnItems | None = None, places: Sequence[str] = ()
 ) -> AsyncIterator[Product]:
-    """The product for a question to `asked`; its real sources remember what was asked before."""
+    """The product for a question to `places`; its real sources remember what was asked before."""
     async with AsyncExitStack() as stack:
         memory = await stack.enter_async_context(remembered(settings)) if own is None else None
         product = await stack.enter_async_context(
             closing(wiring.build(settings, own, memory=memory))
         )
         if own is None:
-            greet(product, asked)
+            greet(product, places)
         yield product
 
 

@@ -13,17 +13,17 @@ from api.services.ports import title_of
 from api.settings import data_folder
 
 
-def greet(product: Product, asked: Sequence[str] = ()) -> None:
+def greet(product: Product, places: Sequence[str] = ()) -> None:
     """Say it at the first question that leaves this machine; a file remembers that it was said.
 
-    `asked` are the places that the question names; empty: it names none.
+    `places` are those that the question names; empty: it names none.
     """
     mark = data_folder() / "greeted"
     if product.sample or not sys.stderr.isatty() or mark.exists():
         return
     titles = [
         title_of(product.places, name)
-        for name in asked or product.usual
+        for name in places or product.usual
         if not isinstance(product.sources.get(name), SourceError | None)
     ]
     tell(
