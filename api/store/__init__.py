@@ -9,6 +9,7 @@ from api.store.archive import ArchivePart
 from api.store.counts import CountsPart
 from api.store.database import Database, engine_url
 from api.store.feedback import FeedbackPart
+from api.store.imports import ImportsPart
 from api.store.indexing import no_vectors
 from api.store.migrations import migrate
 from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
@@ -26,6 +27,7 @@ class SqlStore(
     SessionsPart,
     IdempotencyPart,
     FeedbackPart,
+    ImportsPart,
 ):
     """Everything remembered, in one database; belongs to one event loop. See `open_store`."""
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     exists,
     literal,
     literal_column,
+    or_,
     select,
     table,
     text,
@@ -42,6 +43,7 @@ from api.store.tables import (
     batches,
     chunks,
     identity,
+    imported,
     items,
     verdicts,
 )
@@ -274,7 +276,8 @@ def _filtered(
         yield chunks.c.created_at < filters.until
     seen = verdicts.c.tenant == tenant, verdicts.c.key == chunks.c.key
     if filters.kept is not None:
-        kept = exists().where(*seen, verdicts.c.part == "items")
+        brought = imported.c.tenant == tenant, imported.c.key == chunks.c.key
+        kept = or_(exists().where(*seen, verdicts.c.part == "items"), exists().where(*brought))
         yield kept if filters.kept else ~kept
     if filters.product is not None:
         same = and_(

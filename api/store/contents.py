@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, exists, insert, select
+from sqlalchemy import Row, delete, exists, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.reporting.report import ItemFacts
 from api.store.indexing import Index
-from api.store.tables import analysis_sources, batches, dumps, identity, items, verdicts
+from api.store.tables import (
+    analysis_sources,
+    as_stored,
+    batches,
+    dumps,
+    identity,
+    imported,
+    items,
+    verdicts,
+)
 
 _log = logging.getLogger(__name__)
 REMOVED = "[removed]"
@@ -170,18 +179,54 @@ async def keep_items(
         for key, facts in whole.items()
         if facts.keys() != known.get(identity(key), {}).keys()
     }
-    if changed:
+    await put_items(index, connection, tenant, changed, now, sample=sample)
+    return whole
+
+
+async def put_items(
+    index: Index,
+    connection: AsyncConnection,
+    tenant: str,
+    facts: Mapping[str, Mapping[str, Any]],
+    now: datetime,
+    *,
+    sample: bool = False,
+) -> None:
+    """Write items' facts, by key, in the place of what is stored of them, and index them."""
+    if facts:
         row = index.database.insert(items)
         upsert = row.on_conflict_do_update(
             index_elements=[items.c.tenant, items.c.key], set_={"facts": row.excluded.facts}
         )
         rows = [
-            {"tenant": tenant, "key": key, "facts": facts, "seen_at": now}
-            for key, facts in changed.items()
+            {"tenant": tenant, "key": key, "facts": stored, "seen_at": now}
+            for key, stored in facts.items()
         ]
         await connection.execute(upsert, rows)
-        await index.put(connection, tenant, changed, changed if sample else ())
-    return whole
+        await index.put(connection, tenant, facts, facts if sample else ())
+
+
+async def keep_reports(
+    connection: AsyncConnection, tenant: str, before: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Before items change: what reports share with them as it is now becomes the reports' own.
+
+    `before` are facts by the items' keys as they are stored, of those that are about to change.
+    """
+    for some in batches(before):
+        mine = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(some)
+        for row in (await connection.execute(select(verdicts).where(*mine))).all():
+            if not (isinstance(row.shared, list) and isinstance(row.own, dict)):
+                continue
+            facts = before[row.key]
+            own = {**{name: facts[name] for name in row.shared if name in facts}, **row.own}
+            same = update(verdicts).where(
+                verdicts.c.tenant == tenant,
+                verdicts.c.analysis_id == row.analysis_id,
+                verdicts.c.part == row.part,
+                verdicts.c.position == row.position,
+            )
+            await connection.execute(same.values(shared=[], own=own))
 
 
 async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[Entry]:
@@ -222,10 +267,23 @@ async def clear(connection: AsyncConnection, tenant: str, analysis_id: str) -> N
     await connection.execute(delete(verdicts).where(mine))
     named = analysis_sources.c.tenant == tenant, analysis_sources.c.analysis_id == analysis_id
     await connection.execute(delete(analysis_sources).where(*named))
-    held = exists().where(verdicts.c.tenant == items.c.tenant, verdicts.c.key == items.c.key)
+    await drop_unheld(connection, tenant, keys)
+
+
+async def drop_unheld(connection: AsyncConnection, tenant: str, keys: Iterable[str]) -> int:
+    """Delete those of the items that no report and no import holds; how many.
+
+    `keys` are as they are stored.
+    """
+    gone = 0
     for some in batches(keys):
-        mine_alone = items.c.tenant == tenant, items.c.key.in_(some), ~held
-        await connection.execute(delete(items).where(*mine_alone))
+        held = (
+            exists().where(holder.c.tenant == items.c.tenant, holder.c.key == items.c.key)
+            for holder in (verdicts, imported)
+        )
+        unheld = items.c.tenant == tenant, as_stored(items.c.key).in_(some), *(~h for h in held)
+        gone += (await connection.execute(delete(items).where(*unheld))).rowcount
+    return gone
 
 
 def forgotten(report: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:

@@ -177,6 +177,34 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         SELECT tenant, key, '', 0, '', key, FALSE, '' FROM items
         """,
     ),
+    (  # 5: what was brought in from files
+        """
+        CREATE TABLE imports (
+            tenant TEXT NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, form TEXT NOT NULL,
+            digest TEXT NOT NULL, "offset" BIGINT NOT NULL, line BIGINT NOT NULL,
+            intake TEXT NOT NULL, created_at {moment} NOT NULL, finished_at {moment},
+            PRIMARY KEY (tenant, id)
+        )
+        """,
+        """
+        CREATE TABLE imported (
+            tenant TEXT NOT NULL, import_id TEXT NOT NULL, key TEXT NOT NULL,
+            comments TEXT NOT NULL,
+            PRIMARY KEY (tenant, import_id, key),
+            FOREIGN KEY (tenant, import_id) REFERENCES imports (tenant, id) ON DELETE CASCADE,
+            FOREIGN KEY (tenant, key) REFERENCES items (tenant, key) ON DELETE CASCADE
+        )
+        """,
+        "CREATE INDEX imported_of_item ON imported (key, tenant)",
+        """
+        CREATE TABLE refusals (
+            tenant TEXT NOT NULL, import_id TEXT NOT NULL, number BIGINT NOT NULL,
+            line BIGINT NOT NULL, reason TEXT NOT NULL, start TEXT NOT NULL,
+            PRIMARY KEY (tenant, import_id, number),
+            FOREIGN KEY (tenant, import_id) REFERENCES imports (tenant, id) ON DELETE CASCADE
+        )
+        """,
+    ),
 )
 
 LATEST = len(MIGRATIONS)

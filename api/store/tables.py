@@ -32,6 +32,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    type_coerce,
 )
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -67,6 +68,11 @@ def batches(many: Iterable[T]) -> Iterator[list[T]]:
     """Few enough for one statement's parameters."""
     listed = list(many)
     return (listed[start : start + _BATCH] for start in range(0, len(listed), _BATCH))
+
+
+def as_stored(column: Column[Any]) -> ColumnElement[str]:
+    """A column of keys to compare with keys that were read: a digest would be digested again."""
+    return type_coerce(column, Text)
 
 
 def dumps(value: object) -> str:
@@ -197,6 +203,19 @@ chunks = _table(
 )  # fmt: skip
 """What the archive searches; they go with their item. `comment` is empty for the item's own text,
 `tokens` begin with a `mark`."""
+
+imports = _table(
+    "imports", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,
+    offset=BigInteger, line=BigInteger, intake=Document, created_at=Moment, finished_at=Moment,
+)  # fmt: skip
+"""Files that were brought in; `offset` and `line` are how far one is stored."""
+imported = _table("imported", tenant=Identity, import_id=Identity, key=Identity, comments=Document)
+"""Which items an import holds, and which of their comments it brought."""
+refusals = _table(
+    "refusals", tenant=Identity, import_id=Identity, number=BigInteger, line=BigInteger,
+    reason=Prose, start=Prose,
+)  # fmt: skip
+"""Lines of imports that could not be read."""
 
 ledger = _table("ledger", scope=Identity, day=Date, units=BigInteger)
 pages = _table("pages", key=Identity, text=Document, stored_at=Moment)

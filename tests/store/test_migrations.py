@@ -108,6 +108,12 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
     if version >= 3:
         (opinion,) = await store.feedback("a", "r1")
         assert (opinion.item_key, opinion.comment) == ("reddit:t3_1", 'It\'s "so" 小')
+    if version >= 5:
+        (brought,) = await store.imports("a")
+        assert (brought.card.name, brought.mark.offset) == ('dump "小".jsonl', 4_000_000_000)
+        assert (brought.intake.comments, brought.intake.left_out) == (2, {"written by a bot": 3})
+        assert [aside.line for aside in await store.refusals("a", "imp_1")] == [3]
+        assert await store.remove_import("a", "imp_1") == 0
     counted_then: list[Counted] = []
     assert not await store.each_counted("a", None, 9, counted_then.append)
     tallies = [entry.tally for entry in counted_then if entry.tally is not None]

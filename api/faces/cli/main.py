@@ -18,7 +18,7 @@ import typer
 
 import api
 from api.errors import ConfigurationError, ListenpostError
-from api.faces.cli import langfuse, retrospect, searching, stored
+from api.faces.cli import importing, langfuse, retrospect, searching, stored
 from api.faces.cli.printing import Format, Handover, ReportFormat, finish, prepare, tell
 from api.services.callers import Caller, asking
 from api.sources import NAMED, SOURCES
@@ -41,6 +41,7 @@ app = typer.Typer(
 app.add_typer(stored.keys, name="keys")
 app.add_typer(stored.reports, name="reports")
 app.add_typer(langfuse.langfuse, name="langfuse")
+app.add_typer(importing.imports, name="import")
 app.command()(retrospect.stats)
 app.command()(retrospect.feedback)
 app.command()(searching.search)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, Protocol
 
+from api.services.archive.imports import Imports
 from api.services.archive.shelf import Archive
 from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report, Summary
@@ -335,8 +336,8 @@ class FeedbackBook(Protocol):
 
 
 class Store(
-    Archive, Analyses, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies, FeedbackBook,
-    Protocol,
+    Analyses, Archive, Imports, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies,
+    FeedbackBook, Protocol,
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
 

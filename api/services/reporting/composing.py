@@ -232,14 +232,18 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
     )
 
 
-def kept_item(entry: Assessed) -> KeptItem:
-    """A kept item with everything decided about it."""
-    facts = {name: getattr(entry.item, name) for name in ItemFacts.model_fields}
+def facts_of(item: Item) -> dict[str, Any]:
+    """What is an item's own, by the names of `ItemFacts`."""
     comments = tuple(
         KeptComment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
-        for comment in entry.item.comments
+        for comment in item.comments
     )
-    return KeptItem(**facts | {"comments": comments}, **_assessment(entry))
+    return {name: getattr(item, name) for name in ItemFacts.model_fields} | {"comments": comments}
+
+
+def kept_item(entry: Assessed) -> KeptItem:
+    """A kept item with everything decided about it."""
+    return KeptItem(**facts_of(entry.item), **_assessment(entry))
 
 
 def item_of(facts: ItemFacts) -> Item:

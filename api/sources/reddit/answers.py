@@ -174,25 +174,32 @@ def comments(tree: Mapping[str, Any], post: Item, most: int) -> tuple[Comment, .
     read = [data for data in listed if clean(data.get("id")) and is_text(data.get("body"))]
     if listed and not read:
         return None
-    worth = []
-    for data in read:
-        id_, author, body = clean(data.get("id")), data.get("author"), unescape(data.get("body"))
-        if data.get("stickied") or is_bot(clean(author)) or not is_said(left(body)):
-            continue
-        votes = None if data.get("score_hidden") else whole(data.get("score"))
-        comment = Comment(
-            id=id_,
-            body=body,
-            url=_address(
-                data.get("permalink") if post.place else None, f"/comments/{post.id}/_/{id_}/"
-            ),
-            author=_author(author),
-            created_at=plausible(moment(data.get("created_utc")), BEGAN),
-            engagement={"votes": votes},
-        )
-        worth.append((float("-inf") if votes is None else votes, comment))
-    worth.sort(key=lambda voted: voted[0], reverse=True)
-    return tuple(comment for _, comment in worth[:most])
+    worth = [remark for data in read if (remark := comment(data, post)) is not None]
+    worth.sort(key=_votes, reverse=True)
+    return tuple(worth[:most])
+
+
+def comment(data: Mapping[str, Any], post: Item) -> Comment | None:
+    """A comment on a post; None for a bot's, a pin, what was deleted and what holds no word."""
+    id_, author, body = clean(data.get("id")), data.get("author"), unescape(data.get("body"))
+    if data.get("stickied") or is_bot(clean(author)) or not is_said(left(body)):
+        return None
+    return Comment(
+        id=id_,
+        body=body,
+        url=_address(
+            data.get("permalink") if post.place else None, f"/comments/{post.id}/_/{id_}/"
+        ),
+        author=_author(author),
+        created_at=plausible(moment(data.get("created_utc")), BEGAN),
+        engagement={"votes": None if data.get("score_hidden") else whole(data.get("score"))},
+    )
+
+
+def _votes(remark: Comment) -> float:
+    """Hidden ones count least."""
+    votes = remark.engagement["votes"]
+    return float("-inf") if votes is None else votes
 
 
 def _walk(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,1 @@
+"""What others have collected: dumps, exports and tables, read as items and their comments."""

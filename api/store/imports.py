@@ -1,0 +1,280 @@
+"""Files that were brought in: what each holds, how far it is stored, and taking it back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from api.errors import Conflict
+from api.services.archive.imports import (
+    MOST_REFUSALS,
+    Batch,
+    Card,
+    Import,
+    Intake,
+    Mark,
+    Refusal,
+)
+from api.services.archive.merging import Merged, merged, without_comments
+from api.services.reporting.report import ItemFacts
+from api.store.analyses import AnalysesPart
+from api.store.contents import drop_unheld, keep_reports, put_items
+from api.store.database import unbroken
+from api.store.tables import as_stored, identity, imported, imports, items, refusals
+
+_STEP = 50
+"""Items that are looked at together: one may have hundreds of comments."""
+_PAGE = 1_000
+_UNDER_WAY = (
+    "another process goes on with this import, or has removed it; look: `listenpost import list`"
+)
+
+
+class ImportsPart(AnalysesPart):
+    """See `Imports` for the contract."""
+
+    @unbroken
+    async def begin_import(self, tenant: str, card: Card) -> Import:
+        """The import of this card, or a new one; of a pipe always a new one."""
+        now = datetime.now(UTC)
+        new = Import(f"imp_{secrets.token_hex(6)}", card, Mark(), Intake(), now, None)
+        row = {
+            "tenant": tenant, "id": new.id, "name": card.name, "form": card.form,
+            "digest": card.digest, "offset": 0, "line": 0, "intake": asdict(Intake()),
+            "created_at": now,
+        }  # fmt: skip
+        same = select(imports).where(imports.c.tenant == tenant, imports.c.digest == card.digest)
+        async with self._database.writing(alone=True) as connection:
+            known = (await connection.execute(same.limit(1))).one_or_none() if card.digest else None
+            if known is not None:
+                return _import(known)
+            await connection.execute(insert(imports), row)
+        return new
+
+    @unbroken
+    async def keep_batch(self, tenant: str, begun: Import, batch: Batch) -> Import:
+        """Items, what became of them, refusals and the mark: all of it or nothing.
+
+        Raises:
+            Conflict: the mark is not where this process left it.
+        """
+        now = datetime.now(UTC)
+        async with self._database.writing(alone=True) as connection:
+            intake = await self._keep(connection, tenant, begun.id, batch.items, now)
+            before = begun.intake.refused
+            kept = batch.refusals[: max(MOST_REFUSALS - before, 0)]
+            aside = [
+                {"tenant": tenant, "import_id": begun.id, "number": number, "line": refusal.line,
+                 "reason": refusal.reason, "start": refusal.start}
+                for number, refusal in enumerate(kept, before)
+            ]  # fmt: skip
+            if aside:
+                await connection.execute(insert(refusals), aside)
+            intake += begun.intake
+            intake += Intake(refused=len(batch.refusals), left_out=batch.left_out)
+            moved = update(imports).where(*_is(tenant, begun.id), imports.c.digest != _REMOVING)
+            moved = moved.where(imports.c.offset == begun.mark.offset)
+            moved = moved.where(imports.c.line == begun.mark.line)
+            moved = moved.values(
+                offset=batch.mark.offset, line=batch.mark.line, intake=asdict(intake)
+            )
+            if not (await connection.execute(moved)).rowcount:
+                raise Conflict(_UNDER_WAY)
+        return Import(begun.id, begun.card, batch.mark, intake, begun.created_at, None)
+
+    @unbroken
+    async def finish_import(self, tenant: str, begun: Import) -> Import:
+        """Note that all of it is stored."""
+        now = datetime.now(UTC)
+        done = update(imports).where(*_is(tenant, begun.id)).values(finished_at=now)
+        async with self._database.writing() as connection:
+            await connection.execute(done)
+        return Import(begun.id, begun.card, begun.mark, begun.intake, begun.created_at, now)
+
+    @unbroken
+    async def imports(self, tenant: str) -> Sequence[Import]:
+        """The newest first."""
+        newest = imports.c.created_at.desc(), imports.c.id
+        wanted = select(imports).where(imports.c.tenant == tenant).order_by(*newest)
+        async with self._database.reading() as connection:
+            return [_import(row) for row in await connection.execute(wanted)]
+
+    @unbroken
+    async def refusals(self, tenant: str, import_id: str) -> Sequence[Refusal]:
+        """The lines kept aside, in their order."""
+        mine = refusals.c.tenant == tenant, refusals.c.import_id == import_id
+        wanted = select(refusals).where(*mine).order_by(refusals.c.number)
+        async with self._database.reading() as connection:
+            rows = await connection.execute(wanted)
+            return [Refusal(row.line, row.reason, row.start) for row in rows]
+
+    async def remove_import(self, tenant: str, import_id: str) -> int | None:
+        """Marked first, so that nobody goes on with it; then some items at a time."""
+        if not await self._mark_removing(tenant, import_id):
+            return None
+        gone, rest = 0, True
+        while rest:
+            removed, rest = await self._remove_some(tenant, import_id)
+            gone += removed
+        return gone
+
+    @unbroken
+    async def _mark_removing(self, tenant: str, import_id: str) -> bool:
+        mark = update(imports).where(*_is(tenant, import_id)).values(digest=_REMOVING)
+        async with self._database.writing() as connection:
+            return (await connection.execute(mark)).rowcount > 0
+
+    @unbroken
+    async def _remove_some(self, tenant: str, import_id: str) -> tuple[int, bool]:
+        """How many items went, and whether there are more."""
+        mine = imported.c.tenant == tenant, imported.c.import_id == import_id
+        some = select(imported.c.key, imported.c.comments).where(*mine).limit(_STEP * 4)
+        async with self._database.writing(alone=True) as connection:
+            brought = {row.key: row.comments or [] for row in await connection.execute(some)}
+            if not brought:
+                await connection.execute(delete(imports).where(*_is(tenant, import_id)))
+                return 0, False
+            these = *mine, as_stored(imported.c.key).in_(brought)
+            await connection.execute(delete(imported).where(*these))
+            gone = await drop_unheld(connection, tenant, brought)
+            await self._take_comments(connection, tenant, brought)
+        return gone, True
+
+    async def _take_comments(
+        self, connection: AsyncConnection, tenant: str, brought: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Of items that others hold: take away the comments that nobody else brought."""
+        named = {key for key, ids in brought.items() if ids}
+        facts = await _stored(connection, tenant, named)
+        left = {
+            stored.get("key", key): without_comments(stored, frozenset(brought[key]))
+            for key, stored in facts.items()
+        }
+        await keep_reports(connection, tenant, facts)
+        await put_items(self._index, connection, tenant, left, datetime.now(UTC))
+
+    async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
+        """Every item is looked at once, however many ids there are."""
+        wanted = frozenset(ids)
+        keys: list[str] = []
+        after = ""
+        while page := await self._page(tenant, after):
+            for key, facts in page:
+                known = {facts.get("key"), facts.get("id"), str(facts.get("key")).split(":", 1)[-1]}
+                if known & wanted:
+                    keys.append(str(facts.get("key", key)))
+            after = page[-1][0]
+        return keys
+
+    @unbroken
+    async def _page(self, tenant: str, after: str) -> list[tuple[str, Mapping[str, Any]]]:
+        wanted = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
+        wanted = wanted.where(as_stored(items.c.key) > after)
+        wanted = wanted.order_by(items.c.key).limit(_PAGE)
+        async with self._database.reading() as connection:
+            return [
+                (row.key, row.facts if isinstance(row.facts, dict) else {})
+                for row in await connection.execute(wanted)
+            ]
+
+    async def _keep(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        import_id: str,
+        batch: Sequence[ItemFacts],
+        now: datetime,
+    ) -> Intake:
+        """Each item once, merged with what is stored of it, a few at a time."""
+        joined: dict[str, dict[str, Any]] = {}
+        intake = Intake()
+        for item in batch:
+            fresh = item.model_dump(mode="json")
+            earlier = joined.get(item.key)
+            if earlier is None:
+                joined[item.key] = fresh
+            else:
+                both = merged(earlier, fresh)
+                joined[item.key] = both.facts
+                intake += Intake(merged=both.again, over=both.over)
+        keys = list(joined)
+        for start in range(0, len(keys), _STEP):
+            some = keys[start : start + _STEP]
+            stored = await _stored(connection, tenant, map(identity, some))
+            results = {key: merged(stored.get(identity(key)), joined[key]) for key in some}
+            changed = {
+                key: result.facts
+                for key, result in results.items()
+                if result.facts != stored.get(identity(key))
+            }
+            before = {identity(key): stored.get(identity(key)) for key in changed}
+            known = {key: facts for key, facts in before.items() if facts is not None}
+            await keep_reports(connection, tenant, known)
+            await put_items(self._index, connection, tenant, changed, now)
+            await self._hold(connection, tenant, import_id, results)
+            for result in results.values():
+                new = len(result.comments)
+                intake += Intake(int(result.new), new, result.again, result.over)
+        return intake
+
+    async def _hold(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        import_id: str,
+        results: Mapping[str, Merged],
+    ) -> None:
+        """Note what the import holds, with the comments that it brought before."""
+        mine = imported.c.tenant == tenant, imported.c.import_id == import_id
+        known = select(imported.c.key, imported.c.comments).where(
+            *mine, imported.c.key.in_(list(results))
+        )
+        brought = {row.key: row.comments or [] for row in await connection.execute(known)}
+        rows = [
+            {
+                "tenant": tenant, "import_id": import_id, "key": key,
+                "comments": result.brought(brought.get(identity(key), ())),
+            }
+            for key, result in results.items()
+            if result.comments or identity(key) not in brought
+        ]  # fmt: skip
+        if rows:
+            row = self._database.insert(imported)
+            keys = [imported.c.tenant, imported.c.import_id, imported.c.key]
+            upsert = row.on_conflict_do_update(
+                index_elements=keys, set_={"comments": row.excluded.comments}
+            )
+            await connection.execute(upsert, rows)
+
+
+_REMOVING = "removing"
+"""In the place of the digest: no file has it."""
+
+
+def _is(tenant: str, import_id: str) -> tuple[Any, Any]:
+    return imports.c.tenant == tenant, imports.c.id == import_id
+
+
+async def _stored(
+    connection: AsyncConnection, tenant: str, keys: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Facts of the items that are there; keys are as they are stored, here and there."""
+    wanted = select(items.c.key, items.c.facts)
+    wanted = wanted.where(items.c.tenant == tenant, as_stored(items.c.key).in_(list(keys)))
+    return {
+        row.key: row.facts if isinstance(row.facts, dict) else {}
+        for row in await connection.execute(wanted)
+    }
+
+
+def _import(row: Row[*tuple[Any, ...]]) -> Import:
+    known = row.intake if isinstance(row.intake, dict) else {}
+    intake = Intake(**{name: known[name] for name in asdict(Intake()) if name in known})
+    card, mark = Card(row.name, row.form, row.digest), Mark(row.offset, row.line)
+    return Import(row.id, card, mark, intake, row.created_at, row.finished_at)
