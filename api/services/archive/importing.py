@@ -46,7 +46,6 @@ class Collected(Protocol):
     def portions(self, since: Mark) -> Iterator[Portion]:
         """Its records from there on."""
         ...
-        ...
 
 
 Listener = Callable[[Intake, Mark], None]
