@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, exists, insert, select, update
+from sqlalchemy import Row, delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.reporting.report import ItemFacts
@@ -191,8 +191,12 @@ async def put_items(
     now: datetime,
     *,
     sample: bool = False,
+    before: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Write items' facts, by key, in the place of what is stored of them, and index them."""
+    """Write items' facts, by key, in the place of what is stored of them, and index them.
+
+    `before` is what was stored of them, see `Index.put`.
+    """
     if facts:
         row = index.database.insert(items)
         upsert = row.on_conflict_do_update(
@@ -203,30 +207,7 @@ async def put_items(
             for key, stored in facts.items()
         ]
         await connection.execute(upsert, rows)
-        await index.put(connection, tenant, facts, facts if sample else ())
-
-
-async def keep_reports(
-    connection: AsyncConnection, tenant: str, before: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """Before items change: what reports share with them as it is now becomes the reports' own.
-
-    `before` are facts by the items' keys as they are stored, of those that are about to change.
-    """
-    for some in batches(before):
-        mine = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(some)
-        for row in (await connection.execute(select(verdicts).where(*mine))).all():
-            if not (isinstance(row.shared, list) and isinstance(row.own, dict)):
-                continue
-            facts = before[row.key]
-            own = {**{name: facts[name] for name in row.shared if name in facts}, **row.own}
-            same = update(verdicts).where(
-                verdicts.c.tenant == tenant,
-                verdicts.c.analysis_id == row.analysis_id,
-                verdicts.c.part == row.part,
-                verdicts.c.position == row.position,
-            )
-            await connection.execute(same.values(shared=[], own=own))
+        await index.put(connection, tenant, facts, facts if sample else (), before or {})
 
 
 async def read(connection: AsyncConnection, tenant: str, analysis_id: str) -> list[Entry]:

@@ -24,9 +24,18 @@ from api.services.archive.imports import (
 from api.services.archive.merging import Merged, merged, without_comments
 from api.services.reporting.report import ItemFacts
 from api.store.analyses import AnalysesPart
-from api.store.contents import drop_unheld, keep_reports, put_items
+from api.store.contents import drop_unheld, put_items
 from api.store.database import unbroken
-from api.store.tables import as_stored, identity, imported, imports, items, refusals
+from api.store.tables import (
+    as_stored,
+    batches,
+    identity,
+    imported,
+    imports,
+    items,
+    refusals,
+    verdicts,
+)
 
 _STEP = 50
 """Items that are looked at together: one may have hundreds of comments."""
@@ -156,7 +165,7 @@ class ImportsPart(AnalysesPart):
             stored.get("key", key): without_comments(stored, frozenset(brought[key]))
             for key, stored in facts.items()
         }
-        await keep_reports(connection, tenant, facts)
+        await _keep_reports(connection, tenant, facts)
         await put_items(self._index, connection, tenant, left, datetime.now(UTC))
 
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
@@ -215,8 +224,9 @@ class ImportsPart(AnalysesPart):
             }
             before = {identity(key): stored.get(identity(key)) for key in changed}
             known = {key: facts for key, facts in before.items() if facts is not None}
-            await keep_reports(connection, tenant, known)
-            await put_items(self._index, connection, tenant, changed, now)
+            await _keep_reports(connection, tenant, known)
+            old = {key: stored[identity(key)] for key in changed if identity(key) in stored}
+            await put_items(self._index, connection, tenant, changed, now, before=old)
             await self._hold(connection, tenant, import_id, results)
             for result in results.values():
                 new = len(result.comments)
@@ -259,6 +269,29 @@ _REMOVING = "removing"
 
 def _is(tenant: str, import_id: str) -> tuple[Any, Any]:
     return imports.c.tenant == tenant, imports.c.id == import_id
+
+
+async def _keep_reports(
+    connection: AsyncConnection, tenant: str, before: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Before items change: what reports share with them as it is now becomes the reports' own.
+
+    `before` are facts by the items' keys as they are stored, of those that are about to change.
+    """
+    for some in batches(before):
+        mine = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(some)
+        for row in (await connection.execute(select(verdicts).where(*mine))).all():
+            if not (isinstance(row.shared, list) and isinstance(row.own, dict)):
+                continue
+            facts = before[row.key]
+            own = {**{name: facts[name] for name in row.shared if name in facts}, **row.own}
+            same = update(verdicts).where(
+                verdicts.c.tenant == tenant,
+                verdicts.c.analysis_id == row.analysis_id,
+                verdicts.c.part == row.part,
+                verdicts.c.position == row.position,
+            )
+            await connection.execute(same.values(shared=[], own=own))
 
 
 async def _stored(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -21,9 +21,12 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    and_,
     cast,
     delete,
     insert,
+    select,
+    true,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -75,6 +78,7 @@ _BLANK: Mapping[str, Any] = {
     "engagement": {}, "place": None, "places": (), "comments": (), "notes": (),
 }  # fmt: skip
 """What a dropped item does not keep."""
+_NOTHING: Mapping[str, Mapping[str, Any]] = {}
 
 
 def no_vectors(texts: Sequence[str]) -> None:
@@ -131,22 +135,30 @@ class Index:
         tenant: str,
         facts: Mapping[str, Mapping[str, Any]],
         samples: Container[str] = (),
+        before: Mapping[str, Mapping[str, Any]] = _NOTHING,
     ) -> None:
         """Index these items, by their keys, in the place of what was indexed of them.
 
+        `before` are their facts as they are indexed, of those of which what is the same may stay:
+        one more of hundreds of comments costs one entry.
         `samples` are the keys of those that are made up.
         """
-        items = [item for key, stored in facts.items() if (item := facts_of(key, stored))]
-        pieces = [(item, chunk) for item in items for chunk in chunked(item)]
-        wholes = [chunk.whole for _, chunk in pieces]
-        vectors = await asyncio.to_thread(self.embed, wholes) or ()
-        rows = [
-            _row(tenant, item, chunk, vector, sample=item.key in samples)
-            for (item, chunk), vector in zip_longest(pieces, vectors)
-        ]
-        for some in batches(facts):
-            mine = chunks.c.tenant == tenant, chunks.c.key.in_(some)
-            await connection.execute(delete(chunks).where(*mine))
+        known = await self._known(connection, tenant, facts)
+        fresh: list[tuple[dict[str, Any], str]] = []
+        for key, stored in facts.items():
+            item, old = facts_of(key, stored), facts_of(key, before.get(key))
+            same = set(chunked(old)) if old is not None else set()
+            for chunk in chunked(item) if item is not None else ():
+                place = identity(key), identity(chunk.comment), chunk.part
+                if chunk in same and place in known and known[place].whole:
+                    del known[place]
+                elif item is not None:
+                    row = _row(tenant, item, chunk, sample=key in samples)
+                    fresh.append((row, chunk.whole))
+        vectors = await asyncio.to_thread(self.embed, [whole for _, whole in fresh]) or ()
+        rows = [{**row, "vector": vector} for (row, _), vector in zip_longest(fresh, vectors)]
+        for some in batches(entry.number for entry in known.values()):
+            await connection.execute(delete(chunks).where(chunks.c.number.in_(some)))
         if rows and self.database.sqlite:
             await connection.execute(insert(chunks), rows)
         elif rows:
@@ -155,13 +167,36 @@ class Index:
                 indexed = [{**row, "embedding": written(row["vector"])} for row in indexed]
             await connection.execute(insert(_WITH_WORDS), indexed)
 
+    async def _known(
+        self, connection: AsyncConnection, tenant: str, keys: Iterable[str]
+    ) -> dict[tuple[str, str, int], _Known]:
+        """What is indexed of these items."""
+        # a placeholder has no words, and where there are vectors an entry without one is none
+        bare = await asyncio.to_thread(self.embed, [""]) is None
+        whole = and_(chunks.c.tokens != "", true() if bare else chunks.c.vector.is_not(None))
+        wanted = select(
+            chunks.c.number, chunks.c.key, chunks.c.comment, chunks.c.part, whole.label("whole")
+        )
+        known = {}
+        for some in batches(keys):
+            mine = wanted.where(chunks.c.tenant == tenant, chunks.c.key.in_(some))
+            for row in await connection.execute(mine):
+                known[row.key, row.comment, row.part] = _Known(row.number, bool(row.whole))
+        return known
 
-def _row(
-    tenant: str, item: ItemFacts, chunk: Chunk, vector: bytes | None, *, sample: bool
-) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An entry that is indexed."""
+
+    number: int
+    whole: bool
+
+
+def _row(tenant: str, item: ItemFacts, chunk: Chunk, *, sample: bool) -> dict[str, Any]:
     words = [mark(tenant, sample=sample), *tokens(chunk.whole)[:_MOST_TOKENS]]
     return {
         "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
         "source": item.source, "thread": item.thread or item.key, "sample": sample,
-        "created_at": chunk.created_at, "tokens": " ".join(words), "vector": vector,
+        "created_at": chunk.created_at, "tokens": " ".join(words),
     }  # fmt: skip
