@@ -35,7 +35,7 @@ from api.services.reporting.report import Report
 from api.services.schemas import Decision, Outcome
 from api.settings import Settings
 from api.sources import SOURCES
-from api.sources.items import NAME, OwnItems, item_of, read_items
+from api.sources.items import NAME, OwnItems, item_of
 from api.sources.lines import read_lines
 from api.sources.paging import within
 
@@ -189,7 +189,9 @@ def _read(path: Path) -> OwnItems:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise UsageError(f"holds more than {most}; split it")
-        return read_items(data)
+        from api.sources.collected.handing import read_collected  # with what unpacks dumps
+
+        return read_collected(data)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:

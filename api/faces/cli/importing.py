@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -88,7 +88,11 @@ def bring(
     from api.sources.collected.detecting import Wish, collected, read_columns
 
     wish = Wish(form.value, read_columns(columns) or None, product.strip())
-    source = collected(file, wish, sys.stdin.buffer)
+    with closing(collected(file, wish, sys.stdin.buffer)) as source:
+        _bring(source, file, dry_run=dry_run)
+
+
+def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
     for line in source.findings:
         tell(_shown(line))
     if dry_run:

@@ -125,7 +125,8 @@ def analyze(
         ReportFormat, typer.Option("--format", help="How to print the answer.")
     ] = ReportFormat.text,
     items: Annotated[
-        Path | None, typer.Option(help="Your own items, one JSON object a line, as the source.")
+        Path | None,
+        typer.Option(help="Your own items, in a file that `import` takes."),
     ] = None,
     dropped: Dropped = False,
     verbose: Verbose = False,

@@ -91,15 +91,14 @@ def rehearse(collected: Collected, heard: Listener) -> Rehearsal:
     refusals: list[Refusal] = []
     for portion in collected.portions(Mark()):
         for entry in portion.entries:
-            match entry:
-                case Item():
-                    intake += Intake(int(STUB not in entry.notes), len(entry.comments))
-                    examples += [entry][: EXAMPLES - len(examples)]
-                case Refusal():
-                    intake += Intake(refused=1)
-                    refusals += [entry][: EXAMPLES - len(refusals)]
-                case LeftOut():
-                    intake += Intake(left_out={entry.reason: 1})
+            if isinstance(entry, Item):
+                intake += Intake(int(STUB not in entry.notes), len(entry.comments))
+                examples += [entry][: EXAMPLES - len(examples)]
+            elif isinstance(entry, Refusal):
+                intake += Intake(refused=1)
+                refusals += [entry][: EXAMPLES - len(refusals)]
+            else:
+                intake += Intake(left_out={entry.reason: 1})
         if portion.mark.line % ENTRIES == 0:
             heard(intake, portion.mark)
     return Rehearsal(intake, tuple(examples), tuple(refusals))

@@ -85,7 +85,8 @@ def _filled(stored: Facts, fresh: Facts) -> dict[str, Any]:
         stored, fresh = fresh, stored
     facts = dict(stored)
     for name, value in fresh.items():
-        if facts.get(name) in (None, "", [], {}) and name not in {"notes", "thread"}:
+        empty = facts.get(name) in (None, "", [], {})
+        if name not in facts or (empty and name not in {"notes", "thread"}):
             facts[name] = value
     return facts
 

@@ -87,6 +87,10 @@ class CollectedFile:
                 )
                 yield Portion(entries, record.mark)
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self.opened.close()
+
     def _entries(self, fields: Fields, record: Record) -> list[Entry]:
         read = self.columns.entries if self.columns else (self.shape or plain.SHAPE).entries
         entries: list[Entry] = []
@@ -106,7 +110,7 @@ def collected(path: str, wish: Wish, pipe: BinaryIO) -> CollectedFile:
     """
     file = opened(path, pipe)
     try:
-        return _understood(file, wish)
+        return understood(file, wish)
     except UsageError as error:
         file.close()
         raise UsageError(f"`{path}` {error}") from None
@@ -128,7 +132,12 @@ def read_columns(text: str) -> dict[str, str]:
     return columns
 
 
-def _understood(file: Opened, wish: Wish) -> CollectedFile:
+def understood(file: Opened, wish: Wish) -> CollectedFile:
+    """What an opened file is.
+
+    Raises:
+        UsageError: it is none of the formats.
+    """
     setting = Setting(_stem(file.name), wish.product)
     text = file.head.lstrip("\ufeff \t\r\n")
     head, columns, shape = None, None, None

@@ -13,7 +13,8 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISFIFO, S_ISREG
@@ -26,6 +27,7 @@ from api.errors import UsageError
 LONGEST_LINE = 8_000_000
 """Bytes; of a longer line only the beginning is kept."""
 _CHUNK = 1_000_000
+_SIP = 1_000
 _START = 200
 """Bytes that are kept of a line that is too long."""
 _WINDOW = 2**31
@@ -44,6 +46,8 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+Read = Callable[[int], bytes]
+"""Gives at most so many of the next bytes, none at the end."""
 # the end of a head that was cut within a character: "caf\xc3", "\xf0\x9f\x98"
 _HALF = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{0,2}\Z")
 
@@ -77,7 +81,7 @@ class Opened:
     """The first of its text."""
     taken: int = 0
     """Bytes read so far of `size`."""
-    _rest: IO[bytes] = field(default_factory=io.BytesIO)
+    _rest: Read = io.BytesIO().read
     _first: bytes = b""
     _raw: IO[bytes] = field(default_factory=io.BytesIO)
 
@@ -125,7 +129,7 @@ class Opened:
         while chunk:
             yield decoder.decode(chunk).encode("utf-8", "replace") if decoder else chunk
             self.taken = self._raw.tell() if self.size is not None else self.taken + len(chunk)
-            chunk = self._rest.read(_CHUNK)
+            chunk = self._rest(_CHUNK)
         if decoder:
             yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
@@ -148,28 +152,45 @@ def opened(path: str, pipe: BinaryIO) -> Opened:
 
 
 def _opened(path: str, pipe: BinaryIO) -> Opened:
-    # to the end of the import, which closes it
-    raw = cast(IO[bytes], pipe if path == "-" else Path(path).open("rb"))  # noqa: SIM115
-    size, digest = None, ""
-    if path != "-":
+    if path == "-":
+        return _looked_at("-", pipe, None, "")
+    with ExitStack() as closing:
+        raw = closing.enter_context(Path(path).open("rb"))
         status = os.fstat(raw.fileno())
         if not (S_ISREG(status.st_mode) or S_ISFIFO(status.st_mode)):
             raise UsageError("is neither file nor pipe")
+        size, digest = None, ""
         if S_ISREG(status.st_mode):
-            size = status.st_size
-            digest = _digest(raw, size)
+            size, digest = status.st_size, _digest(raw, status.st_size)
+        file = _looked_at(Path(path).name, raw, size, digest)
+        closing.pop_all()
+    return file
+
+
+def opened_bytes(name: str, data: bytes) -> Opened:
+    """The same of what is in memory.
+
+    Raises:
+        UsageError: see `opened`.
+    """
+    try:
+        return _looked_at(name, io.BytesIO(data), len(data), "")
+    except _BROKEN as error:
+        raise UsageError(f"cannot be unpacked: {_why(error)}") from None
+
+
+def _looked_at(name: str, raw: IO[bytes], size: int | None, digest: str) -> Opened:
     buffered = io.BufferedReader(cast(Any, _Unseekable(raw)), _CHUNK)
     sign = buffered.peek(16)
     for known, why in _OTHERS.items():
         if sign.startswith(known):
             raise UsageError(why)
     packing = next((name for known, name in _PACKED.items() if sign.startswith(known)), "")
-    rest: Any = buffered
+    rest: Read = buffered.read1
     if packing == "gzip":
-        rest = gzip.GzipFile(fileobj=buffered)
+        rest = gzip.GzipFile(fileobj=buffered).read1
     elif packing == "zstd":
-        unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-        rest = unpacker.stream_reader(buffered, read_across_frames=True)
+        rest = _Frames(buffered).read
     first = _head(rest)
     encoding, mark = _encoding(first)
     first = first[mark:]
@@ -178,8 +199,38 @@ def _opened(path: str, pipe: BinaryIO) -> Opened:
         raise UsageError("ends its lines with carriage returns; convert it with `tr '\\r' '\\n'`")
     if not head.strip("\0\ufffd \r\n\t"):
         raise UsageError("holds no text")
-    name = "-" if path == "-" else Path(path).name
     return Opened(name, size, digest, packing, encoding, head, 0, rest, first, raw)
+
+
+class _Frames:
+    """What zstd packed, frame by frame; the library's own reader does not say that one breaks off.
+
+    Little is read at a time, since a kilobyte may be unpacked to thirty megabytes.
+    """
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        self._packed, self._ahead = packed, b""
+        self._frame: Any = None
+
+    def read(self, size: int) -> bytes:
+        """About so many bytes; none at the end."""
+        parts: list[bytes] = []
+        length = 0
+        try:
+            while length < size and (data := self._ahead or self._packed.read(_SIP)):
+                if self._frame is None:
+                    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+                    self._frame = unpacker.decompressobj()
+                parts.append(self._frame.decompress(data))
+                self._ahead = self._frame.unused_data if self._frame.eof else b""
+                self._frame = None if self._frame.eof else self._frame
+                length += len(parts[-1])
+        except zstandard.ZstdError:
+            if not length:
+                raise
+        if not length and self._frame is not None:
+            raise EOFError("it breaks off")
+        return b"".join(parts)
 
 
 class _Unseekable(io.RawIOBase):
@@ -200,7 +251,7 @@ class _Unseekable(io.RawIOBase):
         return len(data)
 
 
-def _head(rest: IO[bytes]) -> bytes:
+def _head(rest: Read) -> bytes:
     """About a quarter of a megabyte and at least a line, or what there is.
 
     What breaks later breaks in `lines`.
@@ -208,7 +259,7 @@ def _head(rest: IO[bytes]) -> bytes:
     data = b""
     while len(data) < _CHUNK // 4 or (b"\n" not in data and len(data) <= LONGEST_LINE):
         try:
-            more = rest.read(_CHUNK // 4)
+            more = rest(_CHUNK // 4)
         except _BROKEN:
             if data:
                 break
