@@ -45,6 +45,7 @@ class _FileOrCommand(TyperGroup):
 imports = typer.Typer(
     cls=_FileOrCommand,
     no_args_is_help=True,
+    subcommand_metavar="FILE | COMMAND",
     help="Bring a dump, an export or a table into the archive: `listenpost import FILE`, `-` for "
     "stdin. See `listenpost import FILE --help`, and docs/archive.md.",
 )

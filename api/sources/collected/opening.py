@@ -110,15 +110,17 @@ class Opened:
                 lost = 0
             if len(pending) > LONGEST_LINE:
                 lost, pending = lost + len(pending) - _START, pending[:_START]
-        if (pending or lost) and end + len(pending) + lost > since:
+        if pending or lost:
             number, end = number + 1, end + len(pending) + lost
-            yield _line(number, pending, end, too_long=bool(lost))
-        if fault:
-            yield Line(number + 1, "", end, fault)
+            if end > since:
+                yield _line(number, pending, end, too_long=bool(lost))
+        if fault and end + 1 > since:
+            yield Line(number + 1, "", end + 1, fault)
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._raw.close()
+        """Let go of the file; a pipe is its owner's."""
+        if self.name != "-":
+            self._raw.close()
 
     def _text(self) -> Iterator[bytes]:
         """The unpacked bytes as UTF-8."""

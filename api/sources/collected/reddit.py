@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from api.errors import UsageError
 from api.services.archive.imports import Entry, LeftOut
 from api.services.schemas import Item
-from api.services.text import clean, one_line, web_url
+from api.services.text import clean, one_line, unescape, web_url
 from api.sources.collected.shapes import WORDLESS, Fields, Setting, Shape, entry_of, stub
 from api.sources.dates import date_of
 from api.sources.reddit import NAME, answers
@@ -49,13 +49,15 @@ def _entries(fields: Fields, setting: Setting) -> Iterator[Entry]:
 def _plain(fields: Fields) -> Fields:
     """A record by the names of the API, its time as a number."""
     data = dict(fields)
+    if isinstance(data.get("title"), str):
+        data["title"] = unescape(data["title"])  # the API gave it to the dump as HTML
     when = date_of(data.get("created_utc", data.get("date")))
     data["created_utc"] = when.timestamp() if when else None
     if "selftext" not in data and "link_id" not in data:  # the person's own data
         post = _POST.search(clean(data.get("link")))
         if post is not None:
             data["link_id"] = f"t3_{post['id']}"
-        else:
+        elif "body" in data:
             data["selftext"] = data.pop("body", "")
             data["is_self"] = not web_url(data.get("url"))
     for name in ("permalink", "link"):

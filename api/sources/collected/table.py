@@ -31,8 +31,8 @@ FIELDS: Mapping[str, str] = MappingProxyType(
         "created_at": "createdat date published publishedat created createdtime datetime time "
         "timestamp publicationdate postdate createdutc datum datecreated indexed",
         "id": "id mentionid postid documentid resourceid queryid guid externalid uuid",
-        "place": "place subreddit channel community forum domain sourcename site source platform "
-        "pagetype sourcetype medianame publication network quelle",
+        "place": "place subreddit channel community forum domain sourcename sitename site source "
+        "platform pagetype sourcetype medianame publication network quelle",
     }
 )  # fmt: skip
 """What an entry has, and the names of columns that hold it, the likeliest first, folded."""
@@ -71,10 +71,9 @@ class Columns:
         # an id is one of its tool's: with the address, or the text, it is nobody else's
         parts = (row.get("id"), url or (row.get("title"), row.get("body"), when))
         id_ = one_line(clean(row.get("id"))) or digest(*parts)
-        item = item_of(
-            {**known, "url": url, "created_at": when, "id": id_, "key": f"{NAME}:{digest(*parts)}"},
-            0, named="the row",
-        )  # fmt: skip
+        known |= {"id": id_, "key": f"{NAME}:{digest(*parts)}", "url": url}
+        known |= {"created_at": when and when.isoformat()}
+        item = item_of(known, 0, named="the row")
         yield entry_of(item, setting)
 
     def _moment(self, value: object) -> datetime | None:

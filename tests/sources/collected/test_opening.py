@@ -139,6 +139,16 @@ def test_reading_goes_on_at_a_mark(tmp_path: Path) -> None:
         assert rest == whole[at + 1 :]
 
 
+def test_reading_of_what_breaks_off_goes_on_too(tmp_path: Path) -> None:
+    """The last line, which has no end, and what cannot be unpacked each come once."""
+    broken = gzip.compress(b'{"title": "a"}\n{"title": "b"}')[:-4]
+    whole = portions(made(tmp_path, broken))
+    assert len(whole) == 3
+
+    for at in range(3):
+        assert portions(made(tmp_path, broken), whole[at].mark) == whole[at + 1 :]
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
