@@ -37,7 +37,7 @@ from api.store.tables import (
     verdicts,
 )
 
-_STEP = 50
+_STEP = 100
 """Items that are looked at together: one may have hundreds of comments."""
 _PAGE = 1_000
 _UNDER_WAY = (
