@@ -24,6 +24,7 @@ from api.services.ports import Probing, SilentObserver, Source
 from api.services.prompts import PackagedPrompts, Prompts
 from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
 from api.sources import PLACES, SOURCES, chosen
+from api.sources.archive import ARCHIVE
 from api.sources.items import NAME, ItemsSource, OwnItems
 from api.wiring.models import (
     agent_model,
@@ -187,6 +188,11 @@ def _product(
     if client is not None:
         closing.push_async_callback(client.aclose)
     sources = _sources(settings.sources, own, tracing, memory)
+    if own is None and memory is not None and memory.archive is not None:
+        from api.wiring.archive import archive_source  # with what reads vectors
+
+        place = archive_source(settings, memory.archive)
+        sources[ARCHIVE.name] = place if tracing is None else tracing.source(place)
     for source in sources.values():
         if not isinstance(source, SourceError):
             closing.push_async_callback(source.aclose)
@@ -210,7 +216,7 @@ def _product(
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
-        places=PLACES,
+        places={**PLACES, ARCHIVE.name: ARCHIVE},
         chosen=() if own is not None else chosen(settings.sources),
         prompts=prompts,
         agent_model=(

@@ -8,10 +8,12 @@ from api.judges.embedding import embed
 from api.services.archive.chunks import Chunk
 from api.services.archive.searching import ArchiveSearch, Rerank, by_words
 from api.services.archive.shelf import Archive
+from api.services.keeping.keys import LOCAL
 from api.services.listening import Product
-from api.services.ports import Grader
+from api.services.ports import Grader, Source
 from api.services.schemas import Item, Question
 from api.settings import Settings
+from api.sources.archive import ArchiveSource
 
 
 def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:
@@ -25,6 +27,11 @@ def archive_search(settings: Settings, product: Product, archive: Archive) -> Ar
         product.observer,
         by_words if product.grader is None else graded(product.grader),
     )
+
+
+def archive_source(settings: Settings, archive: Archive) -> Source:
+    """What the one tenant of the command line has stored, as a place that a question is put to."""
+    return ArchiveSource(archive, LOCAL.id, embed, settings.retrieval.vector_weight)
 
 
 def graded(grader: Grader) -> Rerank:

@@ -180,3 +180,18 @@ def test_own_items_come_from_any_file(here: Here) -> None:
     notes = " ".join(report["sources"]["items"]["notes"])
     assert "1 line(s) could not be read; line 4: it is no JSON object" in notes
     assert "1 left out" in notes
+
+
+def test_the_archive_is_a_place(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked by name alone: what came in is judged, reported and cited; no site is asked."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    here("import", "RC.jsonl")
+
+    report = here("analyze", "Plaud Note", "--source", "archive", "--format", "json").json
+    fetched = here("fetch", "archive", "Plaud Note", "--format", "json").json
+
+    assert list(report["sources"]) == ["archive"]
+    assert [item["key"] for item in report["items"]] == ["reddit:t3_1abc"]
+    assert report["coverage"].startswith("The archive: 1 of 1 ")
+    assert report["cost"]["upstream_calls"] == 0
+    assert [comment["id"] for comment in fetched["items"][0]["comments"]] == ["c1"]

@@ -1,0 +1,68 @@
+"""What is stored, as a place that a question can be put to: nothing is asked over a network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from api.errors import StoreUnavailable, Unreachable
+from api.services.archive.ranking import combined
+from api.services.archive.scoring import scored
+from api.services.archive.shelf import Archive, ArchiveFilters, Embed
+from api.services.archive.words import tokens
+from api.services.ports import Place, Probe
+from api.services.reporting.composing import item_of
+from api.services.schemas import Batch, Commented, FetchPlan, Item
+from api.services.text import searchable
+from api.sources.paging import since
+
+ARCHIVE = Place("archive", "The archive", "What is stored: what was heard before, and imports.")
+_PIECES = 4
+"""Pieces that are looked for to one wanted item: an item and its comments are several."""
+
+
+class ArchiveSource:
+    """Stored items by words and meaning, the best piece of each deciding; see `Source`.
+
+    The floors of a search are not used here, since the gate judges what comes.
+    """
+
+    name = ARCHIVE.name
+
+    def __init__(self, archive: Archive, tenant: str, embed: Embed, weight: float) -> None:
+        """Search what one tenant has stored; `weight` is the share of meaning."""
+        self._archive, self._tenant, self._embed, self._weight = archive, tenant, embed, weight
+
+    async def fetch(self, plan: FetchPlan) -> Batch:
+        """The best items, with their comments; a wider plan digs deeper."""
+        query, filters = searchable(plan.query), ArchiveFilters(since=since(plan.window))
+        words = tokens(query)
+        try:
+            vectors = await asyncio.to_thread(self._embed, [query])
+            vector = vectors[0] if vectors else None
+            matches = await self._archive.matches(
+                self._tenant, words, vector, filters, plan.limit * _PIECES
+            )
+            entries = scored(matches, words, vector)
+            line = combined(entries, self._weight, vectors=matches.vectors)
+            keys = list(dict.fromkeys(entry.id[0] for entry in line))
+            facts = await self._archive.facts(self._tenant, keys[: plan.limit])
+        except StoreUnavailable as error:
+            raise Unreachable(self.name, error.public) from None
+        items = tuple(item_of(facts[key]) for key in keys[: plan.limit] if key in facts)
+        notes = () if matches.vectors else ("found by words alone: there are no word vectors here",)
+        return Batch(plan, items, full=len(keys) > plan.limit, notes=notes)
+
+    async def comments(self, items: Sequence[Item]) -> Commented:
+        """They came with their comments."""
+        return Commented(tuple(items))
+
+    async def remarked(self, item: Item) -> None:
+        """Nothing: they are judged once, as they are stored."""
+
+    async def probe(self) -> Probe:
+        """Always there."""
+        return Probe("ok")
+
+    async def aclose(self) -> None:
+        """The store is its owner's."""
