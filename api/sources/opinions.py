@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import regex
 
+from api.services.schemas import REMOVED
 from api.services.text import is_visible
 
-REMOVED = "title and text were removed"
 UNSEEN = "no title and no text that can be seen"
 # what is left of a deleted text: `[deleted]`, `[ removed by Reddit ]`
 _GONE = regex.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^][]*|\s*)\]", regex.I)

@@ -20,11 +20,11 @@ from api.errors import (
 )
 from api.services.metering import metered
 from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
+from api.services.schemas import REMOVED, FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from api.sources.bots import AUTOMATIC
-from api.sources.opinions import REMOVED, UNSEEN
+from api.sources.opinions import UNSEEN
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on

@@ -13,11 +13,10 @@ import pytest
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.services.metering import metered
 from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
+from api.services.schemas import REMOVED, FetchPlan, Item
 from api.sources import SOURCES
 from api.sources.bots import AUTOMATIC
 from api.sources.lemmy.client import COARSE, NEWEST, UNKNOWN, version_of
-from api.sources.opinions import REMOVED
 from tests.loopback import HANG, Asked, Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on

@@ -28,6 +28,7 @@ from api.faces.cli.printing import (
 )
 from api.faces.cli.running import closing, remembered, run
 from api.services import listening
+from api.services.keeping.forgetting import keep_report
 from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask, Product
 from api.services.question.accepting import origin_of, question_of
@@ -171,7 +172,7 @@ async def _keep(settings: Settings, report: Report) -> None:
 
     try:
         async with closing(await open_store_of(settings)) as store:
-            await store.finish(LOCAL.id, report)
+            await keep_report(store, LOCAL.id, report)
     except (StoreUnavailable, ConfigurationError) as error:
         tell(f"listenpost: warning: the answer is not kept: {error}")
     else:

@@ -20,6 +20,7 @@ from typing import Any
 
 from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
 from api.services.flights import Flight
+from api.services.keeping.forgetting import keep_report
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits, Spending
 from api.services.keeping.storage import Kept, State, Store
@@ -286,7 +287,7 @@ class Runner:
         report = work.result()
         spent.counts, spent.usd = bool(report.cost.tokens), report.cost.usd
         try:
-            await self._store.finish(flight.tenant.id, report)
+            await keep_report(self._store, flight.tenant.id, report)
         except StoreUnavailable as failure:
             _log.warning("the analysis %s could not be stored: %s", flight.id, failure)
             notes = (*report.quality_notes, UNKEPT)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from api.services.schemas import Comment, Item
+from api.services.schemas import REMOVED, Comment, Item
 from api.services.text import clean, web_url
 from api.sources.bots import AUTOMATIC
 from api.sources.discourse import NAME
 from api.sources.fields import entries, is_text, moment, pseudonym, record, whole
 from api.sources.markup import words_of_html
-from api.sources.opinions import REMOVED, is_said, seen, why_unfit
+from api.sources.opinions import is_said, seen, why_unfit
 from api.sources.times import IMPLAUSIBLE, plausible
 
 _PROGRAMS = frozenset({"system", "discobot"})

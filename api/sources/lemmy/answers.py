@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.services.schemas import Comment, Item
+from api.services.schemas import REMOVED, Comment, Item
 from api.services.text import clean, one_line, web_url
 from api.sources.bots import AUTOMATIC
 from api.sources.fields import is_text, moment, pseudonym, record, whole
 from api.sources.lemmy import NAME
 from api.sources.markup import words_of_markdown
-from api.sources.opinions import REMOVED, is_said, left, seen, why_unfit
+from api.sources.opinions import is_said, left, seen, why_unfit
 from api.sources.times import IMPLAUSIBLE, plausible
 from api.sources.web import host_of
 
