@@ -229,8 +229,7 @@ class ImportsPart(AnalysesPart):
             await put_items(self._index, connection, tenant, changed, now, before=old)
             await self._hold(connection, tenant, import_id, results)
             for result in results.values():
-                new = len(result.comments)
-                intake += Intake(int(result.new), new, result.again, result.over)
+                intake += Intake(int(result.new), result.gain, result.again, result.over)
         return intake
 
     async def _hold(

@@ -122,7 +122,7 @@ async def test_an_item_keeps_its_best_comments(store: SqlStore) -> None:
     ((_, kept),) = await store._page("a", "")
 
     assert len(kept["comments"]) == MOST_COMMENTS
-    assert begun.intake.over == 250
+    assert (begun.intake.comments, begun.intake.over) == (MOST_COMMENTS, 250)
 
 
 async def test_imports_change_no_older_report(store: SqlStore) -> None:

@@ -62,7 +62,7 @@ class Intake:
     items: int = 0
     """Whose own text is new."""
     comments: int = 0
-    """That are new, reviews included."""
+    """That came to be there, reviews included."""
     merged: int = 0
     """Items and comments that were there already."""
     over: int = 0

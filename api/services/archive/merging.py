@@ -26,6 +26,8 @@ class Merged:
     """Ids of those that were not there before and stayed."""
     again: int = 0
     """Of the item and its comments, how many were there already."""
+    gain: int = 0
+    """How many comments there are more."""
     over: int = 0
     """Comments beyond `MOST_COMMENTS`, also of those that were there."""
     new: bool = False
@@ -62,6 +64,7 @@ def merged(stored: Facts | None, fresh: Facts) -> Merged:
         facts,
         tuple(comment["id"] for comment in added),
         again + (named and had),
+        len(comments) - len(known),
         over,
         named and not had,
     )

@@ -73,7 +73,7 @@ def test_a_comment_is_there_once() -> None:
     )
 
     assert names(result) == ["a", "b"]
-    assert (result.comments, result.again) == (("b",), 4)
+    assert (result.comments, result.again, result.gain) == (("b",), 4, 1)
 
 
 def test_of_too_many_comments_the_best_stay() -> None:
@@ -87,7 +87,7 @@ def test_of_too_many_comments_the_best_stay() -> None:
     result = merged(facts(comments=known), facts(comments=fresh))
 
     assert len(names(result)) == MOST_COMMENTS
-    assert result.over == 4
+    assert (result.gain, result.over) == (1, 4)
     assert names(result)[:2] == ["high", "new"]
     assert result.comments == ("high", "new")
 
