@@ -76,10 +76,6 @@ class Question:
     """Optional words that tell the product from its namesakes."""
 
 
-REMOVED = "title and text were removed"
-"""Why an item is unfit that its place says is gone."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
     """A comment, reply or buyer's review."""

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, Update, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import Conflict
@@ -21,7 +21,7 @@ from api.services.archive.imports import (
     Mark,
     Refusal,
 )
-from api.services.archive.merging import Merged, merged, without_comments
+from api.services.archive.merging import Merged, comment_ids, merged, without_comments
 from api.services.reporting.report import ItemFacts
 from api.store.analyses import AnalysesPart
 from api.store.contents import drop_unheld, put_items
@@ -181,6 +181,34 @@ class ImportsPart(AnalysesPart):
             after = page[-1][0]
         return keys
 
+    async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
+        """Every item is looked at once; those that have one are written again, a few at a time."""
+        wanted = frozenset(id_.removeprefix("t1_") for id_ in ids)
+        gone, after = 0, ""
+        while page := await self._page(tenant, after):
+            keys = [key for key, facts in page if not wanted.isdisjoint(comment_ids(facts))]
+            for some in batches(keys):
+                gone += await self._drop_comments(tenant, some, wanted)
+            after = page[-1][0]
+        return gone
+
+    @unbroken
+    async def _drop_comments(self, tenant: str, keys: list[str], ids: frozenset[str]) -> int:
+        now = datetime.now(UTC)
+        held = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(keys)
+        async with self._database.writing(alone=True) as connection:
+            stored = await _stored(connection, tenant, keys)
+            left = {
+                str(facts.get("key", key)): without_comments(facts, ids)
+                for key, facts in stored.items()
+            }
+            await put_items(self._index, connection, tenant, left, now)
+            for row in (await connection.execute(select(verdicts).where(*held))).all():
+                if isinstance(row.own, dict) and not ids.isdisjoint(comment_ids(row.own)):
+                    own = without_comments(row.own, ids)
+                    await connection.execute(_same(row).values(own=own))
+        return sum(len(ids.intersection(comment_ids(facts))) for facts in stored.values())
+
     @unbroken
     async def _page(self, tenant: str, after: str) -> list[tuple[str, Mapping[str, Any]]]:
         wanted = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
@@ -284,13 +312,7 @@ async def _keep_reports(
                 continue
             facts = before[row.key]
             own = {**{name: facts[name] for name in row.shared if name in facts}, **row.own}
-            same = update(verdicts).where(
-                verdicts.c.tenant == tenant,
-                verdicts.c.analysis_id == row.analysis_id,
-                verdicts.c.part == row.part,
-                verdicts.c.position == row.position,
-            )
-            await connection.execute(same.values(shared=[], own=own))
+            await connection.execute(_same(row).values(shared=[], own=own))
 
 
 async def _stored(
@@ -303,6 +325,16 @@ async def _stored(
         row.key: row.facts if isinstance(row.facts, dict) else {}
         for row in await connection.execute(wanted)
     }
+
+
+def _same(row: Row[*tuple[Any, ...]]) -> Update:
+    """An update of this row of `verdicts`."""
+    return update(verdicts).where(
+        verdicts.c.tenant == row.tenant,
+        verdicts.c.analysis_id == row.analysis_id,
+        verdicts.c.part == row.part,
+        verdicts.c.position == row.position,
+    )
 
 
 def _import(row: Row[*tuple[Any, ...]]) -> Import:

@@ -22,7 +22,7 @@ from api.services.keeping.storage import SourceMemory
 from api.services.listening import Product
 from api.services.ports import Probing, SilentObserver, Source
 from api.services.prompts import PackagedPrompts, Prompts
-from api.settings import ModelSettings, Settings, SourceSettings, TracingSettings
+from api.settings import ModelSettings, Settings, TracingSettings
 from api.sources import PLACES, SOURCES, chosen
 from api.sources.archive import ARCHIVE
 from api.sources.items import NAME, ItemsSource, OwnItems
@@ -187,12 +187,7 @@ def _product(
     client = model_client(settings.models, switchboard)
     if client is not None:
         closing.push_async_callback(client.aclose)
-    sources = _sources(settings.sources, own, tracing, memory)
-    if own is None and memory is not None and memory.archive is not None:
-        from api.wiring.archive import archive_source  # with what reads vectors
-
-        place = archive_source(settings, memory.archive)
-        sources[ARCHIVE.name] = place if tracing is None else tracing.source(place)
+    sources = _sources(settings, own, tracing, memory)
     for source in sources.values():
         if not isinstance(source, SourceError):
             closing.push_async_callback(source.aclose)
@@ -326,7 +321,7 @@ def langfuse_prompts(settings: TracingSettings, tracing: Tracing | None) -> Lang
 
 
 def _sources(
-    settings: SourceSettings,
+    settings: Settings,
     own: OwnItems | None,
     tracing: Tracing | None,
     memory: SourceMemory | None,
@@ -337,9 +332,14 @@ def _sources(
     for name, spec in SOURCES.items():
         try:
             with building(partial(Unreachable, name)):
-                source = spec.build(settings, memory)
+                source = spec.build(settings.sources, memory)
         except SourceError as error:
             built[name] = error
         else:
             built[name] = source if tracing is None else tracing.source(source)
+    if memory is not None and memory.archive is not None:
+        from api.wiring.archive import archive_source  # with what reads vectors
+
+        place = archive_source(settings, memory.archive)
+        built[ARCHIVE.name] = place if tracing is None else tracing.source(place)
     return built

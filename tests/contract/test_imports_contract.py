@@ -218,3 +218,25 @@ async def test_keys_that_a_database_refuses_are_imported(store: SqlStore) -> Non
     assert (kept["key"], kept["title"]) == (odd.key, ODD)
     assert [comment["id"] for comment in kept["comments"]] == ["c1", "c2"]
     assert await store.remove_import("a", begun.id) == 1
+
+
+async def test_comments_are_forgotten_by_their_ids(store: SqlStore) -> None:
+    """From the item, and from reports, whether they share its comments or keep their own."""
+    before = report("r1", item("reddit:t3_1"))
+    await store.finish("a", typed(before))
+    begun = await store.begin_import("a", CARD)
+    begun = await keep(store, begun, stub("reddit:t3_1", "c2"), facts("reddit:t3_2", "c3", "c4"))
+    await store.finish("a", typed(report("r2", item("reddit:t3_1"))))
+
+    gone = await store.forget_comments("a", ["c1", "t1_c3", "nothing"])
+
+    left = dict(await store._page("a", ""))
+    assert gone == 2
+    assert {key: [c["id"] for c in one["comments"]] for key, one in left.items()} == {
+        "reddit:t3_1": ["c2"], "reddit:t3_2": ["c4"],
+    }  # fmt: skip
+    for name in ("r1", "r2"):
+        kept = await store.get("a", name)
+        assert kept is not None
+        assert kept.report is not None
+        assert kept.report.items[0].comments == ()

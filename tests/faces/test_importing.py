@@ -125,7 +125,7 @@ def test_what_was_deleted_is_forgotten(here: Here, monkeypatch: pytest.MonkeyPat
 
     forgotten = here("import", "forget", "gone.txt")
 
-    assert forgotten.out == "1 of 2 were stored and are forgotten\n"
+    assert forgotten.out == "of 2 ids 1 items and 0 comments were stored and are forgotten\n"
     assert (
         here("search", "Plaud recorder ran out of battery", "--format", "json").json["hits"] == []
     )

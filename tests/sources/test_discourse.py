@@ -19,8 +19,8 @@ from api.errors import (
     Unreachable,
 )
 from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import REMOVED, FetchPlan, Item
+from api.services.ports import REMOVED, Source
+from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from api.sources.bots import AUTOMATIC

@@ -12,8 +12,8 @@ import pytest
 
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import REMOVED, FetchPlan, Item
+from api.services.ports import REMOVED, Source
+from api.services.schemas import FetchPlan, Item
 from api.sources import SOURCES
 from api.sources.bots import AUTOMATIC
 from api.sources.lemmy.client import COARSE, NEWEST, UNKNOWN, version_of

@@ -196,8 +196,9 @@ def forget(
     async def work(store: Store, keys: Keys) -> None:
         from api.services.keeping.keys import LOCAL
 
-        known = await store.keys_of(LOCAL.id, ids)
-        say(f"{await store.forget(known)} of {len(ids)} were stored and are forgotten")
+        gone = await store.forget(await store.keys_of(LOCAL.id, ids))
+        comments = await store.forget_comments(LOCAL.id, ids)
+        say(f"of {len(ids)} ids {gone} items and {comments} comments were stored and are forgotten")
 
     with_store(work)
 

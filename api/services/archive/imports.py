@@ -153,6 +153,10 @@ class Imports(Protocol):
         """
         ...
 
+    async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
+        """Remove comments with these ids from stored items, and from reports' lists of them."""
+        ...
+
     async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
         """Keys of the stored items that one of these stands for: a key, or a place's own id."""
         ...

@@ -36,7 +36,7 @@ class Merged:
     def brought(self, before: Collection[str]) -> list[str]:
         """Of the comments that are left, those that came now or are among `before`."""
         ours = {*before, *self.comments}
-        return [comment["id"] for comment in _comments(self.facts) if comment["id"] in ours]
+        return [id_ for id_ in comment_ids(self.facts) if id_ in ours]
 
 
 def merged(stored: Facts | None, fresh: Facts) -> Merged:
@@ -74,6 +74,11 @@ def is_stub(facts: Facts) -> bool:
     """Whether only comments on it are known."""
     notes = facts.get("notes")
     return isinstance(notes, Sequence) and STUB in notes
+
+
+def comment_ids(facts: Facts) -> list[str]:
+    """Of all its comments."""
+    return [comment["id"] for comment in _comments(facts)]
 
 
 def without_comments(facts: Facts, ids: frozenset[str]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from api.services.keeping.storage import Store
+from api.services.ports import REMOVED
 from api.services.reporting.report import Report
-from api.services.schemas import REMOVED
 
 
 async def keep_report(store: Store, tenant: str, report: Report) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from api.services.schemas import REMOVED, Comment, Item
+from api.services.ports import REMOVED
+from api.services.schemas import Comment, Item
 from api.services.text import clean, web_url
 from api.sources.bots import AUTOMATIC
 from api.sources.discourse import NAME

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.services.schemas import REMOVED, Comment, Item
+from api.services.ports import REMOVED
+from api.services.schemas import Comment, Item
 from api.services.text import clean, one_line, web_url
 from api.sources.bots import AUTOMATIC
 from api.sources.fields import is_text, moment, pseudonym, record, whole

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from api.services.keeping.forgetting import keep_report
 from api.services.keeping.storage import Store
+from api.services.ports import REMOVED
 from api.services.reporting.report import ItemFacts, Report
-from api.services.schemas import REMOVED
 from tests.store.made import dropped, item, report, source, typed
 
 
