@@ -36,8 +36,6 @@ class Place:
 
 Places = Mapping[str, Place]
 """Places by their names."""
-REMOVED = "title and text were removed"
-"""Why an item is unfit that its place says is gone."""
 PER_CALL = 50
 """Things in one request for booleans at most: items that a judge sees, claims that are checked."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import regex
 
-from api.services.ports import REMOVED
+from api.services.gate.unfit import REMOVED
 from api.services.text import is_visible
 
 UNSEEN = "no title and no text that can be seen"

@@ -18,8 +18,9 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
+from api.services.gate.unfit import REMOVED
 from api.services.metering import metered
-from api.services.ports import REMOVED, Source
+from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
+from api.services.gate.unfit import REMOVED
 from api.services.metering import metered
-from api.services.ports import REMOVED, Source
+from api.services.ports import Source
 from api.services.schemas import FetchPlan, Item
 from api.sources import SOURCES
 from api.sources.bots import AUTOMATIC

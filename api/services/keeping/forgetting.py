@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from api.services.gate.unfit import REMOVED
 from api.services.keeping.storage import Store
-from api.services.ports import REMOVED
 from api.services.reporting.report import Report
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from api.services.ports import REMOVED
+from api.services.gate.unfit import REMOVED
 from api.services.schemas import Comment, Item
 from api.services.text import clean, web_url
 from api.sources.bots import AUTOMATIC

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.services.ports import REMOVED
+from api.services.gate.unfit import REMOVED
 from api.services.schemas import Comment, Item
 from api.services.text import clean, one_line, web_url
 from api.sources.bots import AUTOMATIC

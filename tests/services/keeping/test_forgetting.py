@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from api.services.gate.unfit import REMOVED
 from api.services.keeping.forgetting import keep_report
 from api.services.keeping.storage import Store
-from api.services.ports import REMOVED
 from api.services.reporting.report import ItemFacts, Report
 from tests.store.made import dropped, item, report, source, typed
 
