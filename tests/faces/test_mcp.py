@@ -36,7 +36,16 @@ TOOLS = {
         f"fetch_{place}": {"query", "depth", "limit", "since", "about", "include_dropped"}
         for place in SOURCES
     },
-    "search_archive": {"query", "since", "source", "about", "k", "sandbox"},
+    "search_archive": {
+        "query",
+        "since",
+        "source",
+        "about",
+        "language",
+        "kept",
+        "k",
+        "sandbox",
+    },
     "relevance_filter": {"query", "source", "items", "about"},
     "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
 }

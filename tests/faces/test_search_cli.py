@@ -88,9 +88,26 @@ def test_filters_narrow(here: Here, url: str, live: None) -> None:
     assert found("--source", "youtube") == set()
     assert found("--since", "2026-11-25") == {"reddit:t3_2"}
     assert found("--about", "Yeti") == {"reddit:t3_2"}
-    unknown = here("search", "does the Ember lid leak?", "--source", "nope")
-    assert unknown.code == 2
-    assert "no source `nope`" in unknown.err
+    assert found("--kept") == {"reddit:t3_1", "reddit:t3_2"}
+    assert found("--dropped") == set()
+    for option, value, words in (
+        ("--source", "nope", "no source `nope`"),
+        ("--language", "xx", "`xx` is no code of a language"),
+    ):
+        unknown = here("search", "does the Ember lid leak?", option, value)
+        assert unknown.code == 2
+        assert words in unknown.err
+
+
+def test_a_language_is_told_by_its_small_words(here: Here, url: str, live: None) -> None:
+    """The German post alone; every language that a short text may be in counts."""
+    german = lid(2, body="Der Deckel ist nicht dicht und das ist mir zu teuer für die Tasse.")
+    other = [item(f"reddit:t3_x{n}", title=f"Notion {n}", body="So slow.") for n in range(9)]
+    keep(url, [report("r1", lid(1), german, *other)])
+
+    ended = here("search", "Ember mug lid", "--language", "de", "--format", "json")
+
+    assert {hit["key"] for hit in json.loads(ended.out)["hits"]} == {"reddit:t3_2"}
 
 
 def test_odd_text_is_found_and_shown(here: Here, url: str, live: None) -> None:

@@ -22,6 +22,13 @@ def search(
     ] = "all",
     source: Annotated[str | None, typer.Option(help="Only what this source holds.")] = None,
     about: Annotated[str, typer.Option(help="Only what was heard on this product.")] = "",
+    language: Annotated[
+        str | None, typer.Option(help="Only what may be in this language: its code, de.")
+    ] = None,
+    kept: Annotated[
+        bool | None,
+        typer.Option("--kept/--dropped", help="Only what a report kept, or only what was dropped."),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Hits at most.", min=1, max=50)] = None,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Search what was heard in the sample world.")
@@ -41,7 +48,8 @@ def search(
     from api.wiring.serving import open_store_of
 
     settings = wiring.load_settings(sandbox=sandbox)
-    filters = filters_of(source, since_of(since, datetime.now(UTC)), about, PLACES)
+    moment = since_of(since, datetime.now(UTC))
+    filters = filters_of(source, moment, about, PLACES, language, kept)
 
     async def work() -> int:
         async with (

@@ -36,6 +36,13 @@ class SearchRequest(RequestBody):
     about: Annotated[
         str, Field(max_length=500, description="Only what was heard on this product.")
     ] = ""
+    language: Annotated[
+        str | None,
+        Field(max_length=20, description="Only what may be in this language: its code, `de`."),
+    ] = None
+    kept: Annotated[
+        bool | None, Field(description="Only what a report kept or an import brought, or not.")
+    ] = None
     k: Annotated[int | None, Field(ge=1, le=50, description="Hits at most.")] = None
     sandbox: Annotated[bool, Field(description="What was heard in the sample world.")] = False
 
@@ -46,7 +53,7 @@ class SearchRequest(RequestBody):
             UsageError: `since` is no time.
         """
         since = since_of(self.since, datetime.now(UTC))
-        return filters_of(self.source, since, self.about, PLACES)
+        return filters_of(self.source, since, self.about, PLACES, self.language, self.kept)
 
 
 @router.get(

@@ -19,6 +19,7 @@ from api.services.archive.scoring import scored
 from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
 from api.services.archive.words import tokens
 from api.services.ports import Observer, SilentObserver
+from api.services.question.query import languages_of
 from api.services.reporting.report import ItemFacts
 from api.services.text import fold, one_line, searchable
 from api.settings import RankingSettings, RetrievalSettings
@@ -111,6 +112,8 @@ class ArchiveSearch:
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
         entries = scored(matches, words, vector)
+        if filters.language:
+            entries = await self._written_in(filters.language, tenant, entries)
         line = combined(entries, retrieval.vector_weight, vectors=matches.vectors)
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
@@ -124,12 +127,7 @@ class ArchiveSearch:
             left_out = FloorCounts(absolute=out.absolute, score=out.score, vector=out.vector)
             retrieved = retrieved.model_copy(update={"filteredByFloor": left_out})
         window = max(most, retrieval.rerank_window)
-        facts = await self.archive.facts(tenant, {entry.id[0] for entry in line[: 2 * window]})
-        pieces = {
-            (key, piece.comment, piece.part): piece
-            for key, item in facts.items()
-            for piece in chunked(item)
-        }
+        facts, pieces = await self._read(tenant, line[: 2 * window])
         line = [entry for entry in line[: 2 * window] if entry.id in pieces]
         if retrieval.guardrails_enable:
             if retrieval.rerank_enable and in_doubt(line, retrieval):
@@ -144,6 +142,30 @@ class ArchiveSearch:
             query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,
         )  # fmt: skip
+
+    async def _read(
+        self, tenant: str, entries: Sequence[Scored]
+    ) -> tuple[Mapping[str, ItemFacts], dict[ChunkId, Chunk]]:
+        """The items of these entries, and all pieces of those."""
+        facts = await self.archive.facts(tenant, {entry.id[0] for entry in entries})
+        pieces = {
+            (key, piece.comment, piece.part): piece
+            for key, item in facts.items()
+            for piece in chunked(item)
+        }
+        return facts, pieces
+
+    async def _written_in(
+        self, language: str, tenant: str, entries: Sequence[Scored]
+    ) -> list[Scored]:
+        """Those whose text may be in a language."""
+        _, pieces = await self._read(tenant, entries)
+        return [
+            entry
+            for entry in entries
+            if (piece := pieces.get(entry.id))
+            and language in languages_of(piece.text or piece.title)
+        ]
 
     async def _reranked(
         self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], retrieved: Retrieval

@@ -29,6 +29,9 @@ class ArchiveFilters:
     """True: kept by a report or imported; False: dropped by every report that saw it."""
     product: str | None = None
     """Seen by an analysis with this query, in any case."""
+    language: str | None = None
+    """Code of a language (`de`) that most small words of an entry may be of; short texts may be of
+    many. Applied to what was found."""
     sample: bool = False
     """Made-up entries of the sample world instead of what was really heard; never both."""
 

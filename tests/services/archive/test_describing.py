@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
-from api.errors import UsageError
 from api.services.archive.answers import ArchiveAnswer, ArchiveHit, Retrieval
-from api.services.archive.asking import filters_of
 from api.services.archive.describing import described
-from api.services.archive.shelf import ArchiveFilters
 from tests.services.kit import PLACES
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
@@ -35,17 +30,6 @@ def lines(answer: ArchiveAnswer) -> list[str]:
     return [
         line.partition(">")[2].partition("<")[0] or line for line in read if "ignore" not in line
     ]
-
-
-def test_empty_wishes_are_no_filters() -> None:
-    """A name is taken on one line; a source that is not there is refused by its name."""
-    assert filters_of(None, None, "", ()) == ArchiveFilters()
-    assert filters_of("", None, " \n", ()) == ArchiveFilters()
-    assert filters_of("reddit", NOON, " Ember\nmug ", {"reddit"}) == ArchiveFilters(
-        source="reddit", since=NOON, product="Ember mug"
-    )
-    with pytest.raises(UsageError, match="there is no source `my space`"):
-        filters_of("my\nspace", None, "", {"reddit"})
 
 
 def test_hit_is_described_by_us_and_quoted_in_a_fence() -> None:

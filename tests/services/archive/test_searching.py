@@ -360,3 +360,19 @@ async def test_text_counts_what_is_stored(hits: list[tuple[str, bool]], text: st
     made = [answer.hits[0].model_copy(update={"key": k, "low_relevance": low}) for k, low in hits]
 
     assert text_of(made) == text
+
+
+async def test_a_language_leaves_what_may_be_in_it() -> None:
+    """By an entry's own small words; a title alone counts where there is no text."""
+    archive = archive_of(page(match("x:a", 5, NEAREST), match("x:b", 5, NEAREST)))
+    archive.items["x:a"] = facts(
+        "x:a", body="Der Deckel ist nicht dicht, und das ist mir zu teuer."
+    )
+    archive.items["x:b"] = facts("x:b", body="It leaks when the lid of it tips over in a bag.")
+
+    hits = {}
+    for language in ("de", "en", "fi"):
+        answer = await searching(archive).search("t", QUERY, ArchiveFilters(language=language))
+        hits[language] = [hit.key for hit in answer.hits]
+
+    assert hits == {"de": ["x:a"], "en": ["x:b"], "fi": []}
