@@ -194,16 +194,17 @@ def ndcg(scores: Sequence[float], grades: Sequence[int], depth: int = 10) -> flo
     the order of a file cannot help. None when no grade gains anything.
     """
     gains = [2.0 ** (grade - 1) - 1 for grade in grades]
-    best = _discounted(sorted(gains, reverse=True), depth)
+    best = discounted(sorted(gains, reverse=True), depth)
     if not best:
         return None
     tied: dict[float, list[float]] = defaultdict(list)
     for score, gain in zip(scores, gains, strict=True):
         tied[score].append(gain)
-    return _discounted([fmean(tied[score]) for score in sorted(scores)[::-1]], depth) / best
+    return discounted([fmean(tied[score]) for score in sorted(scores)[::-1]], depth) / best
 
 
-def _discounted(gains: Sequence[float], depth: int) -> float:
+def discounted(gains: Sequence[float], depth: int) -> float:
+    """The sum of the first `depth` gains, each over the logarithm of its place plus one."""
     return sum(gain / log2(place + 1) for place, gain in enumerate(gains[:depth], 1))
 
 

@@ -333,3 +333,43 @@ def test_who_checks_no_support_is_told_so(tmp_path: Path) -> None:
         json.dumps({"query": "q", "sentence": "s", "passage": "p", "supported": True}), "utf-8"
     )
     assert isinstance(evaluate("--support", file, "--judge", "bm25").exception, UsageError)
+
+
+def test_the_archive_is_measured_beside_plain_searches(tmp_path: Path) -> None:
+    """Four searches over the sample world: in all, by part and by kind."""
+    file = tmp_path / "questions.jsonl"
+    rows = [
+        {"id": "a", "kind": "exact phrase", "part": "dev",
+         "question": "customs form, purpose of the hinge",
+         "relevant": [{"key": "lemmy:https://lemmy.example/post/4444932"}]},
+        {"id": "b", "kind": "nothing there", "part": "test", "relevant": [],
+         "question": "Does the Roomba j9 drive round a litter box?"},
+    ]  # fmt: skip
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+    result = evaluate("--retrieval", file, "--format", "markdown")
+
+    assert result.exit_code == 0, result.output
+    lines = [line.split(" | ") for line in result.stdout.splitlines() if line.startswith("| ")]
+    shown = {(line[0].strip("| "), line[1]): line[2:] for line in lines}
+    assert {search for _, search in shown} > {"archive", "words", "vectors", "hybrid"}
+    assert shown["kind exact phrase", "archive"][:2] == ["1", "1.00"]
+    assert shown["part test", "archive"][7] == "1.00"
+    assert shown["part test", "words"][7] == "0.000"
+    assert "a search takes, by the median: archive " in result.stdout
+    searches = json.loads(evaluate("--retrieval", file, "--format", "json").stdout)
+    assert [search["search"] for search in searches] == ["archive", "words", "vectors", "hybrid"]
+    cited = searches[0]["questions"]["a"]
+    assert cited[0] == ["lemmy:https://lemmy.example/post/4444932", None]
+
+
+def test_searches_are_measured_alone(tmp_path: Path) -> None:
+    """No judge, no comparison and no dataset goes with them; a line that is none is named."""
+    file = tmp_path / "questions.jsonl"
+    file.write_text("{}", "utf-8")
+
+    for words in (["--corpus"], ["more.jsonl"], ["--langfuse", "gate"]):
+        assert isinstance(evaluate(*words, "--retrieval", file).exception, UsageError)
+    refused = evaluate("--retrieval", file).exception
+    assert isinstance(refused, UsageError)
+    assert "line 1: `id`" in str(refused)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from api import wiring
 from api.errors import ConfigurationError, LangfuseError, UsageError
-from api.faces.cli.figures import comparison_table, support_line, table
+from api.faces.cli.figures import comparison_table, retrieval_table, support_line, table
 from api.faces.cli.plot import calibration_plot
 from api.faces.cli.printing import Format, as_json, check_output, say, tell
 from api.faces.cli.running import run
+from api.lab.archives import plain_searches, product_search, sample_archive
 from api.lab.building import (
     PAID,
     JudgeName,
@@ -28,6 +29,7 @@ from api.lab.building import (
 from api.lab.comparing import compare, is_regression
 from api.lab.evaluating import AnswerCache, Manner, Progress, evaluate
 from api.lab.labelled import LabelledQuery, pure, read_labelled
+from api.lab.retrieving import read_questions, retrieve, score_retrieval
 from api.lab.supporting import LabelledClaim, evaluate_support, read_claims
 from api.settings import Settings
 
@@ -58,6 +60,7 @@ class EvalRequest:
     """The dataset over which it is an experiment."""
     run: str | None
     fail_below: float | None
+    retrieval: Path | None
 
 
 def eval_command(evaluation: EvalRequest) -> int:
@@ -67,6 +70,8 @@ def eval_command(evaluation: EvalRequest) -> int:
     anything is judged; else 0.
     """
     check_output(evaluation.plot)
+    if evaluation.retrieval is not None:
+        return _search_archive(evaluation, evaluation.retrieval)
     for option, needed in (("fail_below", "compare"), ("run", "langfuse")):
         if getattr(evaluation, option) is not None and getattr(evaluation, needed) is None:
             raise UsageError(f"`--{option.replace('_', '-')}` goes with `--{needed}`")
@@ -114,6 +119,31 @@ def eval_command(evaluation: EvalRequest) -> int:
     except LangfuseError as error:
         tell(f"listenpost: error: {error}")
         return _UNREACHABLE
+
+
+def _search_archive(evaluation: EvalRequest, file: Path) -> int:
+    """Measure the search of the archive, and plain ones, on the sample world; print."""
+    others = ("files", "corpus", "compare", "support", "plot", "langfuse", "run", "cache")
+    if any(getattr(evaluation, option) for option in others):
+        raise UsageError("`--retrieval FILE` goes with `--format` alone: no judge is measured")
+    questions = read_questions(_lines(file), str(file))
+    settings = wiring.load_settings()
+
+    async def work() -> int:
+        async with sample_archive() as archive:
+            product = product_search(archive, settings.retrieval, settings.ranking)
+            searches = {"archive": product, **plain_searches(archive)}
+            results = [
+                score_retrieval(name, await retrieve(search, questions)).as_json()
+                for name, search in searches.items()
+            ]
+        if evaluation.format is Format.json:
+            say(as_json(results))
+        else:
+            say(retrieval_table(results, markdown=evaluation.format is Format.markdown))
+        return 0
+
+    return run(work)
 
 
 def _compared(mine: Mapping[str, Any], other: Mapping[str, Any], evaluation: EvalRequest) -> int:

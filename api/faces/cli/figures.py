@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 from api.services.text import clean, many, one_line
@@ -112,6 +114,33 @@ def support_line(result: Mapping[str, Any]) -> str:
         f"{result['unanswered']} without an answer\n"
         + ", ".join(f"{title} {'-' if n is None else f'{n:.2f}'}" for title, n in shares)
     )
+
+
+def retrieval_table(results: Sequence[Mapping[str, Any]], *, markdown: bool = False) -> str:
+    """Searches beside each other, over all, by part and by kind, with their 95 % intervals."""
+    columns = (
+        ("recall", "recall@8"), ("precision", "precision"), ("ndcg", "nDCG@8"),
+        ("quiet", "cites nothing"),
+    )  # fmt: skip
+    slices = [("overall", ("overall",)), ("with an answer", ("answerable",))] + [
+        (f"{title} {_plain(name)}", (group, name))
+        for group, title in (("parts", "part"), ("kinds", "kind"))
+        for name in results[0][group]
+    ]
+    rows = [["", "search", "n", *(cell for _, title in columns for cell in (title, "95 %"))]]
+    for name, path in slices:
+        for result in results:
+            part: Any = reduce(getitem, path, result)
+            cells = [
+                cell
+                for key, _ in columns
+                for cell in (
+                    _number(part[key]), _span(*part["intervals"].get(key, (None, None))),
+                )
+            ]  # fmt: skip
+            rows.append([name, result["search"], str(part["n"]), *cells])
+    times = ", ".join(f"{result['search']} {result['ms']:g} ms" for result in results)
+    return "\n".join([*_laid_out(rows, markdown), "", f"a search takes, by the median: {times}"])
 
 
 def _row(name: str, part: Mapping[str, Any]) -> list[str]:

@@ -288,13 +288,16 @@ def eval_(
         str | None,
         typer.Option(help="Name of that experiment, after the judge's; default: the time."),
     ] = None,
+    retrieval: Annotated[
+        Path | None, typer.Option(help="Labelled questions: measure the archive's search on them.")
+    ] = None,
 ) -> None:
     """Measure a judge on labelled items; see docs/evaluation.md."""
     from api.faces.cli.evaluate import EvalRequest, eval_command
 
     evaluation = EvalRequest(
         files or [], judge.value, model, corpus, about, pure, page, form, compare, plot, cache,
-        support, langfuse, run, fail_below,
+        support, langfuse, run, fail_below, retrieval,
     )  # fmt: skip
     raise typer.Exit(eval_command(evaluation))
 
