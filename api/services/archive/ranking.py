@@ -31,6 +31,8 @@ class Scored:
     """Among the best by words."""
     by_vector: bool = True
     """Among the nearest."""
+    held: float = 1.0
+    """Share of the question's words that it holds, see `api/services/archive/words.py`."""
     words_share: float = 0.0
     """`words` within what was found by words, 0 to 1; 0 for what was not."""
     vector_share: float = 0.0
@@ -42,7 +44,7 @@ class Filtered:
     """How many entries each floor left out."""
 
     absolute: int = 0
-    """Neither near enough nor fitting enough by words."""
+    """Neither near enough nor fitting enough by words; all, when none holds enough of them."""
     score: int = 0
     vector: int = 0
 
@@ -73,8 +75,11 @@ def floored(
     """What passes the floors, in the order of `line`, and how many each left out.
 
     The strongest hit by words passes the floors of its page at `keyword_floor`, and that of
-    likeness at `SURE_OF_WORDS` when the settings allow it; nothing passes the absolute one.
+    likeness at `SURE_OF_WORDS` when the settings allow it; nothing passes the absolute ones. One of
+    these is of the whole page: where no entry holds enough of the question, nothing is cited.
     """
+    if max((entry.held for entry in line), default=0.0) < retrieval.evidence_floor:
+        return [], Filtered(absolute=len(line))
     strongest = max((e for e in line if e.by_words), key=lambda e: e.words_share, default=None)
     passed, out = [], Filtered()
     for entry in line:

@@ -8,7 +8,7 @@ from operator import mul
 
 from api.services.archive.ranking import Scored
 from api.services.archive.shelf import DIMENSIONS, Matches
-from api.services.archive.words import bm25
+from api.services.archive.words import bm25, held
 
 
 def scored(matches: Matches, words: Sequence[str], vector: bytes | None) -> list[Scored]:
@@ -33,6 +33,7 @@ def scored(matches: Matches, words: Sequence[str], vector: bytes | None) -> list
             cosine=near.get(place),
             by_words=match.by_words,
             by_vector=match.by_vector,
+            held=held(words, match.tokens, matches.frequencies, matches.entries),
         )
         for place, match in enumerate(matches.matches)
     ]

@@ -20,6 +20,9 @@ K1, B = 1.2, 0.75
 """Robertson's usual constants: how soon a repeated word stops counting, what length does."""
 USUAL_LENGTH = 60
 """Tokens of an ordinary entry, in the place of the average, which would change with every item."""
+ORDINARY = 3_000
+"""Entries of an ordinary archive: in one of ten about one mug, `mug` would weigh nothing beside a
+word that none of them happens to use."""
 LONGEST = 40
 """Characters of a token; what is longer is an address or a code, and is cut."""
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -64,7 +67,27 @@ def bm25(
     length = 1 - B + B * len(entry) / USUAL_LENGTH
     for word in dict.fromkeys(query):
         if count := counts[word]:
-            holding = min(frequencies.get(word, 1), entries)
-            rarity = math.log(1 + (entries - holding + 0.5) / (holding + 0.5))
-            score += rarity * count * (K1 + 1) / (count + K1 * length)
+            weight = _rarity(frequencies.get(word, 1), entries)
+            score += weight * count * (K1 + 1) / (count + K1 * length)
     return score
+
+
+def held(
+    query: Sequence[str], entry: Sequence[str], frequencies: Mapping[str, int], entries: int
+) -> float:
+    """The share of a query that an entry holds, 0 to 1, the rarer its words the heavier.
+
+    A word that nothing holds is the heaviest: an archive that never heard of a thing cannot answer
+    what is asked about it, however well the other words fit. Unlike BM25 it says the same of long
+    and short questions, and nearly of large and small archives. Arguments are as those of `bm25`.
+    """
+    among = max(entries, ORDINARY)
+    weights = {word: _rarity(frequencies.get(word, 0), among) for word in query}
+    own = sum(weights[word] for word in weights.keys() & set(entry))
+    return own / sum(weights.values()) if weights else 0.0
+
+
+def _rarity(holding: int, entries: int) -> float:
+    """Robertson's weight of a word that so many entries hold; above 0."""
+    holding = min(holding, entries)
+    return math.log(1 + (entries - holding + 0.5) / (holding + 0.5))

@@ -30,7 +30,7 @@ TEXTS = {
 async def test_question_is_answered_or_guided(text: str) -> None:
     """Whatever it is, words alone reach the archive, and no more than a question may have."""
     archive = ArchiveOf(page(match("x:a", 5, NEAREST)), {"x:a": facts("x:a")})
-    search = ArchiveSearch(archive, embed, RetrievalSettings(), RankingSettings())
+    search = ArchiveSearch(archive, embed, RetrievalSettings(evidence_floor=0), RankingSettings())
 
     answer = await search.search("a", text)
 
@@ -68,7 +68,7 @@ async def test_body_of_a_hundred_thousand_tokens_is_searched_and_quoted(letter: 
     assert all(len(c.text) <= LONGEST and len(c.title) <= TITLE for c in chunks)
     assert all(len(tokens(c.whole)) <= LONGEST + TITLE for c in chunks)
     archive = ArchiveOf(page(*(match("x:a", 5, NEAREST, id=c.id) for c in chunks)), {"x:a": item})
-    search = ArchiveSearch(archive, embed, RetrievalSettings(), RankingSettings())
+    search = ArchiveSearch(archive, embed, RetrievalSettings(evidence_floor=0), RankingSettings())
     answer = await search.search("a", "ember mug battery")
     assert len(answer.hits) == min(len(chunks), 8)
 
@@ -77,7 +77,7 @@ async def test_item_without_fields_is_shown_as_it_is() -> None:
     """No title, text, place or date."""
     item = facts("x:a", title="", body="", url="", place=None, comments=(comment("Hm", ""),))
     archive = ArchiveOf(page(match("x:a", 5, NEAREST, id=("x:a", "1", 0))), {"x:a": item})
-    search = ArchiveSearch(archive, embed, RetrievalSettings(), RankingSettings())
+    search = ArchiveSearch(archive, embed, RetrievalSettings(evidence_floor=0), RankingSettings())
 
     (hit,) = (await search.search("a", "ember mug battery")).hits
 

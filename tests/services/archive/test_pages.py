@@ -194,6 +194,14 @@ PAGES = (
         out={"score": 1},
     ),
     Page(
+        "where no entry holds enough of the question, nothing is shown",
+        # of five words that weigh the same the best holds three
+        (match("x:a", 3, C80), match("x:b", 2, C80)),
+        {},
+        out={"absolute": 2},
+        settings={"evidence_floor": 0.61},
+    ),
+    Page(
         "without guardrails it is the best eight of both searches",
         (
             *ONE_THREAD[:3],
@@ -205,7 +213,7 @@ PAGES = (
         low=frozenset(f"x:c{number}" for number in range(4)),
         settings={
             "guardrails_enable": False, "min_cosine": 1, "min_bm25": 1000, "vector_floor": 1,
-            "score_floor": 0, "rerank_trigger_max": 1,
+            "score_floor": 0, "rerank_trigger_max": 1, "evidence_floor": 1,
         },
     ),
     Page(
@@ -225,7 +233,7 @@ async def test_page_is_shown_as_computed_by_hand(case: Page) -> None:
     search = ArchiveSearch(
         archive_of(page(*case.found, vectors=case.vectors)),
         embed if case.vectors else no_vectors,
-        RetrievalSettings(**case.settings),
+        RetrievalSettings(**{"evidence_floor": 0, **case.settings}),
         RankingSettings(),
         rerank=case.rerank,
     )

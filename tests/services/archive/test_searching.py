@@ -67,7 +67,7 @@ def recorder() -> Recorder:
 
 def searching(archive: ArchiveOf, clock: Clock | None = None, **settings: object) -> ArchiveSearch:
     """A search of it."""
-    retrieval = RetrievalSettings.model_validate(settings)
+    retrieval = RetrievalSettings.model_validate({"evidence_floor": 0, **settings})
     return ArchiveSearch(archive, embed, retrieval, RankingSettings(), clock=clock or Clock())
 
 

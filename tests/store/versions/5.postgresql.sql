@@ -203,7 +203,7 @@ CREATE UNIQUE INDEX chunks_of_item ON chunks (tenant, key, comment, part);
 CREATE INDEX chunks_of_tenant ON chunks (tenant, sample, number);
 CREATE INDEX chunks_unread ON chunks (tenant) WHERE vector IS NULL;
 ALTER TABLE chunks ADD COLUMN words TSVECTOR;
-CREATE INDEX chunks_by_words ON chunks USING gin (words);
+CREATE INDEX chunks_by_words ON chunks USING gin (words) WITH (fastupdate=off);
 INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector, words) VALUES (4, 'a', 'reddit:t3_1', '', 0, 'reddit', 'reddit:t3_1', FALSE, '2026-11-20 10:00:00.000000+00', 'heardca978112ca1bbdca плауд 小米 u0041 body t3 1', NULL, '''heardca978112ca1bbdca'':1 ''плауд'':2 ''小米'':3 ''u0041'':4 ''body'':5 ''t3'':6 ''1'':7');
 INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector, words) VALUES (5, 'a', 'reddit:t3_1', 'c1', 0, 'reddit', 'reddit:t3_1', FALSE, '2026-11-20 10:00:00.000000+00', 'heardca978112ca1bbdca плауд 小米 u0041', NULL, '''heardca978112ca1bbdca'':1 ''плауд'':2 ''小米'':3 ''u0041'':4');
 INSERT INTO chunks (number, tenant, key, comment, part, source, thread, sample, created_at, tokens, vector, words) VALUES (6, 'a', 'reddit:t3_2', '', 0, 'reddit', 'reddit:t3_2', FALSE, NULL, 'heardca978112ca1bbdca title reddit t3 2', NULL, '''heardca978112ca1bbdca'':1 ''title'':2 ''reddit'':3 ''t3'':4 ''2'':5');

@@ -1,0 +1,74 @@
+"""Whether anything of what was found is about the question at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from api.services.archive.ranking import Filtered, Scored, floored
+from api.services.archive.scoring import scored
+from api.services.archive.shelf import Match, Matches
+from api.services.archive.words import ORDINARY, held
+from api.settings import RetrievalSettings
+
+MANY = 10 * ORDINARY
+
+
+def test_a_word_that_nothing_holds_weighs_most() -> None:
+    """So a question about what was never heard of is not answered by its other words."""
+    frequencies = {"battery": MANY // 10, "mug": MANY // 10}
+
+    share = held(["battery", "mug"], ["mug", "battery", "mug"], frequencies, MANY)
+    half = held(["battery", "mug"], ["mug"], frequencies, MANY)
+    unheard = held(["sonos", "battery", "mug"], ["mug", "battery"], frequencies, MANY)
+
+    assert (share, half) == (1.0, 0.5)
+    assert unheard < 0.5
+    assert held([], ["mug"], {}, MANY) == 0.0
+    assert held(["mug"], [], {}, MANY) == 0.0
+
+
+def test_a_repeated_word_counts_once_and_a_usual_one_little() -> None:
+    """The rarer a word, the more of the question it is."""
+    frequencies = {"the": MANY, "gasket": 3}
+
+    assert held(["gasket", "gasket"], ["gasket"], frequencies, MANY) == 1.0
+    assert held(["the", "gasket"], ["gasket"], frequencies, MANY) > 0.99
+
+
+def test_a_small_archive_is_weighed_like_an_ordinary_one() -> None:
+    """Where ten of ten entries hold `mug`, it still is half of a question about it."""
+    frequencies = {"ember": 10, "mug": 10, "lid": 2}
+
+    shares = [
+        held(["ember", "mug", "lid"], ["ember", "mug"], frequencies, n) for n in (10, ORDINARY)
+    ]
+
+    assert shares[0] == shares[1] > 0.55
+
+
+def test_the_share_of_every_entry_is_known() -> None:
+    """Scores come with it."""
+    match = Match(("x:a", "", 0), "x:a", ("mug", "lid"), None, by_words=True, by_vector=False)
+    matches = Matches((match,), {"mug": 1, "lid": 1}, 1, vectors=False)
+
+    assert [entry.held for entry in scored(matches, ["mug", "lid"], None)] == [1.0]
+
+
+@pytest.mark.parametrize(("floor", "shown"), [(0.6, True), (0.61, False), (0.0, True)])
+def test_where_no_entry_holds_enough_nothing_is_cited(floor: float, shown: bool) -> None:
+    """One that does is enough for all; the floor itself is enough."""
+    best = Scored(("x:a", "", 0), "x:a", 9.0, 0.9, held=0.6, words_share=1.0, combined=1.0)
+    other = replace(best, id=("x:b", "", 0), held=0.1, vector_share=1.0, words_share=0.9)
+    settings = RetrievalSettings(evidence_floor=floor)
+
+    passed, out = floored([best, other], settings, vectors=True)
+
+    assert passed == ([best, other] if shown else [])
+    assert out == (Filtered() if shown else Filtered(absolute=2))
+
+
+def test_an_empty_page_is_no_fault() -> None:
+    """Nothing found is nothing left out."""
+    assert floored([], RetrievalSettings(), vectors=True) == ([], Filtered())
