@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 from datetime import datetime
 
-import stopwordsiso
-
 from api.errors import UsageError
 from api.services.archive.shelf import ArchiveFilters
+from api.services.question.query import is_language
 from api.services.text import clean, one_line
 
 
@@ -28,7 +27,7 @@ def filters_of(
     if source and source not in sources:
         raise UsageError(f"there is no source `{one_line(clean(source))[:40]}`")
     code = one_line(clean(language)).lower()
-    if code and code not in stopwordsiso.langs():
+    if code and not is_language(code):
         raise UsageError(f"`{code[:20]}` is no code of a language that is known, such as `de`")
     return ArchiveFilters(
         source=source or None,

@@ -301,6 +301,11 @@ def languages_of(text: str) -> frozenset[str]:
     return frozenset(language for language, count in counts.items() if count == most)
 
 
+def is_language(code: str) -> bool:
+    """Whether `languages_of` can tell a language with this code."""
+    return code in stopwordsiso.langs()
+
+
 def is_foreign(text: str) -> bool:
     """Whether a text is in another language than English, as far as its small words tell."""
     return "en" not in languages_of(text)
