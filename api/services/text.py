@@ -88,7 +88,7 @@ _SEEN = regex.compile(r"[^\s\p{C}]")
 
 def many(number: int, singular: str, plural: str = "") -> str:
     """`1 item`, `2 items`, `3 analyses`."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def is_visible(text: str) -> bool:

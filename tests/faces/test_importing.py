@@ -48,10 +48,10 @@ def test_what_comes_in_is_listed_shown_and_taken_back(here: Here) -> None:
 
     assert brought.code == 0
     assert brought.err.startswith("format: reddit (3 of the first 3 have `subreddit`")
-    assert "RC.jsonl as reddit: 1 items and 1 comments are new, 0 were there already" in brought.out
+    assert "RC.jsonl as reddit: 1 item, 1 comment new, 0 there already" in brought.out
     assert "1 left out: says nothing" in brought.out
-    assert "1 lines could not be read and were kept aside" in brought.out
-    assert "1 items, 1 comments  RC.jsonl" in listed.out
+    assert "1 line kept aside: not readable" in brought.out
+    assert "1 item, 1 comment  RC.jsonl" in listed.out
     assert shown.out.endswith("line 4: it is no JSON object: {broken\n")
     assert "with 1 items that nothing else held" in removed.err
     assert (nothing.out, "nothing was imported yet" in nothing.err) == ("", True)
@@ -76,7 +76,7 @@ def test_a_file_comes_in_once(here: Here) -> None:
 
     assert again.code == 0
     assert f"was imported before, as {id_of(first)}" in again.out
-    assert "0 items and 0 comments are new, 2 were there already" in other.out
+    assert "0 items, 0 comments new, 2 there already" in other.out
 
 
 def test_a_dry_run_writes_nothing(here: Here) -> None:
@@ -84,7 +84,7 @@ def test_a_dry_run_writes_nothing(here: Here) -> None:
     tried = here("import", "RC.gz", "--dry-run")
 
     assert "encoding: utf-8, unpacked with gzip" in tried.err
-    assert tried.out.startswith("1 items, 1 comments, 1 lines that cannot be read, 1 left out")
+    assert tried.out.startswith("1 item, 1 comment, 1 line that nobody can read, 1 left out")
     assert "reddit:t3_1abc  2023-11-14  Plaud Note in meetings: The recorder" in tried.out
     assert "line 4: it is no JSON object" in tried.out
     assert here("import", "list").out == ""
@@ -102,7 +102,7 @@ def test_a_table_comes_in_by_its_columns(here: Here) -> None:
     assert "delimiter: ;, head on line 1" in tried.err
     assert "columns: created_at = `When`, body = `Snippet`, url = `Url`" in tried.err
     assert "dates: day before month, as a day above 12 shows" in tried.err
-    assert "1 items and 0 comments are new" in tried.out
+    assert "1 item, 0 comments new" in tried.out
     assert (wrong.code, "has no column `Date`" in wrong.err) == (2, True)
 
 
@@ -112,8 +112,8 @@ def test_stdin_and_files_called_like_commands(here: Here) -> None:
     file = here("import", "./list")
 
     assert "-: - as reddit" not in piped.out
-    assert "1 items and 1 comments are new" in piped.out
-    assert "list as jsonl: 1 items" in file.out
+    assert "1 item, 1 comment new" in piped.out
+    assert "list as jsonl: 1 item," in file.out
 
 
 def test_what_was_deleted_is_forgotten(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_what_was_deleted_is_forgotten(here: Here, monkeypatch: pytest.MonkeyPat
 
     forgotten = here("import", "forget", "gone.txt")
 
-    assert forgotten.out == "of 2 ids 1 items and 0 comments were stored and are forgotten\n"
+    assert forgotten.out == "2 ids: 1 item and 0 comments forgotten\n"
     assert (
         here("search", "Plaud recorder ran out of battery", "--format", "json").json["hits"] == []
     )

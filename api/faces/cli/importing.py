@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from api.errors import NotFound, UsageError
 from api.faces.cli.printing import as_json, say, tell
 from api.faces.cli.stored import with_store
+from api.services.text import many
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -198,7 +199,8 @@ def forget(
 
         gone = await store.forget(await store.keys_of(LOCAL.id, ids))
         comments = await store.forget_comments(LOCAL.id, ids)
-        say(f"of {len(ids)} ids {gone} items and {comments} comments were stored and are forgotten")
+        named = many(len(ids), "id")
+        say(f"{named}: {many(gone, 'item')} and {many(comments, 'comment')} forgotten")
 
     with_store(work)
 
@@ -279,15 +281,15 @@ async def _import_of(store: Imports, name: str) -> Import:
 def _summary(row: Import) -> str:
     intake = row.intake
     lines = [
-        f"{row.id}: {_shown(row.card.name)} as {row.card.form}: {intake.items:,} items and "
-        f"{intake.comments:,} comments are new, {intake.merged:,} were there already",
+        f"{row.id}: {_shown(row.card.name)} as {row.card.form}: {_counts(intake)} new, "
+        f"{intake.merged:,} there already",
     ]
     if intake.over:
-        lines.append(f"{intake.over:,} comments are not kept: one item keeps its best 500")
+        lines.append(f"{many(intake.over, 'comment')} not kept: one item keeps its best 500")
     for reason, count in intake.left_out.items():
         lines.append(f"{count:,} left out: {_shown(reason)}")
     if intake.refused:
-        lines.append(f"{intake.refused:,} lines could not be read and were kept aside")
+        lines.append(f"{many(intake.refused, 'line')} kept aside: not readable")
     if row.finished_at is None:
         lines.append(f"unfinished: stored up to line {row.mark.line:,}; import it again to go on")
     return "\n".join(lines)
@@ -296,8 +298,8 @@ def _summary(row: Import) -> str:
 def _say_rehearsal(rehearsal: Rehearsal) -> None:
     intake = rehearsal.intake
     say(
-        f"{intake.items:,} items, {intake.comments:,} comments, {intake.refused:,} lines that "
-        f"cannot be read, {sum(intake.left_out.values()):,} left out; nothing was written"
+        f"{_counts(intake)}, {many(intake.refused, 'line')} that nobody can read, "
+        f"{sum(intake.left_out.values()):,} left out; nothing was written"
     )
     for item in rehearsal.examples:
         text = item.body or (item.comments[0].body if item.comments else "")
@@ -309,7 +311,7 @@ def _say_rehearsal(rehearsal: Rehearsal) -> None:
 
 
 def _counts(intake: Intake) -> str:
-    return f"{intake.items:,} items, {intake.comments:,} comments"
+    return f"{many(intake.items, 'item')}, {many(intake.comments, 'comment')}"
 
 
 def _plain(row: Import) -> dict[str, Any]:

@@ -44,4 +44,5 @@ def whence(hit: ArchiveHit, places: Places) -> str:
 
 def heading(hit: ArchiveHit) -> str:
     """Its title in strangers' words; of a comment that of what it stands under, and said so."""
-    return called(cut(one_line(hit.title), _TITLE), hit.comment_id or hit.thread)
+    title = cut(one_line(hit.title), _TITLE) or "what has no title"
+    return called(title, hit.comment_id or hit.thread)
