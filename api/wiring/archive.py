@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from api.errors import ModelError
 from api.judges.embedding import embed
 from api.services.archive.chunks import Chunk
 from api.services.archive.searching import ArchiveSearch, Rerank, by_words
@@ -43,6 +44,8 @@ def graded(grader: Grader) -> Rerank:
             for piece in pieces
         ]
         grades = await grader.grade(Question(query), items)
+        if any(grade.defaulted for grade in grades.grades):
+            raise ModelError("malformed", "not every piece was graded")
         return [float(grade.score) for grade in grades.grades]
 
     return rerank

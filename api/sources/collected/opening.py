@@ -11,7 +11,6 @@ import gzip
 import hashlib
 import io
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -48,8 +47,6 @@ _MARKS = {
 _BROKEN = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 Read = Callable[[int], bytes]
 """Gives at most so many of the next bytes, none at the end."""
-# the end of a head that was cut within a character: "caf\xc3", "\xf0\x9f\x98"
-_HALF = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{0,2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +277,8 @@ def _encoding(head: bytes) -> tuple[str, int]:
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if max(even, odd) > len(head) // 5 and min(even, odd) <= len(head) // 50:
         return ("utf-16-le" if odd > even else "utf-16-be"), 0
-    text = _HALF.sub(b"", head).decode("utf-8", "replace")
+    # a head may be cut within a character, which this leaves out
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
     wrong = text.count("\ufffd")
     foreign = sum(not sign.isascii() for sign in text) - wrong
     # a damaged byte among many good letters is no other encoding, and JSON is UTF-8
