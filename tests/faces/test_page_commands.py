@@ -23,6 +23,7 @@ def run_here(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Her
     monkeypatch.setenv("LISTENPOST_MODE", "sandbox")
     monkeypatch.setenv("LISTENPOST_DATABASE_URL", f"sqlite:///{tmp_path / 'listenpost.db'}")
     (tmp_path / "mine.jsonl").write_text(MINE, "utf-8")
+    (tmp_path / "reviews.csv").write_text("title,body\nMug,It stays warm for hours.\n", "utf-8")
     return here
 
 
@@ -73,6 +74,7 @@ def test_the_judge_is_measured_as_its_page_says(run_here: Here, tmp_path: Path) 
         {"query": f"ember mug {n}", "source_hint": "reddit", "items": items} for n in range(20)
     ]
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, queries)), "utf-8")
+    (tmp_path / "evaluation").symlink_to(ROOT / "evaluation")
     ended: list[Ended] = []
     with Sandbox.start() as sandbox:
         for words in commands("docs/evaluation.md"):
@@ -84,7 +86,7 @@ def test_the_judge_is_measured_as_its_page_says(run_here: Here, tmp_path: Path) 
         experiments = sandbox.requests("langfuse", "dataset_items")
 
     assert [done.err for done in ended if done.code] == []
-    assert len(ended) == 6
+    assert len(ended) == 7
     assert (tmp_path / "kept").is_dir()
     assert len([entry for entry in experiments if entry.method == "POST"]) > 0
 
