@@ -25,13 +25,14 @@ class Shape(StrEnum):
     json = "json"
 
 
+Back = Annotated[
+    str, typer.Option(help="Days or weeks back (30d, 12w), a date or time (UTC), or all.")
+]
 As = Annotated[Shape, typer.Option("--format", help="How to print it.")]
 
 
 def stats(
-    since: Annotated[
-        str, typer.Option(help="Days or weeks back (30d, 12w), a date or time (UTC), or all.")
-    ] = "30d",
+    since: Back = "30d",
     sample: Annotated[bool, typer.Option("--sample", help="Also count sample data.")] = False,
     form: As = Shape.text,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from api.faces.cli.printing import as_json, say, tell
-from api.faces.cli.retrospect import Shape
+from api.faces.cli.retrospect import Back, Shape
 
 if TYPE_CHECKING:
     from api.services.archive.answers import ArchiveAnswer
@@ -17,9 +17,7 @@ _TOO_LITTLE = 3
 
 def search(
     query: Annotated[str, typer.Argument(help="A question, as you would say it.")],
-    since: Annotated[
-        str, typer.Option(help="Days or weeks back (30d, 12w), a date or time (UTC), or all.")
-    ] = "all",
+    since: Back = "all",
     source: Annotated[str | None, typer.Option(help="Only what this source holds.")] = None,
     about: Annotated[str, typer.Option(help="Only what was heard on this product.")] = "",
     language: Annotated[

@@ -29,6 +29,13 @@ Query = Annotated[
 About = Annotated[
     str, Field(max_length=5_000, description="What it is, to tell it from its namesakes.")
 ]
+Back = Annotated[
+    str,
+    Field(
+        max_length=40,
+        description="Days or weeks back (`30d`, `12w`), a date or time (UTC), or `all`.",
+    ),
+]
 Since = Annotated[Window, Field(description="How far back; undated items stay.")]
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
-from api.faces.web.schemas import PlaceName, Query, RequestBody
+from api.faces.web.schemas import Back, PlaceName, Query, RequestBody
 from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.asking import filters_of
 from api.services.archive.shelf import ArchiveFilters
@@ -25,13 +25,7 @@ class SearchRequest(RequestBody):
     """A question to what is stored."""
 
     query: Query
-    since: Annotated[
-        str,
-        Field(
-            max_length=40,
-            description="Days or weeks back (`30d`, `12w`), a date or time (UTC), or `all`.",
-        ),
-    ] = "all"
+    since: Back = "all"
     source: Annotated[PlaceName | None, Field(description="Only what it holds.")] = None
     about: Annotated[
         str, Field(max_length=500, description="Only what was heard on this product.")

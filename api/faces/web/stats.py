@@ -10,7 +10,7 @@ from pydantic import Field
 
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
-from api.faces.web.schemas import RequestBody
+from api.faces.web.schemas import Back, RequestBody
 from api.services.keeping.stats import Stats
 from api.services.keeping.summing import SINCE, since_of, stats_of
 
@@ -20,13 +20,7 @@ router = APIRouter(prefix="/v1", tags=["stats"])
 class StatsQuery(RequestBody):
     """Over which analyses."""
 
-    since: Annotated[
-        str,
-        Field(
-            max_length=40,
-            description="Days or weeks back (`30d`, `12w`), a date or time (UTC), or `all`.",
-        ),
-    ] = SINCE
+    since: Back = SINCE
     sample: Annotated[bool, Field(description="Also what was made from sample data.")] = False
 
 

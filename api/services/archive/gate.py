@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import regex
 
-from api.services.archive.words import tokens
+from api.services.archive.words import UNSPACED, tokens
 from api.services.question.query import content_words, screen
 
 # a figure (`t3_1a`, `v2`), an address or file (`me@a.org`, `app.log`), a word with a capital inside
 # the text or in it (`the Ember`, `iPhone`), or a script without blanks
 _NAMING = regex.compile(
     r"\p{N}|\w[@._]\w|(?<=\S\s+[\"“'(]*)\p{Lu}|\p{Ll}\p{Lu}"
-    r"|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+    rf"|[{UNSPACED}]"
 )
 
 

@@ -25,10 +25,11 @@ ORDINARY = 3_000
 word that none of them happens to use."""
 LONGEST = 40
 """Characters of a token; what is longer is an address or a code, and is cut."""
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+"""Scripts without blanks, for a class of characters."""
 # `小米手环`, or a word of a script with blanks: `batteries`, `rtx4090`
 _TOKEN = regex.compile(
-    rf"(?P<run>[{_UNSPACED}][{_UNSPACED}\p{{M}}ー]*+)|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]++",
+    rf"(?P<run>[{UNSPACED}][{UNSPACED}\p{{M}}ー]*+)|[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]++",
     regex.V1,
 )
 _POSSESSIVE = regex.compile(r"['’]s(?!\p{L})")
