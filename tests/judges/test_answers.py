@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from api.errors import ModelError
-from api.judges.answers import booleans, entries, record
+from api.judges.answers import booleans, entries, read_completion, record
 
 
 def reason(text: str, count: int) -> str:
@@ -132,3 +134,17 @@ def test_no_record(text: str) -> None:
     """What is no object is malformed."""
     with pytest.raises(ModelError, match="malformed"):
         record(text)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "counted"), [(0, True), (10**12, True), (10**12 + 1, False), (-1, False)]
+)
+def test_what_nobody_can_count_is_no_count(tokens: int, counted: bool) -> None:
+    """A server's impossible number makes the cost unknown, and the answer still counts."""
+    usage = {"prompt_tokens": tokens, "completion_tokens": 1}
+    choice = {"finish_reason": "stop", "message": {"content": "[true]"}}
+    body = json.dumps({"choices": [choice], "usage": usage}).encode()
+    completion = read_completion(body, "gpt-4o-mini", lambda _tokens, _model: 0.5)
+    assert completion.text == "[true]"
+    assert completion.usage.input_tokens == (tokens if counted else 0)
+    assert completion.usage.usd == (0.5 if counted else None)
