@@ -2,9 +2,10 @@
 
     python scripts/fit_floors.py [evaluation/retrieval/questions.jsonl]
 
-Chosen is what keeps at least 95 of 100 questions without an answer free of citations; among those
-the best recall, then the best precision, then the lowest floors. Beside `evidence_floor` BM25 goes
-no higher than `ONE_WORD`, so that a part number alone is found. Nothing is asked of the test part.
+Chosen is what keeps every question without an answer free of citations: of the dev part's 66 that
+says no more than that at least 95 of 100 others are. Among those the best recall, then the best
+precision, then the lowest floors. Beside `evidence_floor` BM25 goes no higher than `ONE_WORD`, so
+that a part number alone is found. Nothing is asked of the test part.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from api.services.reporting.report import ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
 
 SET = Path(__file__).parents[1] / "evaluation" / "retrieval" / "questions.jsonl"
-QUIET = 0.95
+QUIET = 1.0
 EVIDENCE = (0.0, 0.3, 0.4, 0.45, 0.5, 0.52, 0.55, 0.58, 0.6, 0.65, 0.7)
 COSINE = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75)
 BM25 = (0.0, 2.0, 4.0, 6.0, 10.0, 14.0, 18.0, 22.0, 26.0)

@@ -205,8 +205,9 @@ class RetrievalSettings(BaseSettings):
     """The best hit by words passes that floor when its normalised score is 0.9 or more."""
     keyword_floor: Annotated[float, Field(ge=0, le=2)] = 0.5
     """Normalised score from which the strongest hit by words is kept; over 1: never."""
-    evidence_floor: Share = 0.55
-    """Share of a question's words, the rarer the heavier, that one entry must hold; 0: any."""
+    evidence_floor: Share = 0.65
+    """Share of a question's words, the rarer the heavier, that one entry must hold, and each of the
+    others half of; 0: any."""
     min_cosine: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Raw likeness below which a hit must reach `min_bm25`; 0: none."""
     min_bm25: Annotated[float, Field(ge=0, le=1000)] = 0.0

@@ -194,7 +194,7 @@ class _Known:
 
 
 def _row(tenant: str, item: ItemFacts, chunk: Chunk, *, sample: bool) -> dict[str, Any]:
-    words = [mark(tenant, sample=sample), *tokens(chunk.whole)[:_MOST_TOKENS]]
+    words = [mark(tenant, sample=sample), *tokens(chunk.worded)[:_MOST_TOKENS]]
     return {
         "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
         "source": item.source, "thread": item.thread or item.key, "sample": sample,

@@ -17,6 +17,9 @@ MOST = 20
 TITLE = 300
 """Characters of the title before each piece."""
 
+_SHORTEST_NAME = 5
+"""Characters of an id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -33,6 +36,8 @@ class Chunk:
     text: str
     """On one line, without the title."""
     created_at: datetime | None = None
+    name: str = ""
+    """By which it may be asked for: the item's key or the comment's id, in the first piece."""
 
     @property
     def id(self) -> ChunkId:
@@ -44,24 +49,36 @@ class Chunk:
         """What is searched: the title and the piece."""
         return f"{self.title}\n{self.text}".strip()
 
+    @property
+    def worded(self) -> str:
+        """What its words are taken from: those of `whole`, and its name."""
+        return f"{self.whole}\n{self.name}"
+
 
 def chunked(item: ItemFacts) -> list[Chunk]:
     """The pieces of an item in their order, its own before its comments'; none without any text."""
     title = one_line(item.title)[:TITLE]
     own = list(_pieces(item.body)) or ([""] if title else [])
     chunks = [
-        Chunk(item.key, "", part, title, text, item.created_at) for part, text in enumerate(own)
+        Chunk(item.key, "", part, title, text, item.created_at, _name(item.key, item.id, part))
+        for part, text in enumerate(own)
     ]
     for number, comment in enumerate(item.comments, 1):  # ids may be equal, or empty
         when = comment.created_at or item.created_at
         for part, text in enumerate(_pieces(comment.body)):
-            chunks.append(Chunk(item.key, str(number), part, title, text, when))
+            name = _name(comment.id, comment.id, part)
+            chunks.append(Chunk(item.key, str(number), part, title, text, when, name))
     return chunks
 
 
 def comment_of(item: ItemFacts, piece: Chunk) -> KeptComment | None:
     """The comment that a piece of this item is of; None: it is of the item's own text."""
     return item.comments[int(piece.comment) - 1] if piece.comment else None
+
+
+def _name(whole: str, id_: str, part: int) -> str:
+    """What a first piece may be asked for by; a short id, such as a row's number, is any number."""
+    return whole if part == 0 and len(id_) >= _SHORTEST_NAME else ""
 
 
 def _pieces(text: str) -> Iterator[str]:

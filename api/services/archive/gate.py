@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import regex
 
-from api.services.archive.words import UNSPACED, tokens
+from api.services.archive.words import UNSPACED, phrases, tokens
 from api.services.question.query import content_words, screen
 
 # a figure (`t3_1a`, `v2`), an address or file (`me@a.org`, `app.log`), a word with a capital inside
@@ -29,7 +29,7 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     if not screened.ok:
         return screened.guidance
     query = screened.query
-    if len(content_words(query)) >= least or _NAMING.search(query):
+    if len(content_words(query)) >= least or _NAMING.search(query) or phrases(query):
         return ""
     known = {word for name in names for word in tokens(name)}
     if not known.isdisjoint(tokens(query)):

@@ -33,6 +33,8 @@ class Scored:
     """Among the nearest."""
     held: float = 1.0
     """Share of the question's words that it holds, see `api/services/archive/words.py`."""
+    quoted: bool = False
+    """It holds, word for word, all that the question quotes."""
     words_share: float = 0.0
     """`words` within what was found by words, 0 to 1; 0 for what was not."""
     vector_share: float = 0.0
@@ -76,16 +78,22 @@ def floored(
 
     The strongest hit by words passes the floors of its page at `keyword_floor`, and that of
     likeness at `SURE_OF_WORDS` when the settings allow it; nothing passes the absolute ones. One of
-    these is of the whole page: where no entry holds enough of the question, nothing is cited.
+    these is of the whole page: where no entry holds enough of the question, nothing is cited, and
+    beside one that does nothing with less than half of that. What holds a question's quotation
+    passes all floors.
     """
-    if max((entry.held for entry in line), default=0.0) < retrieval.evidence_floor:
+    if not any(entry.quoted or entry.held >= retrieval.evidence_floor for entry in line):
         return [], Filtered(absolute=len(line))
     strongest = max((e for e in line if e.by_words), key=lambda e: e.words_share, default=None)
     passed, out = [], Filtered()
     for entry in line:
         share = entry.words_share if entry is strongest else 0.0
         sure = retrieval.allow_keyword_top1_override and share >= SURE_OF_WORDS
-        if (entry.cosine or 0.0) < retrieval.min_cosine and entry.words < retrieval.min_bm25:
+        strange = entry.held < retrieval.evidence_floor / 2
+        far = (entry.cosine or 0.0) < retrieval.min_cosine and entry.words < retrieval.min_bm25
+        if entry.quoted:
+            passed.append(entry)
+        elif strange or far:
             out = replace(out, absolute=out.absolute + 1)
         elif share >= retrieval.keyword_floor and share > 0:
             passed.append(entry)

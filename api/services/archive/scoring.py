@@ -8,16 +8,22 @@ from operator import mul
 
 from api.services.archive.ranking import Scored
 from api.services.archive.shelf import DIMENSIONS, Matches
-from api.services.archive.words import bm25, held
+from api.services.archive.words import bm25, held, quotes
 
 
-def scored(matches: Matches, words: Sequence[str], vector: bytes | None) -> list[Scored]:
+def scored(
+    matches: Matches,
+    words: Sequence[str],
+    vector: bytes | None,
+    phrases: Sequence[Sequence[str]] = (),
+) -> list[Scored]:
     """Every entry with both scores, in the order of their ids.
 
     Args:
         matches: what was found.
         words: tokens of the question.
         vector: of the question; None: nothing is near.
+        phrases: what the question quotes, as tokens.
     """
     near: dict[int, float] = {}
     vectors = {place: match.vector for place, match in enumerate(matches.matches)}
@@ -34,6 +40,7 @@ def scored(matches: Matches, words: Sequence[str], vector: bytes | None) -> list
             by_words=match.by_words,
             by_vector=match.by_vector,
             held=held(words, match.tokens, matches.frequencies, matches.entries),
+            quoted=bool(phrases) and all(quotes(match.tokens, phrase) for phrase in phrases),
         )
         for place, match in enumerate(matches.matches)
     ]

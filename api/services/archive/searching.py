@@ -17,7 +17,7 @@ from api.services.archive.passages import passage_of
 from api.services.archive.ranking import Scored, combined, diverse, floored, in_doubt, reranked
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
-from api.services.archive.words import tokens
+from api.services.archive.words import phrases, tokens
 from api.services.ports import Observer, SilentObserver
 from api.services.question.query import languages_of
 from api.services.reporting.report import ItemFacts
@@ -111,7 +111,7 @@ class ArchiveSearch:
         words, vectors = tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
-        entries = scored(matches, words, vector)
+        entries = scored(matches, words, vector, phrases(query))
         if filters.language:
             entries = await self._written_in(filters.language, tenant, entries)
         line = combined(entries, retrieval.vector_weight, vectors=matches.vectors)

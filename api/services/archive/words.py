@@ -32,6 +32,10 @@ _TOKEN = regex.compile(
     rf"(?P<run>[{UNSPACED}][{UNSPACED}\p{{M}}ー]*+)|[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]++",
     regex.V1,
 )
+# what stands in quotation marks: `"drawn with crayons"`, `«sans fil»`
+_QUOTED = regex.compile(r"[\"“„«](?P<phrase>[^\"“”„«»]{1,300})[\"”“»]")
+# two letters of a run without blanks, as `tokens` gives them: `米手`
+_PAIR = regex.compile(rf"[{UNSPACED}][{UNSPACED}\p{{M}}ー]")
 _POSSESSIVE = regex.compile(r"['’]s(?!\p{L})")
 
 
@@ -51,6 +55,19 @@ def tokens(text: str) -> list[str]:
         else:
             written.extend(map("".join, pairwise(word)))
     return written
+
+
+def phrases(text: str) -> list[list[str]]:
+    """The tokens of each quotation of two words and more."""
+    quoted = (tokens(match["phrase"]) for match in _QUOTED.finditer(text))
+    return [phrase for phrase in quoted if len(phrase) > 1]
+
+
+def quotes(entry: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether a phrase's tokens stand in an entry, one after another."""
+    size, wanted = len(phrase), tuple(phrase)
+    starts = (place for place, word in enumerate(entry) if word == wanted[0])
+    return any(tuple(entry[place : place + size]) == wanted for place in starts)
 
 
 def bm25(
@@ -79,11 +96,17 @@ def held(
     """The share of a query that an entry holds, 0 to 1, the rarer its words the heavier.
 
     A word that nothing holds is the heaviest: an archive that never heard of a thing cannot answer
-    what is asked about it, however well the other words fit. Unlike BM25 it says the same of long
-    and short questions, and nearly of large and small archives. Arguments are as those of `bm25`.
+    what is asked about it, however well the other words fit. A pair of letters that nothing holds
+    counts half: of these every second one is the end of a word and the beginning of the next.
+    Unlike BM25 it says the same of long and short questions, and nearly of large and small
+    archives. Arguments are as those of `bm25`.
     """
     among = max(entries, ORDINARY)
-    weights = {word: _rarity(frequencies.get(word, 0), among) for word in query}
+    weights = {}
+    for word in query:
+        holding = frequencies.get(word, 0)
+        unsure = not holding and _PAIR.fullmatch(word)
+        weights[word] = _rarity(holding, among) / (2 if unsure else 1)
     own = sum(weights[word] for word in weights.keys() & set(entry))
     return own / sum(weights.values()) if weights else 0.0
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from api.services.archive.chunks import LONGEST, MOST, TITLE, chunked, comment_of
 from tests.services.archive.made import comment, facts
 
+KEY = "reddit:t3_1stck6g"
 EARLY, LATE = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 2, tzinfo=UTC)
 
 
@@ -24,6 +25,22 @@ def test_text_and_comments_are_entries_of_their_own() -> None:
         (("reddit:t3_1", "3", 0), "My mug\nSame.", EARLY),
     ]
     assert [comment_of(item, chunk) for chunk in chunks] == [None, dated, item.comments[2]]
+
+
+def test_first_pieces_have_names_that_nothing_else_has() -> None:
+    """A question that is a key finds the item, one that is a comment's id that comment."""
+    long = "word " * 300
+    remarks = (comment(long, "ns769h0"), comment("Same.", "7"), comment("Same.", ""))
+
+    named = [(c.id[1:], c.name) for c in chunked(facts(KEY, body=long, comments=remarks))]
+    short = chunked(facts("items:12", title="", body="Warm."))
+
+    assert named == [
+        (("", 0), KEY), (("", 1), ""), (("1", 0), "ns769h0"), (("1", 1), ""), (("2", 0), ""),
+        (("3", 0), ""),
+    ]  # fmt: skip
+    assert [(c.name, c.worded) for c in short] == [("", "Warm.\n")]
+    assert chunked(facts(KEY, title="", body="Warm."))[0].worded == f"Warm.\n{KEY}"
 
 
 def test_comments_with_equal_or_empty_ids_stay_apart() -> None:

@@ -9,7 +9,7 @@ import pytest
 from api.services.archive.ranking import Filtered, Scored, floored
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import Match, Matches
-from api.services.archive.words import ORDINARY, held
+from api.services.archive.words import ORDINARY, held, phrases, quotes
 from api.settings import RetrievalSettings
 
 MANY = 10 * ORDINARY
@@ -60,13 +60,83 @@ def test_the_share_of_every_entry_is_known() -> None:
 def test_where_no_entry_holds_enough_nothing_is_cited(floor: float, shown: bool) -> None:
     """One that does is enough for all; the floor itself is enough."""
     best = Scored(("x:a", "", 0), "x:a", 9.0, 0.9, held=0.6, words_share=1.0, combined=1.0)
-    other = replace(best, id=("x:b", "", 0), held=0.1, vector_share=1.0, words_share=0.9)
+    other = replace(best, id=("x:b", "", 0), held=0.31, vector_share=1.0, words_share=0.9)
     settings = RetrievalSettings(evidence_floor=floor)
 
     passed, out = floored([best, other], settings, vectors=True)
 
     assert passed == ([best, other] if shown else [])
     assert out == (Filtered() if shown else Filtered(absolute=2))
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.3, True), (0.29, False), (0.0, False)])
+def test_beside_enough_half_of_it_is_enough(share: float, shown: bool) -> None:
+    """What is merely near in meaning is not shown beside what answers."""
+    best = Scored(("x:a", "", 0), "x:a", 9.0, 0.9, held=0.6, words_share=1.0, combined=1.0)
+    other = replace(best, id=("x:b", "", 0), held=share, vector_share=1.0, words_share=0.9)
+
+    passed, out = floored([best, other], RetrievalSettings(evidence_floor=0.6), vectors=True)
+
+    assert passed == [best, *([other] if shown else [])]
+    assert out == Filtered(absolute=0 if shown else 1)
+
+
+def test_a_quotation_passes_every_floor() -> None:
+    """Who writes words in quotation marks has read them."""
+    entry = Scored(("x:a", "", 0), "x:a", 0.1, -0.5, held=0.1)
+    settings = RetrievalSettings(min_cosine=0.9, min_bm25=30)
+
+    assert floored([entry], settings, vectors=True) == ([], Filtered(absolute=1))
+    quoted = replace(entry, quoted=True)
+    assert floored([quoted], settings, vectors=True) == ([quoted], Filtered())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('who said "drawn with crayons"?', [["drawn", "crayon"]]),
+        ("„fällt ab“ and «sans fil»", [["fallt", "ab"], ["san", "fil"]]),
+        ('"mug" alone, "the" and "a b', []),
+        ('"a mug" "of it"', []),
+        ("the 'lid' falls", []),
+    ],
+)
+def test_a_quotation_has_two_words_and_more(text: str, expected: list[list[str]]) -> None:
+    """One word in quotation marks is a word; without the smallest, as in the index."""
+    assert phrases(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("phrase", "there"),
+    [
+        ("drawn crayon", True), ("crayon page", True), ("page drawn", True),
+        ("status page drawn crayon page", True), ("crayon drawn", False), ("status drawn", False),
+        ("crayon page page", False), ("mug lid", False),
+    ],
+)  # fmt: skip
+def test_an_entry_holds_a_quotation_word_for_word(phrase: str, there: bool) -> None:
+    """In this order, nothing between, from its beginning to its end."""
+    assert quotes("status page drawn crayon page".split(), phrase.split()) is there
+
+
+def test_all_quotations_of_a_question_must_be_held() -> None:
+    """Each entry is asked; a question without one has none."""
+    both = Match(("x:a", "", 0), "x:a", ("lid", "off", "mug", "cold"), None, True, False)
+    first = Match(("x:b", "", 0), "x:b", ("lid", "off"), None, True, False)
+    matches = Matches((both, first), {}, 2, vectors=False)
+    quoted = [["lid", "off"], ["mug", "cold"]]
+
+    assert [entry.quoted for entry in scored(matches, ["lid"], None, quoted)] == [True, False]
+    assert [entry.quoted for entry in scored(matches, ["lid"], None)] == [False, False]
+
+
+def test_a_pair_of_letters_that_nothing_holds_counts_half() -> None:
+    """`米手` of `小米手环` is no word; an unknown word of letters with blanks is one."""
+    known = {"小米": 3, "手环": 3}
+
+    assert held(["小米", "米手", "手环"], ["小米", "手环"], known, MANY) > 0.75
+    assert held(["小米", "ab", "手环"], ["小米", "手环"], known, MANY) < 0.65
+    assert held(["小米", "ーム", "手环"], ["小米", "手环"], known, MANY) < 0.65
 
 
 def test_an_empty_page_is_no_fault() -> None:

@@ -19,6 +19,7 @@ SEARCHED = {
     "a host": "plaud.ai",
     "a name in a text": "the Ember",
     "a name in quotes": 'is "Ember" good',
+    "a quotation of two words": '"sounds sure"',
     "a name in single letters": "on a Sony",
     "a name with a capital inside": "iPhone",
     "two letters of Chinese": "小米",

@@ -299,7 +299,9 @@ async def test_rerank_sees_the_window_and_can_be_switched_off() -> None:
 
     found = page(match("x:a", 1, NEAREST), match("x:b", 5, (28, 96)), match("x:c", 3, (60, 80)))
     for wanted in (True, False):
-        settings = RetrievalSettings(vector_weight=0.5, rerank_window=2, rerank_enable=wanted)
+        settings = RetrievalSettings(
+            evidence_floor=0, vector_weight=0.5, rerank_window=2, rerank_enable=wanted
+        )
         search = ArchiveSearch(
             archive_of(found), embed, settings, RankingSettings(), rerank=watching
         )
