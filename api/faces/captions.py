@@ -125,7 +125,11 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
     felt = report.figures.sentiment
     kept = felt.n + felt.ungraded if felt is not None else len(report.items)
     if themes := list(_themes(report)):
-        caption = f"Themes, by how many of {_posts(kept, 'kept')} speak of them"
+        counted = (COUNTED.match(finding.text) for finding in report.findings)
+        read = max((int(match["total"] or 0) for match in counted if match), default=0)
+        posts = _posts(kept, "kept")
+        of = f"the best {read} of {posts}" if 0 < read < kept else posts
+        caption = f"Themes, by how many of {of} speak of them"
         return (caption, themes[:most]) if len(themes) > 1 else ("", [])
     named = (report.figures.aspects or ())[:most]
     if not named:

@@ -166,7 +166,8 @@ def unshown(
 ) -> str:
     """The cited items whose words are not shown, to stand behind the sentence: ` (also [3][5])`."""
     shown = {passage.key for passage in evidence(finding, numbers)}
-    rest = cites([key for key in finding.cites if key not in shown]).strip()
+    others = [key for key in finding.cites if key not in shown]
+    rest = cites(sorted(others, key=lambda key: numbers.get(key, 0))).strip()
     return f" (also {rest})" if rest and shown else f" {rest}".rstrip()
 
 

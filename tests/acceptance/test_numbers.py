@@ -185,7 +185,7 @@ def _assert_totals(answer: Answer) -> None:
 def test_totals_and_rationale(answer: Answer) -> None:
     """The totals are the graded entries, and the rationale repeats them."""
     _assert_totals(answer)
-    assert answer["decision_rationale"].endswith("graded 3 of 5 or better")
+    assert answer["decision_rationale"].endswith("say enough, graded 3 of 5 or better")
     assert answer["disclaimer"] is None
 
 

@@ -176,6 +176,25 @@ async def test_themes_have_one_count_everywhere() -> None:
     assert [row.aspect for row in captions.aspects(unnamed, 5)[1]] == ["price"]
 
 
+async def test_themes_of_some_posts_are_not_those_of_all() -> None:
+    """
+    A writer reads so many of the best; of more, the figure counts no more than the sentences do.
+    """
+    report = await told("Two.", "Lid: at least 3 of 12 kept posts speak of it.", price=9)
+    (lid,) = report.findings
+    heat = replace(lid, text="Heat: at least 4 of 12 kept posts speak of it.", kind="other")
+    both = report.model_copy(update={"findings": (heat, lid)})
+    felt = both.figures.sentiment
+    assert felt is not None
+    figures = both.figures.model_copy(
+        update={"sentiment": felt.model_copy(update={"n": 20, "ungraded": 0})}
+    )
+
+    caption, _ = captions.aspects(both.model_copy(update={"figures": figures}), 5)
+
+    assert caption == "Themes, by how many of the best 12 of 20 kept posts speak of them"
+
+
 async def test_the_way_from_found_to_cited() -> None:
     """
     Each source that found something, in four counts.

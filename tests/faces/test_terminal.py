@@ -68,8 +68,8 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "! Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
         "not a",
         "  comprehensive answer.",
-        "Enough was found for a short report only: 3 of 4 posts about it were graded 3 of 5 or "
-        "better; a full",
+        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded "
+        "3 of 5 or better;",
     ]
     assert "\n\nPeople like it.\n" in text
     assert "- It stays warm. [1][2] (unverified)" in lines
@@ -77,7 +77,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "  “Warm all day” [1]",
         "    https://www.example.org/0",
     ]
-    assert "one needs 4." in lines
+    assert "a full one needs 4." in lines
     assert lines[lines.index("Figures") + 2 :][:2] == [
         "How 2 kept posts sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
         "2 of 3 kept posts have a date, between 1 September and 3 September 2026",
@@ -230,7 +230,7 @@ async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "400")
     wide = report_text(await plain_report(), False, None)
 
-    words = "for a short report only: 3 of 4 posts about it were graded 3 of 5 or better; a full"
+    words = "for a short report only: 3 of 4 posts about it say enough, graded 3 of 5 or better; a"
     assert words not in narrow
     assert words in wide
 

@@ -86,7 +86,8 @@ async def test_a_full_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["decision_rationale"] == (
-        "Enough was found for a full report: 8 of 8 posts about it were graded 3 of 5 or better"
+        "Enough was found for a full report: 8 of 8 posts about it say enough, graded 3 of 5 or"
+        " better"
     )
     assert answer["findings"][0]["cites"] == [answer["items"][0]["key"]]
     assert (answer["topic"], answer["summary"]) == ("The mug", "People like it.")

@@ -86,11 +86,11 @@ def decide(counts: Counts) -> Decided:
         needed = f"; a short one needs {depth.min_sources_short_report}"
     how = " were judged to be about it"
     if counts.grading_on:
-        how = f" about it were graded {depth.relevance_cutoff} of 5 or better"
+        how = f" about it say enough, graded {depth.relevance_cutoff} of 5 or better"
     if counts.unjudged:
         which = "which" if counts.unjudged == scored else f"{counts.unjudged} of which"
-        graded = f"graded {depth.relevance_cutoff} of 5 or better" if counts.grading_on else "kept"
-        how = f", {which} nobody judged, were {graded}"
+        graded = f"say enough, graded {depth.relevance_cutoff} of 5 or better"
+        how = f", {which} nobody judged, {graded if counts.grading_on else 'were kept'}"
     many = f"{survived} of {scored} posts{how}" if scored else "nothing that is about it"
     rationale = f"{verdict}: {many}{needed}"
     if counts.grading_on and 2 * counts.defaulted > scored:

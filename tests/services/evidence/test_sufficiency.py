@@ -43,7 +43,7 @@ def test_every_boundary(depth: DepthName, scored: int, survived: int, decision: 
 
     assert decided.decision is decision
     assert (decided.disclaimer is not None) is (decision is SHORT)
-    graded = f": {survived} of {scored} posts about it were graded 3 of 5 or better"
+    graded = f": {survived} of {scored} posts about it say enough, graded 3 of 5 or better"
     assert (graded if scored else ": nothing that is about it; ") in decided.rationale
 
 
@@ -58,7 +58,7 @@ def test_the_thresholds_are_the_depths_own() -> None:
     )  # fmt: skip
 
     assert decide(four).rationale == (
-        "Too little was found for a report: 4 of 9 posts about it were graded 4 "
+        "Too little was found for a report: 4 of 9 posts about it say enough, graded 4 "
         "of 5 or better; a short one needs 5"
     )
 
@@ -79,14 +79,15 @@ def test_the_texts() -> None:
     short = decide(counts(7, 2))
 
     assert decide(counts(7, 4)).rationale == (
-        "Enough was found for a full report: 4 of 7 posts about it were graded 3 of 5 or better"
+        "Enough was found for a full report: 4 of 7 posts about it say enough, graded 3 of 5 or"
+        " better"
     )
     assert short.disclaimer == (
         "Only 2 of 7 posts found were relevant to your question. "
         "Consider this a starting point, not a comprehensive answer."
     )
     assert short.rationale == (
-        "Enough was found for a short report only: 2 of 7 posts about it were graded 3 "
+        "Enough was found for a short report only: 2 of 7 posts about it say enough, graded 3 "
         "of 5 or better; a full one needs 4"
     )
     assert decide(counts(7, 4, grading_on=False, defaulted=7)).rationale == (
@@ -109,8 +110,8 @@ def test_the_disclaimer_calls_nothing_relevant_that_nobody_judged(unjudged: int,
 @pytest.mark.parametrize(
     ("unjudged", "grading_on", "words"),
     [
-        (7, True, ", which nobody judged, were graded 3 of 5 or better"),
-        (3, True, ", 3 of which nobody judged, were graded 3 of 5 or better"),
+        (7, True, ", which nobody judged, say enough, graded 3 of 5 or better"),
+        (3, True, ", 3 of which nobody judged, say enough, graded 3 of 5 or better"),
         (7, False, ", which nobody judged, were kept"),
     ],
 )
