@@ -23,6 +23,7 @@ from api.services.ports import (
     Observer,
     Places,
     Probing,
+    Source,
     SupportChecker,
 )
 from api.services.progress import Listener, Reported, silent
@@ -111,6 +112,8 @@ class Product:
     """Builds the model of an agent, its library loaded with the first; None without a key."""
     probes: Mapping[str, Probing] = field(default_factory=dict)
     """What can be asked beside the sources: `model` and `langfuse`."""
+    watched: Callable[[Source], Source] | None = None
+    """Wraps a source that joins later in what traces the others; None: nothing does."""
     requests: Callable[[], Iterable[str]] = tuple
     """What the sandbox was asked until now, a line each."""
     closing: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False)

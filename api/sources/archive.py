@@ -15,8 +15,11 @@ from api.services.reporting.composing import item_of
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
 from api.sources.paging import since
+from api.sources.spec import Price
 
 ARCHIVE = Place("archive", "The archive", "What is stored: what was heard before, and imports.")
+PRICE = Price(entries=1_000, searches=0, quotes=False, threads=0)
+"""Nobody is asked."""
 _PIECES = 4
 """Pieces that are looked for to one wanted item: an item and its comments are several."""
 
@@ -29,13 +32,20 @@ class ArchiveSource:
 
     name = ARCHIVE.name
 
-    def __init__(self, archive: Archive, tenant: str, embed: Embed, weight: float) -> None:
-        """Search what one tenant has stored; `weight` is the share of meaning."""
+    def __init__(
+        self, archive: Archive, tenant: str, embed: Embed, weight: float, *, sample: bool = False
+    ) -> None:
+        """Search what one tenant has stored, or in the sandbox what is made up of it.
+
+        `weight` is the share of meaning.
+        """
         self._archive, self._tenant, self._embed, self._weight = archive, tenant, embed, weight
+        self._sample = sample
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """The best items, with their comments; a wider plan digs deeper."""
-        query, filters = searchable(plan.query), ArchiveFilters(since=since(plan.window))
+        query = searchable(plan.query)
+        filters = ArchiveFilters(since=since(plan.window), sample=self._sample)
         words = tokens(query)
         try:
             vectors = await asyncio.to_thread(self._embed, [query])

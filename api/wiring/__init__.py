@@ -207,6 +207,7 @@ def _product(
         explainer=explainer,
         checker=checker(settings, client, tracing, prompts),
         observer=SilentObserver() if tracing is None else tracing.observer,
+        watched=None if tracing is None else tracing.source,
         depths=settings.depths,
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
@@ -337,9 +338,4 @@ def _sources(
             built[name] = error
         else:
             built[name] = source if tracing is None else tracing.source(source)
-    if memory is not None and memory.archive is not None:
-        from api.wiring.archive import archive_source  # with what reads vectors
-
-        place = archive_source(settings, memory.archive)
-        built[ARCHIVE.name] = place if tracing is None else tracing.source(place)
     return built

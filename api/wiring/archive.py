@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from api.errors import ModelError
 from api.judges.embedding import embed
 from api.services.archive.chunks import Chunk
 from api.services.archive.searching import ArchiveSearch, Rerank, by_words
 from api.services.archive.shelf import Archive
-from api.services.keeping.keys import LOCAL
+from api.services.keeping.keys import LOCAL, Tenant
 from api.services.listening import Product
-from api.services.ports import Grader, Source
+from api.services.ports import Grader
 from api.services.schemas import Item, Question
 from api.settings import Settings
-from api.sources.archive import ArchiveSource
+from api.sources.archive import ARCHIVE, ArchiveSource
 
 
 def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:
@@ -30,9 +32,22 @@ def archive_search(settings: Settings, product: Product, archive: Archive) -> Ar
     )
 
 
-def archive_source(settings: Settings, archive: Archive) -> Source:
-    """What the one tenant of the command line has stored, as a place that a question is put to."""
-    return ArchiveSource(archive, LOCAL.id, embed, settings.retrieval.vector_weight)
+def with_archive(
+    product: Product, settings: Settings, archive: Archive, tenant: Tenant = LOCAL
+) -> Product:
+    """The product with what this tenant has stored as one more place, for one question.
+
+    Everything else is the product's, which must stay open meanwhile and is closed by itself.
+    """
+    weight = settings.retrieval.vector_weight
+    place = ArchiveSource(archive, tenant.id, embed, weight, sample=product.sample)
+    watched = place if product.watched is None else product.watched(place)
+    return replace(
+        product,
+        sources={**product.sources, ARCHIVE.name: watched},
+        chosen=product.usual,
+        closing=AsyncExitStack(),
+    )
 
 
 def graded(grader: Grader) -> Rerank:

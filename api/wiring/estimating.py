@@ -18,6 +18,7 @@ from api.services.question.query import screen
 from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
 from api.sources import SOURCES, chosen
+from api.sources.archive import ARCHIVE, PRICE
 from api.sources.spec import Price
 from api.wiring import for_own_items, mode_of, stand_in
 
@@ -225,17 +226,17 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     if own is not None:
         settings = for_own_items(settings)
     sandboxed = own is None and mode_of(settings) == "sandbox"
-    wanted = [
-        SOURCES[name]
-        for name in dict.fromkeys(ask.sources or chosen(settings.sources))
-        if name in SOURCES
-    ]
+    names = tuple(dict.fromkeys(ask.sources or chosen(settings.sources)))
+    wanted = [SOURCES[name] for name in names if name in SOURCES]
     places = [spec for spec in wanted if sandboxed or spec.configured(settings.sources)]
+    prices = [spec.price(settings.sources) for spec in places]
+    if ARCHIVE.name in names:
+        prices.append(PRICE)
     model = sandboxed or settings.models.openai_api_key is not None
     limit = ask.limit or settings.depths[ask.depth].limit
     again = settings.adaptive.min_yield > 0
     return _Reach(
-        () if own is not None else tuple(spec.price(settings.sources) for spec in places),
+        () if own is not None else tuple(prices),
         own or 0,
         limit,
         limit * settings.adaptive.refetch_factor if again else limit,

@@ -23,7 +23,7 @@ from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
 from api.services.flights import Flights
 from api.services.keeping.analyses import Runner
-from api.services.keeping.keys import Keys, Tenant
+from api.services.keeping.keys import LOCAL, Keys, Tenant
 from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import SourceMemory, Store
@@ -36,10 +36,11 @@ from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated, Question
 from api.settings import Settings
 from api.sources import SOURCES
+from api.sources.archive import ARCHIVE
 from api.sources.items import handed_items
 from api.store import open_store
 from api.wiring import build, build_gate, in_sandbox, mode_of, only_over
-from api.wiring.archive import archive_search
+from api.wiring.archive import archive_search, with_archive
 from api.wiring.models import chat, turn_usd
 
 _MANY = 2**31
@@ -119,8 +120,9 @@ class House:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 
         async def fetching(tell: Listener) -> Heard:
-            product = await self._product_for(ask)
-            usd = await self._most(replace(ask, sources=(source,)))
+            ask_it = replace(ask, sources=(source,))
+            product = await self._product_for(ask_it, tenant)
+            usd = await self._most(ask_it)
             dossier = self._dossiers.setdefault(
                 tenant.id, Dossier(product.places, most=_MOST_EXHIBITS)
             )
@@ -256,13 +258,17 @@ class House:
                 await self._sandbox.result().aclose()
         await self.store.aclose()
 
-    async def _analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
-        return await listening.analyze(await self._product_for(ask), ask, listener, report_id)
+    async def _analyze(
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str
+    ) -> Report:
+        product = await self._product_for(ask, tenant)
+        return await listening.analyze(product, ask, listener, report_id)
 
-    async def _product_for(self, ask: Ask) -> Product:
+    async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
         """The product that answers this question: over its own items, in the sandbox, or as usual.
 
-        The first question that asks a live server for the sandbox waits until that is built.
+        One that names the archive is put to what this tenant has stored. The first question that
+        asks a live server for the sandbox waits until that is built.
 
         Raises:
             UsageError: one of the items is none.
@@ -270,11 +276,13 @@ class House:
         product = await self.product()
         if ask.own:
             return only_over(self._own or product, handed_items(ask.own))
-        if not ask.sandbox or self.sample:
-            return product
-        if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
-            self._sandbox = asyncio.create_task(self._built(in_sandbox(self.settings)))
-        return await asyncio.shield(self._sandbox)
+        if ask.sandbox and not self.sample:
+            if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
+                self._sandbox = asyncio.create_task(self._built(in_sandbox(self.settings)))
+            product = await asyncio.shield(self._sandbox)
+        if ARCHIVE.name in ask.sources:
+            return with_archive(product, self.settings, self.store, tenant)
+        return product
 
     async def _most(self, ask: Ask) -> float:
         """USD that a question may cost at most, once it is known that it can be asked."""

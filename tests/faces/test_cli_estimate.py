@@ -92,6 +92,21 @@ def test_a_fetch_stays_within_its_bounds(
     assert not any(upstream.requests(name) for name in other)
 
 
+def test_the_archive_costs_no_request(here: Here, upstream: Sandbox) -> None:
+    """What is stored is judged like anything else, and nobody is asked for it."""
+    here("analyze", POPULAR, "--depth", "quick")
+    before = {name: len(upstream.requests(name)) for name in (*SOURCES, "openai")}
+    words = ("fetch", "archive", POPULAR, "--format", "json")
+    told = here(*words, "--estimate").json
+    answer = here(*words).json
+
+    assert answer["outcome"] == "ok"
+    assert told["minimum"]["upstream_calls"] == told["maximum"]["upstream_calls"] == 0
+    assert all(len(upstream.requests(name)) == before[name] for name in SOURCES)
+    models = len(upstream.requests("openai")) - before["openai"]
+    assert told["minimum"]["model_calls"] <= models <= told["maximum"]["model_calls"]
+
+
 def test_the_least_is_really_reached(here: Here, upstream: Sandbox) -> None:
     """Asked, and nothing there: the minimum is what that takes."""
     words = ("fetch", "youtube", "qqqqzzzz", "--format", "json")

@@ -195,3 +195,17 @@ def test_the_archive_is_a_place(here: Here, monkeypatch: pytest.MonkeyPatch) -> 
     assert report["coverage"].startswith("The archive: 1 of 1 ")
     assert report["cost"]["upstream_calls"] == 0
     assert [comment["id"] for comment in fetched["items"][0]["comments"]] == ["c1"]
+
+
+def test_the_archive_of_the_sandbox_is_made_up(here: Here) -> None:
+    """A question in the sandbox is put to what was made up there, never to what was brought in."""
+    here("import", "RC.jsonl")
+    here("analyze", "plaud.ai", "--depth", "quick", "--sandbox")
+
+    asked = ("--source", "archive", "--format", "json", "--sandbox")
+    report = here("analyze", "plaud.ai", "--depth", "quick", *asked).json
+
+    assert report["sample"] is True
+    assert list(report["sources"]) == ["archive"]
+    assert report["items"]
+    assert "reddit:t3_1abc" not in {item["key"] for item in report["items"]}

@@ -36,6 +36,7 @@ from api.services.reporting.report import Report
 from api.services.schemas import Decision, Outcome
 from api.settings import Settings
 from api.sources import SOURCES
+from api.sources.archive import ARCHIVE
 from api.sources.items import NAME, OwnItems, item_of
 from api.sources.lines import read_lines
 from api.sources.paging import within
@@ -59,7 +60,7 @@ def analyze_command(
     if estimate:
         from api.wiring.estimating import estimate as estimated
 
-        _check(ask, (NAME,) if own is not None else tuple(SOURCES))
+        _check(ask, (NAME,) if own is not None else (*SOURCES, ARCHIVE.name))
         count = None
         if own is not None:
             count = len({item.key for item in own.items if within(ask.window, item.created_at)})
@@ -97,7 +98,7 @@ def fetch_command(
     if estimate:
         from api.wiring.estimating import fetch_estimate
 
-        _check(ask, tuple(SOURCES))
+        _check(ask, (*SOURCES, ARCHIVE.name))
         sample = wiring.mode_of(settings) == "sandbox"
         return _say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
 
@@ -163,6 +164,12 @@ async def _built(
         )
         if own is None:
             greet(product, places)
+        if ARCHIVE.name in places:
+            from api.wiring.archive import with_archive  # with what reads vectors
+            from api.wiring.serving import open_store_of  # and the database's libraries
+
+            store = await stack.enter_async_context(closing(await open_store_of(settings)))
+            product = with_archive(product, settings, store)
         yield product
 
 

@@ -56,7 +56,7 @@ async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
         yield None
         return
     async with closing(store):
-        yield SourceMemory(store, store, store)
+        yield SourceMemory(store, store)
 
 
 def run(command: Callable[[], Awaitable[int]]) -> int:

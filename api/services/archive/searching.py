@@ -17,7 +17,7 @@ from api.services.archive.passages import passage_of
 from api.services.archive.ranking import Scored, combined, diverse, floored, in_doubt, reranked
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
-from api.services.archive.words import phrases, tokens
+from api.services.archive.words import LONGEST, phrases, tokens, unheard
 from api.services.ports import Observer, SilentObserver
 from api.services.question.query import languages_of
 from api.services.reporting.report import ItemFacts
@@ -30,6 +30,8 @@ _NAMES = 200
 """Latest queries whose words count as names."""
 _MOST_ANSWERS = 256
 """Answers that are remembered."""
+_MOST_MISSING = 5
+"""Words that are named when nothing is found."""
 WEAK = "What is stored does not answer this."
 _CacheKey = tuple[str, str, int, ArchiveFilters]
 
@@ -138,8 +140,9 @@ class ArchiveSearch:
             for place, entry in enumerate(line[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
+        text = text_of(hits, unheard(query, matches.frequencies))
         return ArchiveAnswer(
-            query=query, text=text_of(hits), guidance="", hits=tuple(hits), retrieval=retrieved,
+            query=query, text=text, guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,
         )  # fmt: skip
 
@@ -211,10 +214,11 @@ class ArchiveSearch:
         )
 
 
-def text_of(hits: Sequence[ArchiveHit]) -> str:
-    """How much is stored about the question, counted."""
+def text_of(hits: Sequence[ArchiveHit], missing: Sequence[str] = ()) -> str:
+    """How much is stored about the question, counted; or which of its words nothing holds."""
     if not hits:
-        return WEAK
+        named = ", ".join(f"`{word[:LONGEST]}`" for word in missing[:_MOST_MISSING])
+        return f"{WEAK} No entry holds {named}." if named else f"{WEAK} Ask with fewer words."
     items = len({hit.key for hit in hits})
     count = "1 stored entry" if len(hits) == 1 else f"{len(hits)} stored entries"
     of = "" if items == len(hits) else f" of {items} item{'s' if items > 1 else ''}"

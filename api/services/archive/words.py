@@ -57,6 +57,20 @@ def tokens(text: str) -> list[str]:
     return written
 
 
+def unheard(query: str, frequencies: Mapping[str, int]) -> list[str]:
+    """Words of a query, as they are written, that no entry holds; scripts without blanks have none.
+
+    Args:
+        query: what was asked.
+        frequencies: how many entries hold each of its tokens.
+    """
+    missing = {}
+    for match in _TOKEN.finditer(query):
+        if match["run"] is None and (word := tokens(match[0])) and not frequencies.get(word[0]):
+            missing.setdefault(word[0], match[0])
+    return list(missing.values())
+
+
 def phrases(text: str) -> list[list[str]]:
     """The tokens of each quotation of two words and more."""
     quoted = (tokens(match["phrase"]) for match in _QUOTED.finditer(text))

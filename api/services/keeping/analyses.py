@@ -30,7 +30,7 @@ from api.services.progress import Event, Listener, SourceFetched, silent
 from api.services.reporting.report import Report
 
 _log = logging.getLogger(__name__)
-Analyze = Callable[[Ask, Listener, str], Coroutine[Any, Any, Report]]
+Analyze = Callable[[Tenant, Ask, Listener, str], Coroutine[Any, Any, Report]]
 """The report of a question under the id that is given."""
 Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
 """USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
@@ -267,7 +267,7 @@ class Runner:
         async def worked() -> Report:
             flight.listen(hear)
             await seat.turn()
-            return await self._analyze(flight.ask, flight.tell, flight.id)
+            return await self._analyze(flight.tenant, flight.ask, flight.tell, flight.id)
 
         work = flight._work = asyncio.create_task(worked())
         if flight.cancelled:

@@ -161,8 +161,6 @@ class SourceMemory:
 
     pages: PageCache | None = None
     ledger: Ledger | None = None
-    archive: Archive | None = None
-    """What is stored, as a place; only where all of it is one tenant's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ async def test_what_an_analysis_kept_is_found(served: Served) -> None:
     answer = (await served.client.post("/v1/analyses", json=QUESTION)).json()
     before = len(served.sandbox.log)
 
-    found = (await served.client.get(URL, params={"query": "plaud transcription quality"})).json()
+    found = (await served.client.get(URL, params={"query": "plaud transcription minutes"})).json()
 
     assert len(served.sandbox.log) == before
     keys = {entry["key"] for entry in (*answer["items"], *answer["dropped"])}
@@ -32,7 +32,7 @@ async def test_each_key_searches_its_own(opening: Opening) -> None:
         stored = report("r1", item("reddit:t3_1", **LID))
         await served.house.store.finish(LOCAL.id, typed(stored))
         await served.client.post("/v1/analyses", json=QUESTION)
-        asked = {"query": "plaud transcription quality"}
+        asked = {"query": "plaud transcription minutes"}
 
         mine = (await served.client.get(URL, params=asked)).json()
         others = (await served.client.get(URL, params=asked, headers=bearer("bob"))).json()
@@ -41,6 +41,28 @@ async def test_each_key_searches_its_own(opening: Opening) -> None:
     assert mine["hits"]
     assert others["hits"] == []
     assert all(hit["title"] != LID["title"] for hit in local["hits"])
+
+
+async def test_each_key_asks_its_own_archive_as_a_place(opening: Opening) -> None:
+    """In analyses and in fetch: what it has stored is judged anew, and no other place is asked."""
+    asked = {"query": "plaud.ai", "depth": "quick", "sources": ["archive"]}
+    async with opening(keys="ann,bob", token="ann") as served:
+        first = (await served.client.post("/v1/analyses", json=QUESTION)).json()
+        before = len(served.sandbox.requests("reddit"))
+        mine = (await served.client.post("/v1/analyses", json=asked)).json()
+        bobs = (await served.client.post("/v1/analyses", json=asked, headers=bearer("bob"))).json()
+        url, body = "/v1/fetch/archive", {"query": "plaud.ai"}
+        fetched = (await served.client.post(url, json=body)).json()
+
+        assert len(served.sandbox.requests("reddit")) == before
+    known = {entry["key"] for entry in (*first["items"], *first["dropped"])}
+    assert list(mine["sources"]) == ["archive"]
+    assert mine["items"]
+    assert {entry["key"] for entry in mine["items"]} <= known
+    assert bobs["items"] == []
+    assert bobs["sources"]["archive"]["outcome"] == "empty"
+    assert {entry["key"] for entry in fetched["items"]} <= known
+    assert fetched["items"]
 
 
 async def test_what_is_wrong_is_named(served: Served) -> None:

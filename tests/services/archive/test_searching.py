@@ -15,6 +15,7 @@ from api.services.archive.answers import Retrieval
 from api.services.archive.chunks import Chunk
 from api.services.archive.searching import WEAK, ArchiveSearch, by_words, text_of
 from api.services.archive.shelf import ArchiveFilters
+from api.services.archive.words import unheard
 from api.services.ports import SilentObserver
 from api.settings import RankingSettings, RetrievalSettings
 from tests.services.archive.made import (
@@ -116,7 +117,7 @@ async def test_nothing_found_is_said_and_counted() -> None:
     """No highest score is no number."""
     answer = await searching(archive_of(page())).search("a", QUERY)
 
-    assert (answer.text, answer.hits) == (WEAK, ())
+    assert (answer.text, answer.hits) == (f"{WEAK} Ask with fewer words.", ())
     assert answer.retrieval == Retrieval()
 
 
@@ -361,7 +362,21 @@ async def test_text_counts_what_is_stored(hits: list[tuple[str, bool]], text: st
     answer = await searching(archive_of(found)).search("a", QUERY)
     made = [answer.hits[0].model_copy(update={"key": k, "low_relevance": low}) for k, low in hits]
 
-    assert text_of(made) == text
+    assert text_of(made, ["lid"]) == text
+
+
+async def test_words_that_nothing_holds_are_named() -> None:
+    """Each once, as it is written, at most five; who wrote it sees what to leave out."""
+    query = f"Sonos sonos batteries warm lid {'x' * 99} 4.5"
+    answer = await searching(archive_of(page())).search("a", query)
+
+    missing = ["Sonos", "batteries", "lid", "x" * 99, "4", "5"]
+    assert unheard(query, {"warm": 3}) == missing
+    assert unheard("小米手环 the", {}) == []
+    assert answer.text.startswith(f"{WEAK} No entry holds `Sonos`, `batteries`, ")
+    assert text_of([], missing) == (
+        f"{WEAK} No entry holds `Sonos`, `batteries`, `lid`, `{'x' * 40}`, `4`."
+    )
 
 
 async def test_a_language_leaves_what_may_be_in_it() -> None:

@@ -38,7 +38,7 @@ class Desk:
     asked: list[Ask] = field(default_factory=list)
     cancelled: int = 0
 
-    async def analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
+    async def analyze(self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str) -> Report:
         self.asked.append(ask)
         charge(self.requests)
         listener(SourceStarted(source="reddit", query=ask.query, limit=5))

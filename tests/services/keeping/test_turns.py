@@ -174,7 +174,7 @@ class Desk:
     go: asyncio.Event = field(default_factory=asyncio.Event)
     begun: list[str] = field(default_factory=list)
 
-    async def analyze(self, ask: Ask, listener: Listener, report_id: str) -> Report:
+    async def analyze(self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str) -> Report:
         self.begun.append(ask.query)
         await self.go.wait()
         return clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
