@@ -22,7 +22,7 @@ from api.services.reporting.report import Report, SourceReport
 from api.services.wire import LONGEST_WAIT
 from api.settings import DeepDepth, Settings
 from api.sources import SOURCES
-from api.wiring.serving import open_store_of
+from api.wiring.storing import open_store_of
 from relay import Relay, Way
 
 SECRET = "planted-K3y"

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any
 
 from api.judges import Switchboard
-from api.judges.embedding import embed
 from api.services import listening
 from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.searching import ArchiveSearch
@@ -38,10 +37,10 @@ from api.settings import Settings
 from api.sources import SOURCES
 from api.sources.archive import ARCHIVE
 from api.sources.items import handed_items
-from api.store import open_store
 from api.wiring import build, build_gate, in_sandbox, mode_of, only_over
 from api.wiring.archive import archive_search, with_archive
 from api.wiring.models import chat, turn_usd
+from api.wiring.storing import environment_keys, open_store_of
 
 _MANY = 2**31
 """More probes than a day has room for."""
@@ -339,19 +338,3 @@ async def open_house(settings: Settings) -> House:
             turns=Turns(limits.at_once, limits.waiting),
         ),
     )
-
-
-async def open_store_of(settings: Settings) -> Store:
-    """The store alone.
-
-    Raises:
-        ConfigurationError: the database URL is none of ours.
-        StoreUnavailable: the database cannot be used.
-    """
-    return await open_store(settings.general.database_url, embed)
-
-
-def environment_keys(settings: Settings, store: Store) -> Keys:
-    """The keys of the environment, and those of the store."""
-    secret = settings.general.api_keys
-    return Keys(secret.get_secret_value().split(",") if secret else (), store)

@@ -42,7 +42,7 @@ from api.settings import DepthName, Settings
 from api.wiring.archive import archive_search
 from api.wiring.feedback import feedback_sender
 from api.wiring.models import chat
-from api.wiring.serving import open_store_of
+from api.wiring.storing import open_store_of
 
 _CODES = {"answered": 0, "clarify": 3, "insufficient_data": 3, "not_asked": 4}
 PROMPT = "> "

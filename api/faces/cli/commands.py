@@ -166,7 +166,7 @@ async def _built(
             greet(product, places)
         if ARCHIVE.name in places:
             from api.wiring.archive import with_archive  # with what reads vectors
-            from api.wiring.serving import open_store_of  # and the database's libraries
+            from api.wiring.storing import open_store_of  # and the database's libraries
 
             store = await stack.enter_async_context(closing(await open_store_of(settings)))
             product = with_archive(product, settings, store)
@@ -175,7 +175,7 @@ async def _built(
 
 async def _keep(settings: Settings, report: Report) -> None:
     """Store a report and say how to see it; a store that fails is one warning, never an error."""
-    from api.wiring.serving import open_store_of  # the database's libraries load after the answer
+    from api.wiring.storing import open_store_of  # the database's libraries load after the answer
 
     try:
         async with closing(await open_store_of(settings)) as store:

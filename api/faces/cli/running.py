@@ -47,7 +47,7 @@ async def remembered(settings: Settings) -> AsyncIterator[SourceMemory | None]:
     if wiring.mode_of(settings) == "sandbox":
         yield None
         return
-    from api.wiring.serving import open_store_of  # loads the database's libraries
+    from api.wiring.storing import open_store_of  # loads the database's libraries
 
     try:
         store = await open_store_of(settings)

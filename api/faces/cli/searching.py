@@ -43,7 +43,7 @@ def search(
     from api.services.keeping.summing import since_of
     from api.sources import PLACES
     from api.wiring.archive import archive_search
-    from api.wiring.serving import open_store_of
+    from api.wiring.storing import open_store_of
 
     settings = wiring.load_settings(sandbox=sandbox)
     moment = since_of(since, datetime.now(UTC))

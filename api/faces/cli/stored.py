@@ -186,7 +186,7 @@ def with_store(work: Callable[[Store, Keys], Awaitable[None]]) -> NoReturn:
     """Open the store for `work`, and leave with the code of how that ended."""
     from api import wiring  # with the database's libraries, which help and `analyze` do not need
     from api.faces.cli.running import closing, run
-    from api.wiring.serving import environment_keys, open_store_of
+    from api.wiring.storing import environment_keys, open_store_of
 
     settings = wiring.load_settings()
 

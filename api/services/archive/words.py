@@ -64,7 +64,7 @@ def unheard(query: str, frequencies: Mapping[str, int]) -> list[str]:
         query: what was asked.
         frequencies: how many entries hold each of its tokens.
     """
-    missing = {}
+    missing: dict[str, str] = {}
     for match in _TOKEN.finditer(query):
         if match["run"] is None and (word := tokens(match[0])) and not frequencies.get(word[0]):
             missing.setdefault(word[0], match[0])
