@@ -139,6 +139,22 @@ def test_other_versions_are_told_apart(query: str, text: str, expected: bool) ->
     assert another(query, text) is expected
 
 
+@pytest.mark.parametrize(
+    ("query", "codes"),
+    [
+        ("Oura Ring 4", {"ring4"}),
+        ("X 20 Pro", {"x20"}),
+        ("WH-1000XM5", {"1000xm5", "xm5"}),
+        ("42 Bottles", set()),
+        ("4", set()),
+        ("Plaud", set()),
+    ],
+)
+def test_a_bare_figure_is_a_code_with_the_word_before_it(query: str, codes: set[str]) -> None:
+    """`4` alone is any four."""
+    assert name_of(query).codes == codes
+
+
 def test_a_names_own_words_are_its_words_and_spellings() -> None:
     """What is left of a text without them says what is meant."""
     assert {"ember", "mug", "embermug", "embermugs"} <= name_of("Ember mugs").own

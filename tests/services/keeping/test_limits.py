@@ -119,6 +119,17 @@ async def test_an_estimate_becomes_the_real_cost() -> None:
     assert shelf.units["key:ann:usd", DAY] == 900_000
 
 
+async def test_a_price_is_rounded_up_to_a_millionth_but_not_for_what_only_computers_see() -> None:
+    """Thousandths of a millionth count; the 1e-19 by which 0.1 + 0.2 is more than 0.3 does not."""
+    shelf = Shelf()
+    limited = limits(shelf, usd=1.0)
+    for real in (1.004e-6, 1.0000004e-6):
+        async with limited.spending(ANN, usd=0.3) as spent:
+            spent.counts, spent.usd = True, real
+
+    assert shelf.units["key:ann:usd", DAY] == 2 + 1
+
+
 async def test_usd_that_do_not_suffice_give_the_analysis_back() -> None:
     """Nothing is half reserved."""
     shelf = Shelf()
