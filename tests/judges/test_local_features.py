@@ -59,6 +59,19 @@ def measured(known: Vectors | None) -> list[dict[str, float]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("title", "offered"),
+    [("Case for Quill", 1.0), ("Quill 2, with a case for Quill", None), ("Quill 2", None)],
+)
+def test_what_is_made_for_the_thing_names_it_first_as_that(
+    title: str, offered: float | None
+) -> None:
+    """A shop's title that begins with the thing sells the thing."""
+    (row,) = page(QUESTION, [shown(QUESTION, item(title))], "amazon", None)
+
+    assert (row["made_for"] or None) == offered
+
+
 def test_without_vectors_the_features_are_these() -> None:
     """One item shows each: a name late in a text, in small letters, as a word of every day."""
     assert measured(None) == BY_WORDS

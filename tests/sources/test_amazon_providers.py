@@ -89,7 +89,7 @@ def test_omkar_search_old_and_new() -> None:
         "currency": "USD",
     }
     links = [
-        "https://www.amazon.com/Mug/dp/B0TESTAAA2/ref=sr_1_3?k=mug",
+        "https://www.amazon.com/Mug/dp/B0TESTAAA2/ref=sr_1_3?from=/dp/B0TESTAAA9",
         "https://www.amazon.com/sspa/click?url=%2Fdp%2FB0TESTAAA3",
         "https://www.amazon.com/gp/bestsellers/kitchen/123",
     ]
