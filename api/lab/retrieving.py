@@ -95,7 +95,7 @@ class _Relevant(BaseModel):
     grade: Annotated[int, Field(ge=1, le=2)] = 2
 
 
-class _Line(BaseModel):
+class _QuestionLine(BaseModel):
     id: Annotated[str, Field(min_length=1)]
     kind: Annotated[str, Field(min_length=1)]
     part: Literal["dev", "test"]
@@ -114,7 +114,7 @@ def read_questions(lines: Iterable[str], name: str) -> list[LabelledQuestion]:
         if not line.strip():
             continue
         try:
-            row = _Line.model_validate_json(line)
+            row = _QuestionLine.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False, include_context=False)[0]
             field = ".".join(map(str, first["loc"])) or "line"

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from api.errors import NotFound, UsageError
 from api.faces.cli.printing import as_json, say, tell
+from api.faces.cli.retrospect import As, Printed
 from api.faces.cli.stored import with_store
 from api.services.text import many
 
@@ -63,14 +64,6 @@ class FormatChoice(StrEnum):
     jsonl = "jsonl"
 
 
-class Shape(StrEnum):
-    """How it is printed."""
-
-    text = "text"
-    json = "json"
-
-
-Form = Annotated[Shape, typer.Option("--format", help="How to print it.")]
 Id = Annotated[str, typer.Argument(help="As listed, or its beginning.")]
 
 
@@ -125,14 +118,14 @@ def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
 
 
 @imports.command(name="list")
-def list_imports(form: Form = Shape.text) -> None:
+def list_imports(form: As = Printed.text) -> None:
     """What was imported, the newest first."""
 
     async def work(store: Store, keys: Keys) -> None:
         from api.services.keeping.keys import LOCAL
 
         listed = await store.imports(LOCAL.id)
-        if form is Shape.json:
+        if form is Printed.json:
             say(as_json([_plain(row) for row in listed]))
             return
         for row in listed:
@@ -146,7 +139,7 @@ def list_imports(form: Form = Shape.text) -> None:
 
 
 @imports.command()
-def show(import_id: Id, form: Form = Shape.text) -> None:
+def show(import_id: Id, form: As = Printed.text) -> None:
     """One import: its counts, and the lines that were kept aside, with the reason of each."""
 
     async def work(store: Store, keys: Keys) -> None:
@@ -154,7 +147,7 @@ def show(import_id: Id, form: Form = Shape.text) -> None:
 
         row = await _import_of(store, import_id)
         aside = await store.refusals(LOCAL.id, row.id)
-        if form is Shape.json:
+        if form is Printed.json:
             lines = [{"line": r.line, "reason": r.reason, "start": r.start} for r in aside]
             say(as_json({**_plain(row), "refusals": lines}))
             return

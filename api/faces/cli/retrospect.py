@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from api.services.keeping.storage import Feedback, Store
 
 
-class Shape(StrEnum):
+class Printed(StrEnum):
     """How figures and feedback are printed."""
 
     text = "text"
@@ -28,13 +28,13 @@ class Shape(StrEnum):
 Back = Annotated[
     str, typer.Option(help="Days or weeks back (30d, 12w), a date or time (UTC), or all.")
 ]
-As = Annotated[Shape, typer.Option("--format", help="How to print it.")]
+As = Annotated[Printed, typer.Option("--format", help="How to print it.")]
 
 
 def stats(
     since: Back = "30d",
     sample: Annotated[bool, typer.Option("--sample", help="Also count sample data.")] = False,
-    form: As = Shape.text,
+    form: As = Printed.text,
 ) -> None:
     """Figures over the analyses that are kept: yields, outcomes, decisions, cost; docs/stats.md."""
 
@@ -47,7 +47,7 @@ def stats(
 
         now = datetime.now(UTC)
         figures = await stats_of(store, LOCAL.id, since_of(since, now), now, with_samples=sample)
-        if form is Shape.json:
+        if form is Printed.json:
             say(as_json(figures.model_dump(mode="json")))
         else:
             say(stats_text(figures, shutil.get_terminal_size((100, 24)).columns))
@@ -67,7 +67,7 @@ def feedback(
     labels: Annotated[
         bool, typer.Option("--labels", help="Print what was said of items as labels for `eval`.")
     ] = False,
-    form: As = Shape.text,
+    form: As = Printed.text,
 ) -> None:
     """Say what you think of a report, a finding or an item; without a thumb: list what was said."""
     if up and down:
@@ -93,7 +93,7 @@ def feedback(
         opinion = Vote("up" if up else "down", comment, finding, item)
         send, author = feedback_sender(load_settings()), author_of(LOCAL.id)
         given = await give(store, LOCAL.id, author, kept.id, opinion, send)
-        if form is Shape.json:
+        if form is Printed.json:
             state = {"status": given.watched, "reason": given.why or None}
             say(as_json({**_plain(given.feedback), "langfuse": state}))
         if given.watched == "failed":
@@ -119,11 +119,11 @@ async def _say_labels(store: Store, report_id: str) -> None:
         tell("nothing was said of its items that is a label")
 
 
-def _list(opinions: Sequence[Feedback], form: Shape) -> None:
+def _list(opinions: Sequence[Feedback], form: Printed) -> None:
     from api.faces.cli.terminal import shown
     from api.services.text import clean, one_line
 
-    if form is Shape.json:
+    if form is Printed.json:
         say(as_json([_plain(opinion) for opinion in opinions]))
         return
     for opinion in opinions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from api.faces.cli.printing import as_json, say, tell
-from api.faces.cli.retrospect import Back, Shape
+from api.faces.cli.retrospect import Back, Printed
 
 if TYPE_CHECKING:
     from api.services.archive.answers import ArchiveAnswer
@@ -31,7 +31,7 @@ def search(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Search what was heard in the sample world.")
     ] = False,
-    form: Annotated[Shape, typer.Option("--format", help="How to print it.")] = Shape.text,
+    form: Annotated[Printed, typer.Option("--format", help="How to print it.")] = Printed.text,
 ) -> NoReturn:
     """Search what is stored; nothing is fetched and nothing is asked again; docs/archive.md."""
     from datetime import UTC, datetime
@@ -57,7 +57,7 @@ def search(
             answer = await archive_search(settings, product, store).search(
                 LOCAL.id, query, filters, k
             )
-        if form is Shape.json:
+        if form is Printed.json:
             say(as_json(answer.model_dump(mode="json")))
         else:
             _print(answer)
