@@ -116,13 +116,11 @@ class Product:
     """Wraps a source that joins later in what traces the others; None: nothing does."""
     requests: Callable[[], Iterable[str]] = tuple
     """What the sandbox was asked until now, a line each."""
-    closing: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False)
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What `aclose` does, the last first."""
-    _searches: Searches = field(default_factory=Flights, init=False, repr=False)
-    _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False, repr=False)
-    _dossiers: OrderedDict[str, Dossier] = field(
-        default_factory=OrderedDict, init=False, repr=False
-    )
+    _searches: Searches = field(default_factory=Flights, init=False)
+    _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False)
+    _dossiers: OrderedDict[str, Dossier] = field(default_factory=OrderedDict, init=False)
 
     @property
     def usual(self) -> tuple[str, ...]:
@@ -209,7 +207,7 @@ class Heard:
     usage: Usage
     """Of judging and grading."""
     text: str
-    fetched: Fetched = field(repr=False)
+    fetched: Fetched
     exhibits: Mapping[str, str] = field(default_factory=dict)
     """The keys of the items that `text` shows, by their labels."""
 

@@ -198,6 +198,8 @@ async def test_answers_that_say_nothing_are_left_out(
 
 FAILURES: list[tuple[Reply, type[SourceError]]] = [
     (error("throttle_violation", "more requests available in 17524 seconds", 502), QuotaExhausted),
+    (error("throttle_violation", "more requests available in 3601 seconds", 502), QuotaExhausted),
+    (error("throttle_violation", "more requests available in 3600 seconds", 502), RateLimited),
     (error("throttle_violation", "more requests available in 40 seconds", 502), RateLimited),
     (error("throttle_violation", "Violation of backoff parameter", 502), RateLimited),
     (error("bad_parameter", "No site found for name `superuser`"), NotConfigured),

@@ -60,7 +60,7 @@ class ArchiveSearch:
     rerank: Rerank = by_words
     clock: Callable[[], float] = time.monotonic
     _answers: OrderedDict[_CacheKey, tuple[float, ArchiveAnswer]] = field(
-        default_factory=OrderedDict, repr=False
+        default_factory=OrderedDict
     )
 
     async def search(
