@@ -15,7 +15,7 @@ from typing import Any
 
 from api.lab.metrics import cohen_kappa
 from api.sandbox import corpus
-from api.services.evidence.figures import wilson
+from api.services.evidence.intervals import wilson
 from api.services.reporting.polarity import lean_of
 from recorded import LABELS, ROOT, rows
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from api.faces import captions, outline
+from api.faces import captions, comparisons, outline
+from api.services.comparing.comparison import Comparison
 from api.services.reporting.escaping import link, md, quotation
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.text import web_url
@@ -74,6 +75,37 @@ def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     parts += _listed("Items", fetched.items)
     if dropped:
         parts += _dropped(fetched.dropped)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """The table, what it marks, the words of each side, and what is cited."""
+    comparison = outline.openable(comparison)
+    numbers = outline.numbered(comparison.items)
+    items = {item.key: item for item in comparison.items}
+    cited = {key: link(f"\\[{numbers[key]}\\]", item.url) for key, item in items.items()}
+    parts = [f"# {md(comparisons.title(comparison))}", _SAMPLE * comparison.sample]
+    parts.append(md(comparisons.alike(comparison)))
+    names = [md(comparisons.name_of(each)) for each in comparison.products]
+    table = [["", *names], ["---", *("---:" for _ in names)]]
+    table += [
+        [md(cell) for cell in (row.name, *row.cells)] for row in comparisons.table(comparison)
+    ]
+    parts.append("\n".join(f"| {' | '.join(line)} |" for line in table))
+    parts += [md(note) for note in comparisons.notes(comparison)]
+
+    for heading, bullets in comparisons.sections(comparison):
+        lines = []
+        for bullet in bullets:
+            lines.append(f"- {md(bullet.text)} {_cites(bullet.cites, cited)}".rstrip())
+            lines += [
+                f"    - {md(name)}: “{md(quotation(passage.passage))}” "
+                f"{_cites([passage.key], cited)}{_by(items[passage.key], passage.passage)}"
+                for name, passage in bullet.words
+            ]
+        parts += [f"## {heading}", "\n".join(lines)]
+    parts += _listed("Cited", comparison.items)
+    parts.append(md(outline.spent(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

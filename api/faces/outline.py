@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from api.judges.answers import STAND_IN
+from api.services.comparing.comparison import Comparison
 from api.services.progress import (
     Event,
     ItemsGraded,
+    ProductEvent,
     Reported,
     SourceFetched,
     SourceJudged,
@@ -34,11 +36,13 @@ LONGEST_TITLE = 300
 """Characters of a title in a list; JSON and CSV have all of it."""
 LONGEST_HEADING = 120
 """Characters of a question that is repeated; JSON has all of it."""
+LONGEST_PRODUCT = 40
+"""Characters of a product's name beside others."""
 GOOD = frozenset(("ok", "irrelevant", "empty"))
 """Outcomes of a source that answered."""
 SAMPLE = "sample"
 """Stands where the address of something made up would be: no page in the world shows it."""
-Answer = TypeVar("Answer", Report, Fetched)
+Answer = TypeVar("Answer", Report, Fetched, Comparison)
 SHOWN = 4
 """Passages of a finding that a person is shown; the rest stand in the JSON."""
 _KINDS: tuple[tuple[FindingKind, str], ...] = (
@@ -48,7 +52,6 @@ _KINDS: tuple[tuple[FindingKind, str], ...] = (
     ("difference", "Where platforms and people differ"),
     ("other", "What else is said"),
 )
-
 
 _DECISIONS = {
     Decision.FULL: "a full report",
@@ -107,9 +110,11 @@ def openable(answer: Answer) -> Answer:
         return answer
     unlinked = {"url": SAMPLE}
     changed: dict[str, object] = {
-        "items": tuple(item.model_copy(update=unlinked | _unsigned(item)) for item in answer.items),
-        "dropped": tuple(item.model_copy(update=unlinked) for item in answer.dropped),
+        "items": tuple(item.model_copy(update=unlinked | _unsigned(item)) for item in answer.items)
     }
+    if isinstance(answer, Report | Fetched):
+        dropped = (item.model_copy(update=unlinked) for item in answer.dropped)
+        changed["dropped"] = tuple(dropped)
     if isinstance(answer, Report):
         changed["quotes"] = tuple(replace(quote, url=SAMPLE) for quote in answer.quotes)
     return answer.model_copy(update=changed)
@@ -261,7 +266,7 @@ def _judge(name: str) -> str:
     return f"the judge on this machine ({name})" if name.startswith("local") else f"`{name}`"
 
 
-def spent(report: Report) -> str:
+def spent(report: Report | Comparison) -> str:
     """What was asked and what that cost, in a sentence."""
     cost = report.cost
     requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
@@ -340,4 +345,7 @@ def progress(event: Event) -> str | None:
             return f"writing about {event.exhibits} items …"
         case Reported():
             return _DECISIONS[Decision(event.decision)]
+        case ProductEvent() if words := progress(event.event):
+            place = f"{source_title(event.event.source)}: " if event.event.source else ""
+            return f"{shortened(event.product, LONGEST_PRODUCT)}: {place}{words}"
     return None

@@ -143,3 +143,12 @@ class Reported(Event):
     kind = "report"
     decision: Decision
     id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductEvent(Event):
+    """A moment of one product's analysis, within a comparison."""
+
+    kind = "product"
+    product: str
+    event: Event

@@ -15,7 +15,6 @@ from api.settings import Window
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
 Stage = Literal["unfit", "gate", "cutoff", "floor", "duplicate"]
-
 PUBLISHED_VALUE = ConfigDict(extra="ignore")
 """Of a dataclass within a `Published`, which has no room for what it does not know."""
 
@@ -245,6 +244,8 @@ class Attempt:
     requests: int
     status: Status
     reason: str | None = None
+    full: bool | None = None
+    """The source may hold more than `limit`; None: nobody knows."""
 
 
 def passed_unjudged(status: Status, model: str | None) -> bool:

@@ -6,8 +6,9 @@ question, every other source is asked once more, and texts are half as long as t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from api.judges import GRADED_AT_ONCE
@@ -201,6 +202,19 @@ def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
         likely = replace(likely, grades=_chunks(kept, GRADED_AT_ONCE), graded=kept)
         most = replace(most, grades=reach.grades(1), graded=reach.kept(1))
     return _estimate(settings, reach.least, likely, most)
+
+
+def together(estimates: Sequence[Estimate]) -> Estimate:
+    """What several questions take, none of them sharing anything."""
+
+    def summed(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return {name: reduce(add, (part[name] for part in parts)) for name in parts[0]}
+
+    return Estimate(
+        summed([each.least for each in estimates]),
+        summed([each.likely for each in estimates]),
+        summed([each.most for each in estimates]),
+    )
 
 
 def most_usd(settings: Settings, ask: Ask) -> float:

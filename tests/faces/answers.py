@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from api.services.evidence.figures import Intervals, Sentiment, Shares, wilson
+from api.services.evidence.figures import Intervals, Sentiment, Shares
+from api.services.evidence.intervals import wilson
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws

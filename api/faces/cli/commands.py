@@ -60,23 +60,23 @@ def analyze_command(
     if estimate:
         from api.wiring.estimating import estimate as estimated
 
-        _check(ask, (NAME,) if own is not None else (*SOURCES, ARCHIVE.name))
+        check_sources(ask, (NAME,) if own is not None else (*SOURCES, ARCHIVE.name))
         count = None
         if own is not None:
             count = len({item.key for item in own.items if within(ask.window, item.created_at)})
         sample = own is None and wiring.mode_of(settings) == "sandbox"
-        return _say_estimate(estimated(settings, ask, count), handover, sample=sample)
+        return say_estimate(estimated(settings, ask, count), handover, sample=sample)
 
     async def work() -> int:
         keeping: list[asyncio.Task[None]] = []
         try:
-            async with _built(settings, own, ask.sources) as product:
+            async with built(settings, own, ask.sources) as product:
                 product.scope(ask)
                 with Live(verbose=verbose, sample=product.sample) as live:
                     report = await listening.analyze(product, ask, live.listen)
                 if verbose:
                     live.say_requests(product.requests())
-                keeping.append(asyncio.create_task(_keep(settings, report)))
+                keeping.append(asyncio.create_task(keep(settings, report)))
                 deliver(report, handover)
         finally:  # stored while the last traces are handed over
             await asyncio.gather(*keeping)
@@ -98,12 +98,12 @@ def fetch_command(
     if estimate:
         from api.wiring.estimating import fetch_estimate
 
-        _check(ask, (*SOURCES, ARCHIVE.name))
+        check_sources(ask, (*SOURCES, ARCHIVE.name))
         sample = wiring.mode_of(settings) == "sandbox"
-        return _say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
+        return say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
 
     async def work() -> int:
-        async with _built(settings, places=(source,)) as product:
+        async with built(settings, places=(source,)) as product:
             product.scope(ask)
             with Live(verbose=verbose, sample=product.sample) as live:
                 heard = await listening.fetch(product, source, ask, listener=live.listen)
@@ -153,7 +153,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
 
 
 @asynccontextmanager
-async def _built(
+async def built(
     settings: Settings, own: OwnItems | None = None, places: Sequence[str] = ()
 ) -> AsyncIterator[Product]:
     """The product for a question to `places`; its real sources remember what was asked before."""
@@ -173,17 +173,17 @@ async def _built(
         yield product
 
 
-async def _keep(settings: Settings, report: Report) -> None:
-    """Store a report and say how to see it; a store that fails is one warning, never an error."""
+async def keep(settings: Settings, *reports: Report) -> None:
+    """Store reports and say how to see them; a store that fails is one warning, never an error."""
     from api.wiring.storing import open_store_of  # the database's libraries load after the answer
 
     try:
         async with closing(await open_store_of(settings)) as store:
-            await keep_report(store, LOCAL.id, report)
+            for report in reports:
+                await keep_report(store, LOCAL.id, report)
+                tell(f"kept as {report.id}: `listenpost reports show {report.id[:SHORT_ID]}`")
     except (StoreUnavailable, ConfigurationError) as error:
         tell(f"listenpost: warning: the answer is not kept: {error}")
-    else:
-        tell(f"kept as {report.id}: `listenpost reports show {report.id[:SHORT_ID]}`")
 
 
 def _read(path: Path) -> OwnItems:
@@ -206,14 +206,19 @@ def _read(path: Path) -> OwnItems:
         raise UsageError(f"`{path}`: {error}") from None
 
 
-def _check(ask: Ask, known: Sequence[str]) -> None:
+def check_sources(ask: Ask, known: Sequence[str]) -> None:
+    """Refuse a source that is not among the known ones.
+
+    Raises:
+        UsageError: it names them.
+    """
     for name in ask.sources:
         if name not in known:
             there = ", ".join(f"`{source}`" for source in known)
             raise UsageError(f"there is no source `{name[:40]}`; there are {there}")
 
 
-def _say_estimate(estimate: Estimate, handover: Handover, *, sample: bool) -> int:
+def say_estimate(estimate: Estimate, handover: Handover, *, sample: bool) -> int:
     """Print what a question would take at least, likely and at most, before anything is asked."""
     low, middle, high = estimate.least, estimate.likely, estimate.most
     if handover.format is ReportFormat.json:

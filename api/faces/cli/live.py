@@ -18,10 +18,11 @@ from rich.text import Text
 
 from api.faces.cli.printing import tell
 from api.faces.cli.terminal import shown
-from api.faces.outline import GOOD, progress, source_title
+from api.faces.outline import GOOD, LONGEST_PRODUCT, progress, shortened, source_title
 from api.services.progress import (
     Event,
     ItemGraded,
+    ProductEvent,
     Reported,
     SourceKept,
     SourceRefetching,
@@ -86,8 +87,11 @@ class Live:
             self._live.stop()
         self._live = None
 
-    def listen(self, event: Event) -> None:
-        """Show one event."""
+    def listen(self, event: Event, product: str = "") -> None:
+        """Show one event; of a `product` beside others in a line of its own."""
+        if isinstance(event, ProductEvent):
+            self.listen(event.event, shortened(event.product, LONGEST_PRODUCT))
+            return
         if isinstance(event, ItemGraded):
             if self._verbose:
                 # a default grade keeps whatever the cutoff: `reddit 1 (r/a): score 4/5 - KEEP: why`
@@ -106,16 +110,19 @@ class Live:
         self._others |= isinstance(event, SourceKept)
         if self._live is None:
             if self._verbose or isinstance(event, SourceKept | SourceRefetching):
-                self._say(f"{name}: {words}")
+                self._say(f"{product and f'{product}: '}{name}: {words}")
             return
         # a source is done when as many queries have ended as were begun
         self._asking[name] += isinstance(event, SourceStarted)
         self._asking[name] -= isinstance(event, SourceKept)
         state = _BUSY
-        if isinstance(event, SourceKept) and self._asking[name] <= 0:
-            state = _DONE if event.outcome in GOOD else _FAILED
-        elif isinstance(event, Reported):
+        if isinstance(event, Reported):
             state = _DONE
+        elif product:
+            words = f"{name}: {words}"
+        elif isinstance(event, SourceKept) and self._asking[name] <= 0:
+            state = _DONE if event.outcome in GOOD else _FAILED
+        name = shown(product) if product else name
         row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
         row.words, row.state = shown(words), state
         self._live.update(self._table())

@@ -18,7 +18,24 @@ import typer
 
 import api
 from api.errors import ConfigurationError, ListenpostError
-from api.faces.cli import importing, langfuse, retrospect, searching, stored
+from api.faces.cli import comparing, importing, langfuse, retrospect, searching, stored
+from api.faces.cli.choices import (
+    About,
+    As,
+    Depth,
+    DepthChoice,
+    Dropped,
+    Estimate,
+    Limit,
+    Output,
+    Query,
+    ReportAs,
+    Sample,
+    Since,
+    Sources,
+    Verbose,
+    WindowChoice,
+)
 from api.faces.cli.printing import Format, Handover, ReportFormat, finish, prepare, tell
 from api.services.callers import Caller, asking
 from api.sources import NAMED, SOURCES
@@ -47,24 +64,6 @@ app.command()(retrospect.feedback)
 app.command()(searching.search)
 
 
-class DepthChoice(StrEnum):
-    """How far to look."""
-
-    quick = "quick"
-    standard = "standard"
-    deep = "deep"
-
-
-class WindowChoice(StrEnum):
-    """How far back to look."""
-
-    day = "day"
-    week = "week"
-    month = "month"
-    year = "year"
-    all = "all"
-
-
 class JudgeChoice(StrEnum):
     """Who is evaluated."""
 
@@ -77,21 +76,6 @@ class JudgeChoice(StrEnum):
     cosine = "cosine"
     hybrid = "hybrid"
     keep_all = "keep_all"
-
-
-Query = Annotated[str, typer.Argument(help="A product or a question, as you would say it.")]
-Depth = Annotated[DepthChoice, typer.Option(help="How far to look.")]
-About = Annotated[str, typer.Option(help="What it is, to tell it from its namesakes.")]
-Since = Annotated[WindowChoice, typer.Option(help="How far back.")]
-Limit = Annotated[int | None, typer.Option(help="Items per source at first.", min=1, max=500)]
-As = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
-Verbose = Annotated[bool, typer.Option(help="Say more on stderr: grades, upstream requests.")]
-Dropped = Annotated[bool, typer.Option("--dropped", help="Also list what was dropped and why.")]
-Output = Annotated[Path | None, typer.Option(help="Write the answer to a new file.")]
-Sample = Annotated[
-    bool, typer.Option("--sandbox", help="Ask the sample world: made up, offline, without keys.")
-]
-Estimate = Annotated[bool, typer.Option("--estimate", help="Print calls and cost, then stop.")]
 
 
 def _say_version(wanted: bool) -> None:
@@ -118,12 +102,10 @@ def analyze(
     query: Query,
     depth: Depth = DepthChoice.standard,
     about: About = "",
-    source: Annotated[list[str] | None, typer.Option(help="Only this source; repeatable.")] = None,
+    source: Sources = None,
     since: Since = WindowChoice.all,
     limit: Limit = None,
-    form: Annotated[
-        ReportFormat, typer.Option("--format", help="How to print the answer.")
-    ] = ReportFormat.text,
+    form: ReportAs = ReportFormat.text,
     items: Annotated[
         Path | None,
         typer.Option(help="Your own items, in a file that `import` takes."),
@@ -140,6 +122,9 @@ def analyze(
     ask = _ask(query, depth, about, source or [], since, limit, sandbox=sandbox)
     handover = Handover(form, dropped, output)
     raise typer.Exit(analyze_command(ask, handover, items, verbose=verbose, estimate=estimate))
+
+
+app.command()(comparing.compare)
 
 
 @app.command()

@@ -13,13 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from api.errors import UsageError
 
 if TYPE_CHECKING:
+    from api.services.comparing.comparison import Comparison
     from api.services.reporting.report import Fetched, Report
 
+Answer: TypeAlias = "Report | Fetched | Comparison"
 _FILE_COLUMNS = 100
 _CONTEXT = "OTEL_PYTHON_CONTEXT"
 """OpenTelemetry reads it while it is imported, and answers a name that it does not know with a
@@ -110,7 +112,7 @@ def check_output(path: Path | None) -> None:
         ) from None
 
 
-def deliver(answer: Report | Fetched, handover: Handover) -> None:
+def deliver(answer: Answer, handover: Handover) -> None:
     """Print the answer, or write it to a file that did not exist: all of it, or no file.
 
     Raises:
@@ -138,16 +140,19 @@ def deliver(answer: Report | Fetched, handover: Handover) -> None:
     tell(f"written to {path}")
 
 
-def rendered(answer: Report | Fetched, handover: Handover, *, filed: bool) -> str:
+def rendered(answer: Answer, handover: Handover, *, filed: bool) -> str:
     """The answer in its format, without the last line's end; `filed`: for a file."""
     from api.faces import markdown
     from api.faces.cli import terminal
+    from api.services.comparing.comparison import Comparison
     from api.services.reporting.report import Report
 
     form, width = handover.format, _FILE_COLUMNS if filed else None
     if form is ReportFormat.json:
         value = answer.model_dump(mode="json")
         return as_json(value, 1, encoding="utf-8") if filed else as_json(value)
+    if isinstance(answer, Comparison):
+        return _compared(answer, form, width)
     if not isinstance(answer, Report):
         if form is ReportFormat.markdown:
             return markdown.fetch_markdown(answer, handover.dropped).rstrip("\n")
@@ -165,6 +170,25 @@ def rendered(answer: Report | Fetched, handover: Handover, *, filed: bool) -> st
             return markdown.report_markdown(answer, handover.dropped).rstrip("\n")
         case ReportFormat.text:
             return terminal.report_text(answer, handover.dropped, width)
+
+
+def _compared(comparison: Comparison, form: ReportFormat, width: int | None) -> str:
+    from api.faces import comparisons
+    from api.faces.cli import terminal
+
+    match form:
+        case ReportFormat.html:
+            from api.faces.web.page import comparison_html
+
+            return comparison_html(comparison).rstrip("\n")
+        case ReportFormat.csv:
+            return comparisons.comparison_csv(comparison).rstrip("\r\n")
+        case ReportFormat.markdown:
+            from api.faces.markdown import comparison_markdown
+
+            return comparison_markdown(comparison).rstrip("\n")
+        case _:
+            return terminal.comparison_text(comparison, width)
 
 
 def as_json(value: Any, indent: int | None = None, *, encoding: str | None = None) -> str:

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 import regex
 from rich.cells import cell_len
 
-from api.faces import captions, outline
+from api.faces import captions, comparisons, outline
 from api.services.archive.answers import ArchiveAnswer
-from api.services.archive.describing import heading, whence
+from api.services.archive.describing import heading as heading_of
+from api.services.archive.describing import whence
+from api.services.comparing.comparison import Comparison
 from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation, unlinked
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
@@ -115,7 +117,7 @@ def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
     for hit in answer.hits:
         page.row()
         place = f" ({hit.place})" if hit.place else ""
-        page.wrapped(f"[{hit.label}] {heading(hit)}")
+        page.wrapped(f"[{hit.label}] {heading_of(hit)}")
         page.wrapped(f"{whence(hit, PLACES)}{place}", "    ")
         if hit.passage != hit.title:
             page.wrapped(f"“{quotation(hit.passage)}”", "    ")
@@ -125,6 +127,54 @@ def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
             page.address("" if answer.sample else profile)
         page.address("" if answer.sample else hit.url)
     return page.text
+
+
+def comparison_text(comparison: Comparison, width: int | None) -> str:
+    """The table, what it marks, the words of each side, and what is cited."""
+    comparison = outline.openable(comparison)
+    page, numbers = _TextPage(width), outline.numbered(comparison.items)
+    page.title(comparisons.title(comparison))
+    if comparison.sample:
+        page.wrapped(_SAMPLE)
+    page.wrapped(comparisons.alike(comparison))
+    page.row()
+    _table(page, comparison)
+    page.row()
+    for note in comparisons.notes(comparison):
+        page.wrapped(note)
+    items = {item.key: item for item in comparison.items}
+    for heading, bullets in comparisons.sections(comparison):
+        page.head(heading)
+        for bullet in bullets:
+            page.wrapped(f"{bullet.text} {_cites(bullet.cites, numbers)}", "- ")
+            for name, passage in bullet.words:
+                by, profile = outline.signature(items[passage.key], passage.passage)
+                cites = f"{_cites([passage.key], numbers)}{by and f' by {by}'}"
+                page.wrapped(f"{name}: “{quotation(passage.passage)}” {cites}", "    ")
+                page.address(profile)
+    _listed(page, "Cited", comparison.items)
+    page.row()
+    page.wrapped(outline.spent(comparison))
+    return page.text
+
+
+def _table(page: _TextPage, comparison: Comparison) -> None:
+    """Columns of one width, or a sentence for each row where they do not fit."""
+    names = [shown(comparisons.name_of(each)) for each in comparison.products]
+    rows = comparisons.table(comparison)
+    first = max(cell_len(row.name) for row in rows)
+    columns = [
+        max(map(cell_len, cells)) for cells in zip(names, *(row.cells for row in rows), strict=True)
+    ]
+    if first + sum(columns) + 2 * len(columns) > page.width:
+        for row in rows:
+            pairs = zip(names, row.cells, strict=True)
+            line = ", ".join(f"{name} {cell}" for name, cell in pairs)
+            page.wrapped(f"{row.name.removeprefix('- ')}: {line}", "- ")
+        return
+    for row in (comparisons.Row("", tuple(names)), *rows):
+        cells = zip(row.cells, columns, strict=True)
+        page.row(padded(row.name, first), *(f" {padded(cell, column)}" for cell, column in cells))
 
 
 class _TextPage:

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from api.errors import UsageError
 from api.faces.refusals import Form
+from api.faces.web.comparisons import ComparisonRequest
 from api.faces.web.schemas import (
     About,
     FetchRequest,
@@ -67,6 +68,12 @@ class AnalysisArguments(Arguments, QuestionRequest):
 
     depth: How = "standard"
     include_dropped: Dropped = False
+
+
+class ComparisonArguments(Arguments, ComparisonRequest):
+    """Of the tool that sets products side by side."""
+
+    depth: How = "standard"
 
 
 class SearchArguments(Arguments, SearchRequest):

@@ -49,11 +49,11 @@ def _check(given: ProductArguments) -> str:
 def _compare(given: CompareArguments) -> str:
     first, second = (question_of(name, "").text for name in (given.first, given.second))
     return (
-        f"Compare what people say about {first} and about {second}. Call "
-        f'`analyze_product` twice, with `query` = "{first}" and with `query` = '
-        f'"{second}". Then make a table: a row for each subject that is spoken of, a column '
-        "for each product, and end with who should take which. Where one product has far fewer "
-        f"posts, say so before comparing. {_RULES}"
+        f"Compare what people say about {first} and about {second}. Call `compare_products` with "
+        f'`products` = ["{first}", "{second}"]. Then show its table, say of each subject '
+        "what is said of either product, and end with who should take which. Call a difference one "
+        "only where it is marked, and where one product has far fewer posts, say so before "
+        f"comparing. {_RULES}"
     )
 
 

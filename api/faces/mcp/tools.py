@@ -10,18 +10,22 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.faces.markdown import report_markdown
+from api.faces.markdown import comparison_markdown, report_markdown
 from api.faces.mcp.arguments import (
     AnalysisArguments,
     Arguments,
+    ComparisonArguments,
     FetchArguments,
     RelevanceArguments,
     SearchArguments,
 )
 from api.faces.mcp.resources import REPORTS
+from api.faces.web.comparisons import comparisons_of
 from api.faces.web.schemas import Relevance
 from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.describing import described
+from api.services.comparing.comparison import Comparison
+from api.services.comparing.composing import comparison_of
 from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
 from api.services.listening import ROOM
@@ -112,6 +116,7 @@ def tools(house: House) -> dict[str, Tool]:
             asks=False,
         ),
         _archive_tool(house),
+        _comparison_tool(house),
         Tool(
             "analyze_product",
             "Analyze a product",
@@ -141,6 +146,28 @@ def _archive_tool(house: House) -> Tool:
         ArchiveAnswer.model_json_schema(),
         search,
         asks=False,
+    )
+
+
+def _comparison_tool(house: House) -> Tool:
+    async def compare(tenant: Tenant, given: ComparisonArguments, listener: Listener) -> Answer:
+        asks, comparisons = given.asks(), comparisons_of(house)
+        async with comparisons.begun(tenant, asks) as flights:
+            answers = await comparisons.answers(asks, flights, listener)
+        comparison = comparison_of(asks, answers, PLACES)
+        kept = "The structured content holds every count, passage and cited item."
+        text = _bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
+        return Answer(text, comparison.model_dump(mode="json"))
+
+    return Tool(
+        "compare_products",
+        "Compare products",
+        f"Ask {NAMED} the same about two to five products, and set them side by side: volume, "
+        "aspects, and the differences that the numbers support, with citations of each side. "
+        "Takes as long and costs as much as an analysis of each.",
+        ComparisonArguments,
+        Comparison.model_json_schema(),
+        compare,
     )
 
 

@@ -57,7 +57,7 @@ IdempotencyKey = Annotated[
         description="The same key and body: one analysis.",
     ),
 ]
-_COMMON = (401, 403, 429, 500, 503)
+COMMON = (401, 403, 429, 500, 503)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it can be read."}}
 RETRY_AFTER = 2
 """Seconds until it is worth asking again for one that runs."""
@@ -68,7 +68,7 @@ _MEDIA: dict[str, Format] = {
     "text/csv": "csv",
     MEDIA_TYPE: "events",
 }
-_HTML_HEADERS = {
+HTML_HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -90,7 +90,7 @@ _BEGUN: dict[int | str, dict[str, Any]] = {
             "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
         },
     },
-    **documented(404, 409, 413, 422, *_COMMON, wrong=WRONG_DEPTH),
+    **documented(404, 409, 413, 422, *COMMON, wrong=WRONG_DEPTH),
 }
 _READ: dict[int | str, dict[str, Any]] = {
     200: {
@@ -115,7 +115,7 @@ _READ: dict[int | str, dict[str, Any]] = {
         404,
         409,
         422,
-        *_COMMON,
+        *COMMON,
         wrong="`format` must be `json`, `html`, `markdown`, `csv` or `events`, not `xml`",
     ),
 }
@@ -204,7 +204,7 @@ async def create_analysis(
 
 @router.get(
     "",
-    responses=documented(422, *_COMMON, wrong=WRONG_LIMIT),
+    responses=documented(422, *COMMON, wrong=WRONG_LIMIT),
     summary="List analyses, newest first",
 )
 async def list_analyses(
@@ -281,7 +281,7 @@ async def get_analysis(
 def _shown(report: Report, form: Format) -> Response:
     match form:
         case "html":
-            return Response(report_html(report), 200, _HTML_HEADERS, "text/html")
+            return Response(report_html(report), 200, HTML_HEADERS, "text/html")
         case "markdown":
             return Response(report_markdown(report, True), media_type="text/markdown")
         case "csv":
@@ -299,7 +299,7 @@ def preferred(accept: str) -> Format:
 @router.delete(
     "/{analysis_id}",
     status_code=204,
-    responses=documented(404, 422, *_COMMON),
+    responses=documented(404, 422, *COMMON),
     summary="Delete one",
 )
 async def delete_analysis(analysis_id: str, tenant: Asker, house: Opened) -> None:

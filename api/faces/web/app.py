@@ -20,6 +20,7 @@ from api.faces.web import (
     analyses,
     chat,
     chats,
+    comparisons,
     errors,
     feedback,
     gate,
@@ -38,6 +39,7 @@ Part = Callable[[FastAPI, House], AbstractAsyncContextManager[None]]
 """Something that mounts itself and lives as long as the app."""
 ROUTERS: tuple[APIRouter, ...] = (
     analyses.router,
+    comparisons.router,
     gate.router,
     chat.router,
     chats.router,

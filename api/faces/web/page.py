@@ -7,9 +7,10 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from api.faces import outline
+from api.faces import comparisons, outline
 from api.faces.web.charts import STYLE as CHARTS
 from api.faces.web.charts import charts
+from api.services.comparing.comparison import Comparison
 from api.services.reporting.escaping import quotation
 from api.services.reporting.findings import Finding
 from api.services.reporting.report import DroppedItem, KeptItem, Report
@@ -46,6 +47,7 @@ POLICY = (
     "frame-ancestors 'none'"
 )
 """Content security policy: this page's own style and nothing else."""
+_SAMPLE = '<p class="note">Sample data: made up, from the offline sandbox.</p>'
 _SHARE = "Relative relevance among returned sources"
 
 
@@ -59,7 +61,7 @@ def report_html(report: Report) -> str:
         f"<p>{text(outline.decision(report))}</p>",
     ]
     if report.sample:
-        parts.append('<p class="note">Sample data: made up, from the offline sandbox.</p>')
+        parts.append(_SAMPLE)
     notes = (*report.quality_notes, report.disclaimer)
     parts += [f'<p class="note">{text(note)}</p>' for note in notes if note]
     parts += [f"<p>{text(paragraph)}</p>" for paragraph in outline.paragraphs(report)]
@@ -76,13 +78,50 @@ def report_html(report: Report) -> str:
     ]
     drawn = charts(report)
     parts += ["<h2>Figures</h2>", *drawn] if drawn else []
-    if report.items:
-        listed = "\n".join(_source(item, number) for number, item in enumerate(report.items, 1))
-        parts += ["<h2>Sources</h2>", f'<ol class="sources">\n{listed}\n</ol>']
+    parts += _sources(report.items)
     parts += _dropped(report.dropped)
     parts += ["<h2>Coverage</h2>", f"<p>{text(report.coverage)}</p>"]
     parts += [f'<p class="note">{text(note)}</p>' for note in outline.source_notes(report)]
     parts += _list("Next questions", map(text, report.suggestions))
+    return _page(title, parts)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """The whole page of a comparison."""
+    comparison = outline.openable(comparison)
+    numbers = outline.numbered(comparison.items)
+    items = {item.key: item for item in comparison.items}
+    title = text(comparisons.title(comparison))
+    parts = [f"<h1>{title}</h1>"]
+    if comparison.sample:
+        parts.append(_SAMPLE)
+    parts.append(f"<p>{text(comparisons.alike(comparison))}</p>")
+    rows = [("", tuple(map(comparisons.name_of, comparison.products)))]
+    rows += [(row.name, row.cells) for row in comparisons.table(comparison)]
+    lines = (
+        f"<th>{text(name)}</th>{''.join(f'<td>{text(cell)}</td>' for cell in cells)}"
+        for name, cells in rows
+    )
+    parts.append(f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
+    parts += [f"<p>{text(note)}</p>" for note in comparisons.notes(comparison)]
+    for heading, bullets in comparisons.sections(comparison):
+        listed = []
+        for bullet in bullets:
+            words = "".join(
+                f"<li>{text(name)}: <q>{text(quotation(passage.passage))}</q>"
+                f"{_cites([passage.key], numbers)}{_by(items[passage.key], passage.passage)}</li>"
+                for name, passage in bullet.words
+            )
+            evidence = f'<ul class="evidence">{words}</ul>' if words else ""
+            listed.append(f"{text(bullet.text)}{_cites(bullet.cites, numbers)}{evidence}")
+        parts += _list(heading, listed)
+    parts += _sources(comparison.items)
+    parts.append(f"<p>{text(outline.spent(comparison))}</p>")
+    return _page(title, parts)
+
+
+def _page(title: str, parts: Iterable[str]) -> str:
+    """The page around its parts; all of it is escaped already."""
     meta = POLICY.partition("; frame-ancestors")[0]
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -131,6 +170,13 @@ def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
         f' <a class="cite" href="#source-{number}">[{number}]</a>'
         for number in outline.cited(keys, numbers)
     )
+
+
+def _sources(items: Sequence[KeptItem]) -> list[str]:
+    if not items:
+        return []
+    listed = "\n".join(_source(item, number) for number, item in enumerate(items, 1))
+    return ["<h2>Sources</h2>", f'<ol class="sources">\n{listed}\n</ol>']
 
 
 def _source(item: KeptItem, number: int) -> str:

@@ -6,26 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from math import sqrt
 from statistics import median
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from api.services.evidence.intervals import Interval, wilson
 from api.services.schemas import Assessed, Gathered, Published
 from api.services.text import one_line
 
-Z95 = 1.959963984540054
-"""Normal quantile of a two-sided 95 % interval."""
 DAYS_BY_DAY, WEEKS, MONTHS = 31, 60, 60
 """How far back a timeline is counted by day, by week and by month; further, by year."""
 Unit = Literal["day", "week", "month", "year"]
-Interval = Annotated[
-    tuple[float, float],
-    WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
-]
-"""Lower and upper end; not `prefixItems`, which generators of clients read differently."""
 
 
 def _undefaulted(schema: dict[str, Any]) -> None:
@@ -173,7 +166,7 @@ def figures(sources: Sequence[Gathered], kept: Sequence[Assessed], *, now: datet
                 values.setdefault(entry.item.source, {}).setdefault(name, []).append(value)
     return Figures(
         sources=_sources(sources, kept),
-        sentiment=_sentiment(kept),
+        sentiment=sentiment_of(kept),
         timeline=_timeline(kept, now),
         aspects=_aspects(kept),
         places=tuple(
@@ -211,7 +204,8 @@ def _sources(sources: Sequence[Gathered], kept: Sequence[Assessed]) -> dict[str,
     return counted
 
 
-def _sentiment(kept: Sequence[Assessed]) -> Sentiment:
+def sentiment_of(kept: Sequence[Assessed]) -> Sentiment:
+    """How these items sound, by their grades."""
     felt = Counter(entry.grade.sentiment for entry in kept if entry.grade is not None)
     positive, neutral, negative = felt[1], felt[0], felt[-1]
     n = positive + neutral + negative
@@ -230,17 +224,6 @@ def _sentiment(kept: Sequence[Assessed]) -> Sentiment:
         ),
         ungraded=len(kept) - n,
     )
-
-
-def wilson(count: int, n: int) -> Interval | None:
-    """The 95 % Wilson interval of a share; None of nothing."""
-    if not n:
-        return None
-    share = count / n
-    middle = share + Z95**2 / (2 * n)
-    spread = Z95 * sqrt(share * (1 - share) / n + Z95**2 / (4 * n * n))
-    scale = 1 + Z95**2 / n
-    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
 def _timeline(kept: Sequence[Assessed], now: datetime) -> Timeline:

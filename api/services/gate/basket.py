@@ -80,7 +80,7 @@ class Basket:
         self._attempts.append(
             Attempt(
                 batch.plan.limit, distinct, len(new), relevant, requests, gated.status,
-                gated.reason,
+                gated.reason, batch.full,
             )
         )  # fmt: skip
 

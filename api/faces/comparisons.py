@@ -1,0 +1,199 @@
+"""What every rendering of a comparison shows, before it is laid out: its table, notes and sides.
+
+The texts in it are strangers'; each face escapes them in its own way.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from api.faces import outline
+from api.faces.spreadsheet import cell
+from api.services.comparing.asking import FEWEST
+from api.services.comparing.comparison import (
+    ComparedFinding,
+    Comparison,
+    Side,
+    SourceVolume,
+    Standing,
+    State,
+)
+from api.services.reporting.dossier import WHY
+from api.services.reporting.findings import Passage
+from api.services.schemas import Outcome
+from api.services.text import many
+
+SHOWN = 2
+"""Passages of each product under a finding; the rest stand in the JSON."""
+_SHORT_ID = 8
+_STATES: dict[State, str] = {
+    "compared": "compared",
+    "nothing": "nothing was about it",
+    "unjudged": "nobody could judge",
+    "not_asked": "could not be asked",
+    "failed": "failed",
+}
+Words = tuple[str, Passage]
+"""Whose they are, and a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a measure, and how each product stands in it."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullet:
+    """One line below the table, what it cites, and the words under it."""
+
+    text: str
+    cites: tuple[str, ...] = ()
+    words: tuple[Words, ...] = ()
+
+
+def title(comparison: Comparison) -> str:
+    """Which products."""
+    *names, last = map(name_of, comparison.products)
+    return f"{', '.join(names)} and {last}, compared"
+
+
+def name_of(standing: Standing) -> str:
+    """A product as the head of its column."""
+    return outline.shortened(standing.query, outline.LONGEST_PRODUCT)
+
+
+def alike(comparison: Comparison) -> str:
+    """How all of them were asked, in a sentence."""
+    sources = ", ".join(map(outline.source_title, comparison.sources)) or "the same sources"
+    since = "any time" if comparison.since == "all" else f"the last {comparison.since}"
+    limit = f", {comparison.limit} items a source at first" if comparison.limit else ""
+    return (
+        f"Each was asked alike and at the same time: {sources}, depth {comparison.depth}, "
+        f"posts of {since}{limit}."
+    )
+
+
+def table(comparison: Comparison) -> list[Row]:
+    """What was found of each, how it sounds, and what is spoken of; `-` where nobody knows."""
+    products = comparison.products
+    rows = [Row("outcome", tuple(_STATES[each.state] for each in products))]
+    if len(comparison.comparable) == len(products):
+        rows = []
+    found = (sum(volume.fetched for volume in each.sources.values()) for each in products)
+    both = zip(products, found, strict=True)
+    rows.append(Row("posts found", tuple(f"{count}{_more(each)}" for each, count in both)))
+    rows.append(Row("about it", tuple(f"{each.posts}{_more(each)}" for each in products)))
+    for name in dict.fromkeys(name for each in products for name in each.sources):
+        volumes = [each.sources.get(name) for each in products]
+        if any(each and each.outcome is not Outcome.NOT_CONFIGURED for each in volumes):
+            rows.append(Row(f"- {outline.source_title(name)}", tuple(map(_volume, volumes))))
+    felt = [each.sentiment for each in products]
+    if any(felt):
+        good = tuple(f"{each.positive} of {each.n}" if each else "-" for each in felt)
+        bad = tuple(f"{each.negative} of {each.n}" if each else "-" for each in felt)
+        rows += [Row("sound positive", good), Row("sound negative", bad)]
+    for finding in comparison.findings:
+        sides = {side.query: _side(side) for side in finding.sides}
+        cells = tuple(sides.get(each.query, "-") for each in products)
+        rows.append(Row(f"{finding.aspect}{' *' if finding.marked else ''}", cells))
+    ids = (each.analysis_id[:_SHORT_ID] if each.analysis_id else "-" for each in products)
+    return [*rows, Row("report", tuple(ids))]
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """What the signs of the table mean, and what of it may be claimed."""
+    products, looked_at = comparison.products, comparison.looked_at
+    if comparison.findings:
+        yield "Aspects: in how many of the posts about it each is surely spoken of, a minimum."
+    if any(side.positive or side.negative for each in comparison.findings for side in each.sides):
+        yield "(+2 -1): two of these plainly praise it, one plainly complains of it."
+    if any(each.capped for each in products):
+        yield (
+            "+: the place may hold more than was asked for, so that its count is a minimum and "
+            "marks no difference in volume."
+        )
+    if len(comparison.comparable) < FEWEST:
+        yield "Nothing could be compared: posts were counted for fewer than two products."
+    elif comparison.contrasts:
+        yield (
+            f"* and below: what a 95 % interval supports after Holm's correction for the "
+            f"{many(looked_at, 'comparison')} looked at. All else may be chance."
+        )
+    else:
+        yield (
+            f"No difference is marked: none of the {many(looked_at, 'comparison')} looked at is "
+            "beyond what chance alone makes of so few posts."
+        )
+    for each in products:
+        if each.reason:
+            yield f"{name_of(each)}: {_STATES[each.state]}. {outline.shortened(each.reason, 400)}"
+
+
+def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
+    """Below the table: each heading that has anything, differences first."""
+    products, marked = comparison.products, list[Bullet]()
+    words = {each.aspect: _words(each, products) for each in comparison.findings}
+    for aspect in dict.fromkeys(each.aspect for each in comparison.contrasts):
+        contrasts = [each for each in comparison.contrasts if each.aspect == aspect]
+        marked += [Bullet(each.text, () if aspect else each.cites) for each in contrasts]
+        marked[-1] = replace(marked[-1], words=words.get(aspect, ()))
+    rest = [
+        Bullet(each.text, words=words[each.aspect])
+        for each in comparison.findings
+        if not each.marked
+    ]
+    names = {each.query: name_of(each) for each in products}
+    several = [
+        Bullet(f"{' and '.join(names[each] for each in item.products)}: {title}", (item.key,))
+        for item, title in zip(
+            comparison.items, map(outline.title_of, comparison.items), strict=True
+        )
+        if len(item.products) > 1
+    ]
+    for heading, bullets in (
+        ("Where they differ", marked),
+        ("What is said of each, where no difference is marked", rest),
+        ("Counted for more than one", several),
+    ):
+        if bullets:
+            yield heading, bullets
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """The table; no cell is a formula to a spreadsheet."""
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(["", *(cell(each.query) for each in comparison.products)])
+    rows.writerows([cell(part) for part in (row.name, *row.cells)] for row in table(comparison))
+    return out.getvalue()
+
+
+def _words(finding: ComparedFinding, products: Sequence[Standing]) -> tuple[Words, ...]:
+    names = {each.query: name_of(each) for each in products}
+    return tuple(
+        (names[side.query], passage) for side in finding.sides for passage in side.evidence[:SHOWN]
+    )
+
+
+def _more(standing: Standing) -> str:
+    return "+" if standing.capped else ""
+
+
+def _volume(volume: SourceVolume | None) -> str:
+    if volume is None:
+        return "-"
+    if not volume.outcome.answered:
+        return WHY[volume.outcome]
+    more = "+" if volume.capped else ""
+    return f"{volume.posts}{more}" if volume.judged else "not judged"
+
+
+def _side(side: Side) -> str:
+    leans = f" (+{side.positive} -{side.negative})" if side.positive or side.negative else ""
+    return f"{side.count} of {side.of}{leans}"

@@ -1,0 +1,57 @@
+"""The same question about each product."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from api.errors import UsageError
+from api.services.containment import Failure, contained
+from api.services.listening import Ask
+from api.services.progress import Listener, ProductEvent, silent
+from api.services.question.accepting import question_of
+from api.services.question.query import canonical
+from api.services.reporting.report import Report
+from api.services.text import cut
+
+FEWEST, MOST = 2, 5
+"""Products of one comparison."""
+_SHOWN = 60
+"""Characters of a name in a message."""
+
+
+def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
+    """An `Ask` for each product and what it is; all else as in `like`.
+
+    Raises:
+        UsageError: too few or too many, one that names nothing, or the same one twice.
+    """
+    if not FEWEST <= len(products) <= MOST:
+        raise UsageError(f"a comparison takes {FEWEST} to {MOST} products, not {len(products)}")
+    questions = [question_of(query, about) for query, about in products]
+    known: dict[str, str] = {}
+    for question in questions:
+        name, form = cut(question.text, _SHOWN), canonical(question.text)
+        if form in known:
+            raise UsageError(f"“{known[form]}” and “{name}” are the same product: name each once")
+        known[form] = name
+    return tuple(replace(like, query=each.text, about=each.about) for each in questions)
+
+
+async def analyze_each(
+    analyze: Callable[[Ask, Listener], Awaitable[Report]],
+    asks: Sequence[Ask],
+    listener: Listener = silent,
+) -> list[Report | Failure]:
+    """Analyze all at once, so at one moment; one that fails leaves the others alone.
+
+    The listener hears `ProductEvent`s.
+    """
+
+    def heard(ask: Ask) -> Listener:
+        return lambda event: listener(ProductEvent(product=ask.query, event=event))
+
+    return await asyncio.gather(
+        *(contained(analyze(ask, heard(ask)), "an analysis to compare") for ask in asks)
+    )

@@ -1,0 +1,82 @@
+"""Comparisons of a tenant: an analysis for each product, begun together and kept like any other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+
+from api.errors import Conflict, UsageError
+from api.services.comparing.asking import analyze_each
+from api.services.containment import Failure
+from api.services.keeping.analyses import AnalysisFlight, Runner
+from api.services.keeping.keys import Tenant
+from api.services.keeping.limits import Limits
+from api.services.keeping.storage import Idempotency, Kept
+from api.services.listening import Ask
+from api.services.progress import Listener, silent
+from api.services.reporting.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """Begins them; the work is the runner's."""
+
+    runner: Runner
+    limits: Limits
+    claims: Idempotency
+
+    @asynccontextmanager
+    async def begun(
+        self, tenant: Tenant, asks: Sequence[Ask], key: str | None = None
+    ) -> AsyncIterator[list[AnalysisFlight | Kept]]:
+        """The analyses in the order of the questions; left at the end: who is last cancels.
+
+        The caller's own request is counted already, so each further product is one more. When one
+        may not begin, none goes on.
+
+        Raises:
+            Conflict: the idempotency key was used for another request.
+            LimitReached: the tenant may not begin all of them now.
+            StoreUnavailable: they could not be kept.
+        """
+        for _ in asks[1:]:
+            await self.limits.admit(tenant)
+        keys: list[str | None] = [None] * len(asks)
+        if key is not None:
+            request = json.dumps([asdict(ask) for ask in asks], sort_keys=True)
+            digest = hashlib.sha256(request.encode()).hexdigest()
+            try:
+                await self.claims.claim(tenant.id, f"comparison:{key}", digest, "")
+            except UsageError as error:
+                raise Conflict(str(error)) from None
+            keys = [f"comparison:{number}:{key}" for number in range(len(asks))]
+        flights: list[AnalysisFlight | Kept] = []
+        try:
+            for ask, name in zip(asks, keys, strict=True):
+                flights.append(await self.runner.join(tenant, ask, name))
+            yield flights
+        finally:
+            for flight in flights:
+                if isinstance(flight, AnalysisFlight):
+                    self.runner.leave(flight)
+
+    async def answers(
+        self,
+        asks: Sequence[Ask],
+        flights: Sequence[AnalysisFlight | Kept],
+        listener: Listener = silent,
+    ) -> list[Report | Failure]:
+        """The report of each question, or how its analysis failed."""
+        begun = dict(zip(asks, flights, strict=True))
+
+        async def landed(ask: Ask, hear: Listener) -> Report:
+            flight = begun[ask]
+            if isinstance(flight, Kept):
+                return await self.runner.outcome(flight)
+            flight.listen(hear)
+            return await flight.result()
+
+        return await analyze_each(landed, asks, listener)
