@@ -21,7 +21,6 @@ from api.services.comparing.comparison import (
     Standing,
     State,
 )
-from api.services.reporting.dossier import WHY
 from api.services.reporting.findings import Passage
 from api.services.schemas import Outcome
 from api.services.text import many
@@ -92,7 +91,7 @@ def table(comparison: Comparison) -> list[Row]:
     for name in dict.fromkeys(name for each in products for name in each.sources):
         volumes = [each.sources.get(name) for each in products]
         if any(each and each.outcome is not Outcome.NOT_CONFIGURED for each in volumes):
-            rows.append(Row(f"- {outline.source_title(name)}", tuple(map(_volume, volumes))))
+            rows.append(Row(f"on {outline.source_title(name)}", tuple(map(_volume, volumes))))
     felt = [each.sentiment for each in products]
     if any(felt):
         good = tuple(f"{each.positive} of {each.n}" if each else "-" for each in felt)
@@ -158,7 +157,7 @@ def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
     ]
     for heading, bullets in (
         ("Where they differ", marked),
-        ("What is said of each, where no difference is marked", rest),
+        ("What else is said of each" if marked else "What is said of each", rest),
         ("Counted for more than one", several),
     ):
         if bullets:
@@ -189,7 +188,7 @@ def _volume(volume: SourceVolume | None) -> str:
     if volume is None:
         return "-"
     if not volume.outcome.answered:
-        return WHY[volume.outcome]
+        return volume.outcome.replace("_", " ")
     more = "+" if volume.capped else ""
     return f"{volume.posts}{more}" if volume.judged else "not judged"
 

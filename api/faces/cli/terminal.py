@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import regex
 from rich.cells import cell_len
@@ -159,22 +160,24 @@ def comparison_text(comparison: Comparison, width: int | None) -> str:
 
 
 def _table(page: _TextPage, comparison: Comparison) -> None:
-    """Columns of one width, or a sentence for each row where they do not fit."""
-    names = [shown(comparisons.name_of(each)) for each in comparison.products]
+    """Columns, `7 of 36` as `7/36` where that is too wide, else a sentence for each row."""
+    names = tuple(shown(comparisons.name_of(each)) for each in comparison.products)
     rows = comparisons.table(comparison)
-    first = max(cell_len(row.name) for row in rows)
-    columns = [
-        max(map(cell_len, cells)) for cells in zip(names, *(row.cells for row in rows), strict=True)
+    brief = [
+        replace(row, cells=tuple(each.replace(" of ", "/") for each in row.cells)) for row in rows
     ]
-    if first + sum(columns) + 2 * len(columns) > page.width:
-        for row in rows:
-            pairs = zip(names, row.cells, strict=True)
-            line = ", ".join(f"{name} {cell}" for name, cell in pairs)
-            page.wrapped(f"{row.name.removeprefix('- ')}: {line}", "- ")
-        return
-    for row in (comparisons.Row("", tuple(names)), *rows):
-        cells = zip(row.cells, columns, strict=True)
-        page.row(padded(row.name, first), *(f" {padded(cell, column)}" for cell, column in cells))
+    for lines in (rows, brief):
+        lines = [comparisons.Row("", names), *lines]
+        columns = zip(*((line.name, *line.cells) for line in lines), strict=True)
+        widths = [max(map(cell_len, column)) for column in columns]
+        if sum(widths) + 2 * len(names) <= page.width:
+            for line in lines:
+                cells = zip((line.name, *line.cells), widths, strict=True)
+                page.row("  ".join(padded(*cell) for cell in cells))
+            return
+    for row in rows:
+        pairs = ", ".join(" ".join(pair) for pair in zip(names, row.cells, strict=True))
+        page.wrapped(f"{row.name}: {pairs}", "- ")
 
 
 class _TextPage:

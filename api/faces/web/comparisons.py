@@ -25,6 +25,7 @@ from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.comparisons import Comparisons
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
+from api.services.text import many
 from api.settings import DepthName
 from api.sources import PLACES
 from api.wiring.serving import House
@@ -59,7 +60,8 @@ class ComparisonRequest(RequestBody):
         """
         abouts = self.about or [""] * len(self.products)
         if len(abouts) != len(self.products):
-            raise UsageError(f"`about` has {len(abouts)} texts for {len(self.products)} products")
+            texts = many(len(abouts), "text")
+            raise UsageError(f"`about` has {texts} for {len(self.products)} products")
         like = Ask("", self.depth, self.sources, self.since, sandbox=self.sandbox)
         return asks_of(list(zip(self.products, abouts, strict=True)), like)
 

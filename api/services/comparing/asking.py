@@ -13,7 +13,7 @@ from api.services.progress import Listener, ProductEvent, silent
 from api.services.question.accepting import question_of
 from api.services.question.query import canonical
 from api.services.reporting.report import Report
-from api.services.text import cut
+from api.services.text import clean, cut, one_line
 
 FEWEST, MOST = 2, 5
 """Products of one comparison."""
@@ -29,14 +29,20 @@ def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
     """
     if not FEWEST <= len(products) <= MOST:
         raise UsageError(f"a comparison takes {FEWEST} to {MOST} products, not {len(products)}")
-    questions = [question_of(query, about) for query, about in products]
     known: dict[str, str] = {}
-    for question in questions:
-        name, form = cut(question.text, _SHOWN), canonical(question.text)
+    asks = []
+    for query, about in products:
+        name = cut(one_line(clean(query)), _SHOWN)
+        try:
+            question = question_of(query, about)
+        except UsageError as error:
+            raise UsageError(f"“{name}”: {error}") from None
+        form = canonical(question.text)
         if form in known:
             raise UsageError(f"“{known[form]}” and “{name}” are the same product: name each once")
         known[form] = name
-    return tuple(replace(like, query=each.text, about=each.about) for each in questions)
+        asks.append(replace(like, query=question.text, about=question.about))
+    return tuple(asks)
 
 
 async def analyze_each(

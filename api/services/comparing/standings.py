@@ -52,7 +52,7 @@ class Candidate:
             case "sounds_positive" | "sounds_negative":
                 felt = FEELINGS[measure]
                 keys = {item.key for item in self.items if item.sentiment == felt}
-            case "posts":
+            case _:
                 keys = {item.key for item in self.items}
         return tuple(item.key for item in self.items if item.source in sources and item.key in keys)
 
@@ -144,7 +144,7 @@ def _standing(
         state=state,
         reason=reason,
         posts=len(items),
-        capped=any(volume.outcome.answered and volume.capped for volume in sources.values()),
+        capped=any(volume.capped for volume in sources.values()),
         sources=sources,
         sentiment=felt if graded else None,  # of made-up posts a stand-in has guessed it
         aspects=counted,
@@ -159,7 +159,7 @@ def _volumes(report: Report, items: Sequence[KeptItem]) -> dict[str, SourceVolum
             reason=source.reason,
             fetched=source.fetched,
             posts=kept.count(name),
-            capped=capped(source.attempts),
+            capped=source.outcome.answered and capped(source.attempts),
             judged=not source.gate.unjudged,
         )
         for name, source in report.sources.items()
@@ -172,7 +172,7 @@ def capped(attempts: Sequence[Attempt]) -> bool:
     A fetch that filled its limit is made good by a wider one after it, if that one succeeded.
     """
     following = (*attempts[1:], None)
-    return any(
+    return not attempts or any(
         attempt.full is not False
         and not (wider and wider.limit > attempt.limit and wider.full is not None)
         for attempt, wider in zip(attempts, following, strict=True)

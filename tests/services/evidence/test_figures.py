@@ -22,8 +22,8 @@ from api.services.evidence.figures import (
     figures,
     filled,
     periods,
-    wilson,
 )
+from api.services.evidence.intervals import wilson
 from api.services.schemas import Assessed, Gathered, Grade, Item, Outcome, Verdict
 
 NOW = datetime(2025, 3, 12, 0, 10, tzinfo=UTC)

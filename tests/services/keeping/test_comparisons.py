@@ -1,0 +1,127 @@
+"""Comparisons of a tenant: an analysis for each product, begun together."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from api.errors import Conflict, LimitReached, ListenpostError
+from api.services.containment import Failure
+from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.comparisons import Comparisons
+from api.services.keeping.limits import Limits
+from api.services.keeping.storage import Kept
+from api.services.listening import Ask
+from api.services.reporting.report import Report
+from tests.services.fakes import Heard
+from tests.services.keeping.desk import ANN, Desk
+from tests.services.shelf import NOW
+
+MUG, CUP, JAR = Ask("mug"), Ask("cup"), Ask("jar")
+
+
+def comparisons(desk: Desk, day: int = 0, minute: int = 0) -> Comparisons:
+    """Over a desk's runner, with so many analyses a day and requests a minute."""
+    limits = Limits(desk.shelf, minute, clock=lambda: NOW)
+    return Comparisons(desk.runner(day), limits, desk.shelf.store)
+
+
+async def test_each_product_is_an_analysis_that_is_kept(desk: Desk) -> None:
+    """At once, in their order, and heard of by name."""
+    desk.go.set()
+    asking, heard = comparisons(desk), Heard()
+    async with asking.begun(ANN, [MUG, CUP]) as flights:
+        answers = await asking.answers([MUG, CUP], flights, heard)
+
+    assert [answer.query for answer in answers if isinstance(answer, Report)] == ["mug", "cup"]
+    assert desk.states == ["done", "done"]
+    assert set(heard.kinds) == {"product"}
+
+
+async def test_each_further_product_is_a_request_more(desk: Desk) -> None:
+    """The door counts the first."""
+    desk.go.set()
+    asking = comparisons(desk, minute=2)
+    with pytest.raises(LimitReached, match="2 requests per minute"):
+        async with asking.begun(ANN, [MUG, CUP, JAR, Ask("bowl")]):
+            pass
+    assert desk.asked == []
+
+
+async def test_when_one_may_not_begin_none_goes_on(desk: Desk) -> None:
+    """Two a day for three products."""
+    asking = comparisons(desk, day=2)
+    with pytest.raises(LimitReached, match="the day's 2 analyses"):
+        async with asking.begun(ANN, [MUG, CUP, JAR]):
+            pass
+    await asking.runner.aclose()
+
+    assert desk.states == ["failed", "failed"]
+    assert [kept.reason for kept in desk.shelf.analyses.values()] == ["cancelled", "cancelled"]
+
+
+async def test_one_that_fails_leaves_the_others(desk: Desk) -> None:
+    """It is a failure in its place; of what fails for want of a source nobody else suffers."""
+    asking = comparisons(desk)
+    async with asking.begun(ANN, [MUG, CUP]) as flights:
+        first, _ = flights
+        assert isinstance(first, AnalysisFlight)
+        working = asyncio.create_task(asking.answers([MUG, CUP], flights))
+        await desk.entered.wait()
+        first.cancel()
+        desk.go.set()
+        answers = await working
+
+    assert isinstance(answers[0], Failure)
+    assert answers[0].code == "conflict"
+    assert isinstance(answers[1], Report)
+
+
+async def test_leaving_cancels_all(desk: Desk) -> None:
+    """Whoever else waits for one keeps it."""
+    asking = comparisons(desk)
+    other = await asking.runner.join(ANN, CUP)
+    assert isinstance(other, AnalysisFlight)
+    async with asking.begun(ANN, [MUG, CUP]):
+        await desk.entered.wait()
+    desk.go.set()
+    assert (await other.result()).query == "cup"
+    await asking.runner.aclose()
+
+    reasons = {kept.query: kept.reason for kept in desk.shelf.analyses.values()}
+    assert reasons["cup"] is None
+    assert reasons["mug"] == "cancelled"
+
+
+async def test_a_key_names_one_comparison(desk: Desk) -> None:
+    """Asked again it is answered from what is kept; with another product it is refused."""
+    desk.go.set()
+    asking = comparisons(desk)
+    both = [MUG, CUP]
+    async with asking.begun(ANN, both, "k") as flights:
+        first = await asking.answers(both, flights)
+    async with asking.begun(ANN, both, "k") as flights:
+        assert all(isinstance(flight, Kept) for flight in flights)
+        assert await asking.answers(both, flights) == first
+    for others in ([MUG, JAR], [CUP, MUG], [MUG, CUP, JAR]):
+        with pytest.raises(Conflict, match="different request"):
+            async with asking.begun(ANN, others, "k"):
+                pass
+
+    assert len(desk.asked) == 2
+
+
+async def test_a_key_begins_again_what_failed(desk: Desk) -> None:
+    """And nothing else."""
+    desk.go.set()
+    desk.trouble = ListenpostError("broken")
+    asking = comparisons(desk)
+    async with asking.begun(ANN, [MUG, CUP], "k") as flights:
+        answers = await asking.answers([MUG, CUP], flights)
+    assert all(isinstance(answer, Failure) for answer in answers)
+    desk.trouble = None
+    async with asking.begun(ANN, [MUG, CUP], "k") as flights:
+        answers = await asking.answers([MUG, CUP], flights)
+
+    assert all(isinstance(answer, Report) for answer in answers)
