@@ -267,6 +267,7 @@ RUN_BY: dict[str, dict[str, str]] = {
         "sh": "tests/faces/test_page_commands.py", "python": "tests/faces/test_chat_examples.py",
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
+    "docs/compare.md": {"sh": "tests/faces/test_page_commands.py"},
     "docs/evaluation.md": {
         "sh": "tests/faces/test_page_commands.py",
         "json": "tests/faces/test_page_commands.py",

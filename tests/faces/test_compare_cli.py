@@ -144,6 +144,6 @@ def test_a_narrow_terminal_gets_sentences(here: Here) -> None:
 def test_five_products_have_a_table_too(here: Here) -> None:
     """With shorter cells."""
     five = ("Oura", "Whoop", "Kindle Scribe", "Ember mug", "plaud.ai")
-    ended = here("compare", *five, "--depth", "quick")
+    ended = here("compare", *five, "--depth", "quick", env={"COLUMNS": "80"})
     assert re.search(r"^ +Oura +Whoop +Kindle Scribe +Ember mug +plaud.ai$", ended.out, re.M)
     assert re.search(r"^battery( +\d+/\d+( \(\+\d -\d\))?){5}$", ended.out, re.M)

@@ -48,6 +48,7 @@ TOOLS = {
     },
     "relevance_filter": {"query", "source", "items", "about"},
     "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
+    "compare_products": {"products", "about", "depth", "sources", "since", "sandbox"},
 }
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -151,6 +152,7 @@ async def assert_tools(client: Client) -> None:
             "relevance_filter": "yield_ratio",
             "analyze_product": "findings",
             "search_archive": "hits",
+            "compare_products": "contrasts",
         }
         assert wanted.get(name, "upstream_calls") in schema["required"]
         assert tool.description
@@ -226,6 +228,30 @@ async def test_over_http(connect: Connect, sandbox: Sandbox) -> None:
         await assert_tools(client)
         await assert_answers(client, sandbox)
         await assert_errors(client, sandbox)
+
+
+async def test_products_are_compared(connect: Connect) -> None:
+    """Products side by side: progress names which, the text has the table, the record the keys."""
+    heard: list[str] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+
+    async with asyncio.timeout(90), connect() as client:
+        answer = await client.call_tool(
+            "compare_products",
+            {"products": ["Oura", "Whoop"], "depth": "quick"},
+            progress_callback=note,
+        )
+        same = await refused(client, "compare_products", products=["Oura", "OURA"])
+    text = str(getattr(answer.content[0], "text", ""))
+    record = answer.structured_content or {}
+    assert not answer.is_error, text
+    assert text.startswith("# Oura and Whoop, compared")
+    assert "| about it |" in text
+    assert [product["state"] for product in record["products"]] == ["compared", "compared"]
+    assert any(words.startswith("Whoop: Reddit: ") for words in heard)
+    assert same.startswith("invalid_request: “Oura” and “OURA” are the same product")
 
 
 def test_stdout_carries_the_protocol_alone(sandbox: Sandbox, root: Path) -> None:

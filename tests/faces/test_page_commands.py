@@ -27,7 +27,7 @@ def run_here(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Her
     return here
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/compare.md"])
 def test_each_command_answers(run_here: Here, page: str) -> None:
     """With a report, or that there is too little for one."""
     shown = commands(page)

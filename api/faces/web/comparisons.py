@@ -31,7 +31,7 @@ from api.sources import PLACES
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
-_WRONG = f"a comparison takes {FEWEST} to {MOST} products, not 1"
+_WRONG = f"`products` must be a list of {FEWEST} to {MOST}, not of 1"
 
 
 class ComparisonRequest(RequestBody):

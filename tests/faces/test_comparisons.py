@@ -1,0 +1,117 @@
+"""What renderings of a comparison show, and that strangers' words stay words in each."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from api.faces.cli.terminal import comparison_text
+from api.faces.comparisons import comparison_csv, notes, table
+from api.faces.markdown import comparison_markdown
+from api.faces.web.page import comparison_html
+from api.services.comparing.comparison import Comparison
+from api.services.containment import Failure
+from tests.faces.answers import TRICKS
+from tests.faces.test_markdown import headings, tokens
+from tests.services.comparing.made import FULL, about, compared, posts
+
+HATED, MUG = "I hate the battery of the {}.", "It is a mug."
+
+
+def cells(comparison: Comparison) -> dict[str, tuple[str, ...]]:
+    """The table by the names of its rows."""
+    return {row.name: row.cells for row in table(comparison)}
+
+
+def test_each_product_says_how_it_stands() -> None:
+    """Nobody knows, none and not asked are three signs; what is not configured has no row."""
+    unset: dict[str, Any] = {"youtube": {"outcome": "not_configured", "attempts": []}}
+    blocked = {"reddit": {"outcome": "blocked", "attempts": []}}
+    degraded = {"gate": {"status": "degraded", "reason": "timeout", "model": None}, "fetched": 3}
+    capped = {"reddit": {"fetched": 6, "attempts": [FULL]}}
+    comparison = compared(
+        about("Ember", posts("Ember", HATED.format("Ember"), MUG), unset | capped),
+        about("Ohom", [], unset | blocked),
+        about("Tescoma", posts("Tescoma", MUG, verdict=None), {"reddit": degraded, "lemmy": {}}),
+        Failure("internal", "an internal error"),
+    )
+
+    assert cells(comparison) == {
+        "outcome": ("compared", "could not be asked", "nobody could judge", "failed"),
+        "posts found": ("6+", "0", "3", "0"),
+        "about it": ("2+", "0", "0", "0"),
+        "on Reddit": ("2+", "blocked", "not judged", "-"),
+        "on Lemmy": ("-", "-", "0", "-"),
+        "report": ("idEmber", "idOhom", "idTescom", "-"),
+    }
+    said = list(notes(comparison))
+    assert said[0].startswith("+: the place may hold more")
+    assert said[1] == "Nothing could be compared: posts were counted for fewer than two products."
+    assert said[2:] == [
+        "Ohom: could not be asked. All were asked.",
+        "Tescoma: nobody could judge. 4 of 7",
+        "Failed3: failed. an internal error",
+    ]
+
+
+def test_how_graded_posts_sound_has_rows_of_its_own() -> None:
+    """Where a product has grades; what is marked of it cites the posts."""
+    glad = [{**each, "sentiment": 1} for each in posts("Ember", *[MUG] * 12)]
+    sad = [{**each, "sentiment": -1} for each in posts("Ohom", *[MUG] * 12)]
+    comparison = compared(
+        about("Ember", glad), about("Ohom", sad), about("Tescoma", posts("T", MUG))
+    )
+
+    assert cells(comparison)["sound positive"] == ("12 of 12", "0 of 12", "-")
+    assert cells(comparison)["sound negative"] == ("0 of 12", "12 of 12", "-")
+    text = " ".join(comparison_text(comparison, 100).split())
+    assert "More posts sound positive about Ember, in 12 of 12 posts, against none of 12" in text
+    assert "(100 percentage points, 95 %: 66 to 100). [1][2]" in text
+
+
+def test_all_that_is_asked_alike_is_said() -> None:
+    """Sources, depth, window and limit."""
+    like: dict[str, Any] = {"sources": ("reddit",), "window": "week", "limit": 7, "depth": "quick"}
+    text = comparison_text(compared(about("Ember", []), about("Ohom", []), **like), 100)
+    assert (
+        "Each was asked alike and at the same time: Reddit, depth quick, posts of the last week, "
+        "7 items a source at first."
+    ) in " ".join(text.split())
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_strangers_words_stay_words(trick: str) -> None:
+    """As a product's name, a title, a place and a passage."""
+    hostile = posts(f"Ember {trick}", HATED.format("Ember"), place="reddit")
+    for each in hostile:
+        each.update(place=trick, key=f"reddit:{trick}", url="javascript:alert(1)", source="reddit")
+    comparison = compared(
+        about(f"Ember {trick}", hostile), about("Ohom", [*hostile, *posts("Ohom", MUG)])
+    )
+
+    page, markdown = comparison_html(comparison), comparison_markdown(comparison)
+    read = list(tokens(markdown))
+    tags = re.findall(r"<(\w+)", page.partition("<body>")[2])
+    assert not {"script", "img", "svg", "b"} & set(tags)
+    assert set(re.findall(r'href="([^"]*)"', page)) <= {"#source-1", "#source-2"}
+    assert not {"image", "html_inline", "html_block", "fence"} & {token.type for token in read}
+    assert [token for token in read if token.type == "link_open"] == []
+    assert sum(token.type == "table_open" for token in read) == 1
+    assert headings(markdown)[1:] == ["Counted for more than one", "Cited"]
+    for text in (page, markdown, comparison_text(comparison, 100)):
+        assert not set("\x1b\x07\x9b\u202e\u2066") & set(text)
+    assert len(comparison_csv(comparison).splitlines()) >= 4
+
+
+def test_an_author_that_must_be_named_is() -> None:
+    """Beside the passage, in every format."""
+    signed = posts("Ember", HATED.format("Ember"), credit="Ada (https://example.org/ada)")
+    comparison = compared(
+        about("Ember", signed), about("Ohom", posts("Ohom", *[HATED.format("Ohom")] * 2))
+    )
+    assert "by Ada" in comparison_text(comparison, 100)
+    assert "https://example.org/ada" in comparison_text(comparison, 100)
+    assert "by [Ada](<https://example.org/ada>)" in comparison_markdown(comparison)
+    assert 'href="https://example.org/ada"' in comparison_html(comparison)
