@@ -84,9 +84,9 @@ def table(comparison: Comparison) -> list[Row]:
     rows = [Row("outcome", tuple(_STATES[each.state] for each in products))]
     if len(comparison.comparable) == len(products):
         rows = []
-    found = (sum(volume.fetched for volume in each.sources.values()) for each in products)
-    both = zip(products, found, strict=True)
-    rows.append(Row("posts found", tuple(f"{count}{_more(each)}" for each, count in both)))
+    fetched = [sum(volume.fetched for volume in each.sources.values()) for each in products]
+    counts = tuple(f"{n}{_more(each)}" for n, each in zip(fetched, products, strict=True))
+    rows.append(Row("posts found", counts))
     rows.append(Row("about it", tuple(f"{each.posts}{_more(each)}" for each in products)))
     for name in dict.fromkeys(name for each in products for name in each.sources):
         volumes = [each.sources.get(name) for each in products]

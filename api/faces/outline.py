@@ -113,8 +113,7 @@ def openable(answer: Answer) -> Answer:
         "items": tuple(item.model_copy(update=unlinked | _unsigned(item)) for item in answer.items)
     }
     if isinstance(answer, Report | Fetched):
-        dropped = (item.model_copy(update=unlinked) for item in answer.dropped)
-        changed["dropped"] = tuple(dropped)
+        changed["dropped"] = tuple(item.model_copy(update=unlinked) for item in answer.dropped)
     if isinstance(answer, Report):
         changed["quotes"] = tuple(replace(quote, url=SAMPLE) for quote in answer.quotes)
     return answer.model_copy(update=changed)

@@ -77,6 +77,7 @@ def _compare(asks: Sequence[Ask], handover: Handover, *, verbose: bool, estimate
     from api.services.listening import analyze
     from api.services.reporting.report import Report
     from api.sources import SOURCES
+    from api.sources.archive import ARCHIVE
 
     like = asks[0]
     settings = wiring.load_settings(sandbox=like.sandbox)
@@ -85,7 +86,7 @@ def _compare(asks: Sequence[Ask], handover: Handover, *, verbose: bool, estimate
         from api.wiring.estimating import estimate as estimated
         from api.wiring.estimating import together
 
-        check_sources(like, tuple(SOURCES))
+        check_sources(like, (*SOURCES, ARCHIVE.name))
         sample = wiring.mode_of(settings) == "sandbox"
         total = together([estimated(settings, ask) for ask in asks])
         return say_estimate(total, handover, sample=sample)
