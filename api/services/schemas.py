@@ -244,8 +244,6 @@ class Attempt:
     requests: int
     status: Status
     reason: str | None = None
-    full: bool | None = None
-    """The source may hold more than `limit`; None: nobody knows."""
 
 
 def passed_unjudged(status: Status, model: str | None) -> bool:
@@ -321,6 +319,8 @@ class Gathered:
     """A second, wider fetch was made."""
     refetch_gain: int = 0
     """Relevant items that only the second fetch brought."""
+    capped: bool | None = None
+    """The source may hold more than it was asked for; None: nobody knows."""
     title: str = ""
     """What a person calls the source; empty: its name."""
 

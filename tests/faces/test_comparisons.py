@@ -15,7 +15,7 @@ from api.services.comparing.comparison import Comparison
 from api.services.containment import Failure
 from tests.faces.answers import TRICKS
 from tests.faces.test_markdown import headings, tokens
-from tests.services.comparing.made import FULL, about, compared, posts
+from tests.services.comparing.made import about, compared, posts
 
 HATED, MUG = "I hate the battery of the {}.", "It is a mug."
 
@@ -27,10 +27,10 @@ def cells(comparison: Comparison) -> dict[str, tuple[str, ...]]:
 
 def test_each_product_says_how_it_stands() -> None:
     """Nobody knows, none and not asked are three signs; what is not configured has no row."""
-    unset: dict[str, Any] = {"youtube": {"outcome": "not_configured", "attempts": []}}
-    blocked = {"reddit": {"outcome": "blocked", "attempts": []}}
+    unset: dict[str, Any] = {"youtube": {"outcome": "not_configured", "capped": None}}
+    blocked = {"reddit": {"outcome": "blocked", "capped": None}}
     degraded = {"gate": {"status": "degraded", "reason": "timeout", "model": None}, "fetched": 3}
-    capped = {"reddit": {"fetched": 6, "attempts": [FULL]}}
+    capped = {"reddit": {"fetched": 6, "capped": True}}
     comparison = compared(
         about("Ember", posts("Ember", HATED.format("Ember"), MUG), unset | capped),
         about("Ohom", [], unset | blocked),

@@ -33,7 +33,7 @@ class SourceVolume(Published):
     posts: int
     """Judged to be about the product, and kept in the end."""
     capped: bool
-    """It may hold more than was asked for: both counts are a minimum."""
+    """It may hold more than was asked for, or nobody knows: both counts are a minimum."""
     judged: bool
     """A judge has seen what it gave."""
 

@@ -81,7 +81,7 @@ def _findings(
             f"{_leaning(side)}"
             for number, (side, each) in enumerate(zip(sides, compared, strict=True))
         )
-        text = f"{name[0].upper()}{name[1:]}: spoken of {counts}."
+        text = f"{name.capitalize()}: spoken of {counts}."
         yield ComparedFinding(aspect=name, text=text, sides=sides, marked=name in marked)
 
 

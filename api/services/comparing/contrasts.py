@@ -153,7 +153,7 @@ def _contrast(look: Look, interval: Interval, chance: float, places: Places) -> 
         where = "" if look.totals == all_posts else f"{where}, which answered for both"
         points = [f"{100 * value:.0f}" for value in (estimate, low, high)]
         size = f"{points[0]} percentage points, 95 %: {points[1]} to {points[2]}"
-    subject = f"{look.aspect[0].upper()}{look.aspect[1:]}: " if look.aspect else ""
+    subject = f"{look.aspect.capitalize()}: " if look.aspect else ""
     return Contrast(
         measure=look.measure,
         aspect=look.aspect,

@@ -16,7 +16,7 @@ from api.services.reporting.dossier import Dossier
 from api.services.reporting.findings import Passage
 from api.services.reporting.report import KeptItem, Report
 from api.services.reporting.themes import find_themes
-from api.services.schemas import Attempt, Question
+from api.services.schemas import Question
 from api.services.text import clean, one_line
 
 LEANS: Mapping[Measure, int] = MappingProxyType({"praise": 1, "complaint": -1})
@@ -72,6 +72,7 @@ def common_aspects(reports: Iterable[Report]) -> tuple[str, ...]:
     stated = [
         " ".join((report.query, report.about, *(item.title for item in report.items)))
         for report in reports
+        if report.items
     ]
     return tuple(aspect.name for aspect in aspects() if all(map(aspect.fits, stated)))
 
@@ -159,21 +160,8 @@ def _volumes(report: Report, items: Sequence[KeptItem]) -> dict[str, SourceVolum
             reason=source.reason,
             fetched=source.fetched,
             posts=kept.count(name),
-            capped=source.outcome.answered and capped(source.attempts),
+            capped=source.outcome.answered and source.capped is not False,
             judged=not source.gate.unjudged,
         )
         for name, source in report.sources.items()
     }
-
-
-def capped(attempts: Sequence[Attempt]) -> bool:
-    """Whether a source may hold more than was asked for at last; unless it is known, it may.
-
-    A fetch that filled its limit is made good by a wider one after it, if that one succeeded.
-    """
-    following = (*attempts[1:], None)
-    return not attempts or any(
-        attempt.full is not False
-        and not (wider and wider.limit > attempt.limit and wider.full is not None)
-        for attempt, wider in zip(attempts, following, strict=True)
-    )

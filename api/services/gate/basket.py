@@ -45,6 +45,8 @@ class Basket:
     _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
     """Of the first attempt: a failed second one only leaves a note."""
     _usage: Usage = Usage()
+    _capped: bool | None = None
+    """Whether the source may hold more than the widest fetch of which items are here."""
     _failed: Gathered | None = None
     _retry_at: datetime | None = None
 
@@ -67,6 +69,7 @@ class Basket:
         self._usage += gated.usage
         self.note(*batch.notes)
         if first or gated.status != "degraded":
+            self._capped = batch.full
             self._items |= {item.original: item for item in new}
             judged = zip(new, gated.verdicts, strict=True)
             self._verdicts |= {item.original: verdict for item, verdict in judged}
@@ -80,7 +83,7 @@ class Basket:
         self._attempts.append(
             Attempt(
                 batch.plan.limit, distinct, len(new), relevant, requests, gated.status,
-                gated.reason, batch.full,
+                gated.reason,
             )
         )  # fmt: skip
 
@@ -198,6 +201,7 @@ class Basket:
             notes=tuple(self._notes),
             refetched=len(self._attempts) > 1,
             refetch_gain=sum(attempt.relevant for attempt in self._attempts[1:]),
+            capped=self._capped,
         )
 
 

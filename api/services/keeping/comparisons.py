@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -45,14 +46,19 @@ class Comparisons:
         for _ in asks[1:]:
             await self.limits.admit(tenant)
         keys: list[str | None] = [None] * len(asks)
+        fresh = True
         if key is not None:
             request = json.dumps([asdict(ask) for ask in asks], sort_keys=True)
             digest = hashlib.sha256(request.encode()).hexdigest()
+            mark = uuid.uuid4().hex  # of this attempt; the first one owns the key
             try:
-                await self.claims.claim(tenant.id, f"comparison:{key}", digest, "")
+                _, fresh = await self.claims.claim(tenant.id, f"comparison:{key}", digest, mark)
             except UsageError as error:
                 raise Conflict(str(error)) from None
             keys = [f"comparison:{number}:{key}" for number in range(len(asks))]
+        if fresh:  # whatever fails later: the day's analyses suffice for all, or nothing begins
+            async with self.limits.spending(tenant, usd=0.0, analyses=len(asks)):
+                pass
         flights: list[AnalysisFlight | Kept] = []
         try:
             for ask, name in zip(asks, keys, strict=True):

@@ -224,6 +224,7 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         yield_ratio=gathered.yield_ratio,
         refetched=gathered.refetched,
         refetch_gain=gathered.refetch_gain,
+        capped=gathered.capped,
         upstream_calls=gathered.upstream_calls,
         notes=gathered.notes,
         dropped=tuple(map(dropped_item, gathered.dropped)),

@@ -47,6 +47,10 @@ Thread = Annotated[str, IF_SET]
 """Key of the thread whose title it bears; there where it is a comment that was found by itself."""
 
 
+Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
+"""The source may hold more than it was asked for; there where that is known."""
+
+
 class KeptComment(Published):
     """A comment, reply or buyer's review; whose it is, is published as `Credit` alone."""
 
@@ -146,6 +150,7 @@ class SourceReport(Published):
     """None when items went unjudged."""
     refetched: bool
     refetch_gain: int
+    capped: Capped = None
     upstream_calls: int
     notes: tuple[str, ...]
     dropped: tuple[DroppedItem, ...]

@@ -14,11 +14,6 @@ from api.services.reporting.report import Report
 from tests.store.made import item, report, source, typed
 
 PLACES = {"reddit": Place("reddit", "Reddit", ""), "lemmy": Place("lemmy", "Lemmy", "")}
-FULL, READ = (
-    {"limit": 5, "fetched": 5, "new": 5, "relevant": 5, "requests": 1, "status": "ok", "full": full}
-    for full in (True, False)
-)
-"""A fetch that left more behind, and one that did not."""
 
 
 def posts(name: str, *texts: str, place: str = "reddit", **more: Any) -> list[dict[str, Any]]:
@@ -41,9 +36,9 @@ def about(
 ) -> Report:
     """The report on a product; its sources are read to the end where nothing else is said."""
     names = dict.fromkeys(entry["source"] for entry in items) or {"reddit": None}
-    asked = {place: source(kept=0) | {"attempts": [READ], "source": place} for place in names}
+    asked = {place: source(kept=0) | {"capped": False, "source": place} for place in names}
     for place, fields in (sources or {}).items():
-        asked[place] = source() | {"attempts": [READ], "source": place} | dict(fields)
+        asked[place] = source() | {"capped": False, "source": place} | dict(fields)
     fields = {"query": name, "sources": asked, "findings": [], "quotes": []} | more
     return typed(report(f"id{name}", *map(dict, items), **fields))
 

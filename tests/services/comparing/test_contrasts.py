@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.services.comparing.comparison import Contrast
-from tests.services.comparing.made import FULL, about, compared, posts
+from tests.services.comparing.made import about, compared, posts
 
 HATED, MUG = "I hate the battery of the {}.", "It is a mug."
 
@@ -80,7 +80,7 @@ def test_volumes_are_of_sources_that_were_read_to_the_end() -> None:
     )
     assert contrast.aspect == ""
     assert len(contrast.cites) == 24
-    capped = about("Ember", ember, {"reddit": {"attempts": [FULL]}})
+    capped = about("Ember", ember, {"reddit": {"capped": True}})
     assert "posts" not in marked(capped, about("Ohom", ohom))
     unjudged = {"reddit": {"gate": {"status": "degraded", "reason": "x", "model": None}}}
     assert "posts" not in marked(about("Ember", ember, unjudged), about("Ohom", ohom))
@@ -106,7 +106,7 @@ def test_shares_are_of_sources_that_answered_for_both() -> None:
     ember = about(
         "Ember", told("Ember", 9, 5) + [{**each, "body": HATED.format("Ember")} for each in lemmy]
     )
-    refused = {"lemmy": {"outcome": "refused", "attempts": []}}
+    refused = {"lemmy": {"outcome": "refused", "capped": None}}
     contrast = marked(ember, about("Ohom", told("Ohom", 2, 13), refused))["complaint"]
 
     assert (

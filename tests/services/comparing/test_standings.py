@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from api.services.comparing.standings import capped
 from api.services.containment import Failure
-from api.services.schemas import Attempt
-from tests.services.comparing.made import FULL, READ, about, compared, posts
+from tests.services.comparing.made import about, compared, posts
 
 HOT = "I hate the battery of the Ember."
 
@@ -43,7 +39,7 @@ def test_what_went_unjudged_counts_for_nothing() -> None:
 
 def test_a_product_that_could_not_be_compared_says_why() -> None:
     """Not asked, nothing found and failed are three things; none hides the others."""
-    refused = {"outcome": "refused", "reason": "401", "attempts": []}
+    refused = {"outcome": "refused", "reason": "401", "capped": None}
     comparison = compared(
         about("Ember", [], {"reddit": refused}, coverage="Reddit: access refused."),
         about("Ohom", []),
@@ -64,22 +60,15 @@ def test_a_product_that_could_not_be_compared_says_why() -> None:
     assert not compared(Failure("x", "no"), about("Ember", [], {"reddit": refused})).answered
 
 
-@pytest.mark.parametrize(
-    ("attempts", "more"),
-    [
-        ([READ], False),
-        ([FULL], True),
-        ([FULL, READ | {"limit": 10}], False),
-        ([FULL, FULL | {"limit": 10}], True),
-        ([FULL, READ | {"limit": 10, "full": None}], True),
-        ([READ | {"full": None}], True),
-        ([FULL, READ], True),  # another query, no wider fetch
-        ([], True),
-    ],
-)
-def test_a_full_fetch_leaves_more_behind(attempts: list[dict[str, Any]], more: bool) -> None:
-    """Unless a wider one came after it; what is not known may be so."""
-    assert capped([Attempt(**attempt) for attempt in attempts]) is more
+@pytest.mark.parametrize(("known", "more"), [(True, True), (None, True), (False, False)])
+def test_what_may_be_more_is_a_minimum(known: bool | None, more: bool) -> None:
+    """Unless it is known that there is no more; of what was not asked there is no minimum."""
+    ember = about("Ember", posts("Ember", HOT), {"reddit": {"capped": known}})
+    refused = about("Ohom", [], {"reddit": {"outcome": "refused", "capped": known}})
+    first, second = compared(ember, refused).products
+
+    assert (first.capped, first.sources["reddit"].capped) == (more, more)
+    assert not second.capped
 
 
 def test_sentiment_is_that_of_grades() -> None:
@@ -106,3 +95,4 @@ def test_a_word_with_two_meanings_needs_its_context_everywhere() -> None:
 
     assert {each.aspect for each in compared(*cabs).products[0].aspects} == {"rides"}
     assert compared(cabs[0], mug).products[0].aspects == ()
+    assert compared(cabs[0], about("Ember", [])).products[0].aspects != ()

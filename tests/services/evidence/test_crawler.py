@@ -200,3 +200,20 @@ def test_an_unknown_price_makes_the_sum_unknown() -> None:
 
     assert combine([heard([item(1)]), unknown]).usage == Usage(20, 2, None)
     assert combine([unknown, heard([item(1)])]).usage == Usage(20, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ((False, False), False),
+        ((False, True), True),
+        ((True, None), True),
+        ((False, None), None),
+    ],
+)
+def test_one_full_page_leaves_more_behind(
+    parts: tuple[bool | None, bool | None], whole: bool | None
+) -> None:
+    """Of one query at least; what nobody knows of one stays open."""
+    first, second = (heard([item(n)], capped=capped) for n, capped in enumerate(parts))
+    assert combine([first, second]).capped is whole

@@ -51,6 +51,7 @@ async def test_a_poor_full_batch_is_fetched_again_at_twice_the_limit() -> None:
     assert judge.asked == [["0", "1", "2", "3", "4"], ["5", "6", "7", "8", "9"]]
     assert (ids(found), found.fetched, found.yield_ratio) == (["1", "6", "7"], 10, 0.3)
     assert (found.refetched, found.refetch_gain, found.outcome) == (True, 2, Outcome.OK)
+    assert found.capped
     assert [(a.limit, a.fetched, a.new, a.relevant, a.status) for a in found.attempts] == [
         (5, 5, 5, 1, "ok"),
         (10, 10, 5, 2, "ok"),
@@ -305,3 +306,14 @@ def test_a_refetch_never_loses_what_the_first_pass_kept(
     assert sum(attempt.relevant for attempt in twice.attempts) == len(twice.kept)
     assert twice.fetched == len({one.item.key for one in (*twice.kept, *twice.dropped)})
     assert len(twice.attempts) == 1 + twice.refetched <= 2
+
+
+@pytest.mark.parametrize(
+    ("held", "relevant", "capped"), [(4, "0123", False), (5, "01234", True), (9, "0", False)]
+)
+async def test_it_is_known_whether_a_source_may_hold_more(
+    held: int, relevant: str, capped: bool
+) -> None:
+    """By its last, widest fetch: a page of five, or of ten where little of that was relevant."""
+    found = await gathered(FakeSource(items(held)), FakeJudge(relevant))
+    assert found.capped is capped

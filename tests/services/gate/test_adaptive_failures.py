@@ -63,6 +63,7 @@ async def test_a_second_judge_that_fails_leaves_the_first_pass() -> None:
 
     assert (ids(found), found.fetched, found.status) == (["1"], 5, "ok")
     assert (found.refetched, found.refetch_gain, found.yield_ratio) == (True, 0, 0.2)
+    assert found.capped
     second = found.attempts[1]
     assert (second.fetched, second.relevant, second.status, second.reason) == (
         10, 0, "degraded", "timeout",

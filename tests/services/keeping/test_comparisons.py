@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from api.errors import Conflict, LimitReached, ListenpostError
+from api.errors import Conflict, LimitReached, ListenpostError, UsageError
 from api.services.containment import Failure
 from api.services.keeping.analyses import AnalysisFlight
 from api.services.keeping.comparisons import Comparisons
@@ -23,7 +23,7 @@ MUG, CUP, JAR = Ask("mug"), Ask("cup"), Ask("jar")
 
 def comparisons(desk: Desk, day: int = 0, minute: int = 0) -> Comparisons:
     """Over a desk's runner, with so many analyses a day and requests a minute."""
-    limits = Limits(desk.shelf, minute, clock=lambda: NOW)
+    limits = Limits(desk.shelf, minute, day, clock=lambda: NOW)
     return Comparisons(desk.runner(day), limits, desk.shelf.store)
 
 
@@ -49,16 +49,30 @@ async def test_each_further_product_is_a_request_more(desk: Desk) -> None:
     assert desk.asked == []
 
 
-async def test_when_one_may_not_begin_none_goes_on(desk: Desk) -> None:
-    """Two a day for three products."""
+async def test_where_there_is_no_room_for_all_none_begins(desk: Desk) -> None:
+    """Two a day for three products; the two are left for others, and what is kept needs none."""
+    desk.go.set()
     asking = comparisons(desk, day=2)
     with pytest.raises(LimitReached, match="the day's 2 analyses"):
         async with asking.begun(ANN, [MUG, CUP, JAR]):
             pass
+    assert (desk.asked, desk.states) == ([], [])
+    for _ in range(2):
+        async with asking.begun(ANN, [MUG, CUP], "k") as flights:
+            await asking.answers([MUG, CUP], flights)
+
+    assert desk.states == ["done", "done"]
+
+
+async def test_when_one_may_not_begin_none_goes_on(desk: Desk) -> None:
+    """What was begun before it is cancelled."""
+    asking = comparisons(desk)
+    with pytest.raises(UsageError, match="no source `myspace`"):
+        async with asking.begun(ANN, [MUG, Ask("cup", sources=("myspace",))]):
+            pass
     await asking.runner.aclose()
 
-    assert desk.states == ["failed", "failed"]
-    assert [kept.reason for kept in desk.shelf.analyses.values()] == ["cancelled", "cancelled"]
+    assert [kept.reason for kept in desk.shelf.analyses.values()] == ["cancelled"]
 
 
 async def test_one_that_fails_leaves_the_others(desk: Desk) -> None:
