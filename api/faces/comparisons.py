@@ -124,11 +124,13 @@ def notes(comparison: Comparison) -> Iterator[str]:
             f"* and below: what a 95 % interval supports after Holm's correction for the "
             f"{many(looked_at, 'comparison')} looked at. All else may be chance."
         )
-    else:
+    elif looked_at:
         yield (
-            f"No difference is marked: none of the {many(looked_at, 'comparison')} looked at is "
-            "beyond what chance alone makes of so few posts."
+            f"No difference is marked: what was looked at ({many(looked_at, 'comparison')}) is no "
+            "more than chance alone makes of so few posts."
         )
+    else:
+        yield "No difference is marked: there are too few posts to look at any."
     for each in products:
         if each.reason:
             yield f"{name_of(each)}: {_STATES[each.state]}. {outline.shortened(each.reason, 400)}"

@@ -115,3 +115,16 @@ def test_an_author_that_must_be_named_is() -> None:
     assert "https://example.org/ada" in comparison_text(comparison, 100)
     assert "by [Ada](<https://example.org/ada>)" in comparison_markdown(comparison)
     assert 'href="https://example.org/ada"' in comparison_html(comparison)
+
+
+def test_where_nothing_is_marked_it_says_why() -> None:
+    """Chance alone makes as much, or there is too little to look at; never a bare table."""
+    four = [about(name, posts(name, *[HATED.format(name)] * 2)) for name in ("Ember", "Ohom")]
+    assert (
+        "No difference is marked: what was looked at (2 comparisons) is no more than chance alone "
+        "makes of so few posts."
+    ) in list(notes(compared(*four)))
+    few = [about(name, posts(name, MUG)) for name in ("Ember", "Ohom")]
+    assert "No difference is marked: there are too few posts to look at any." in list(
+        notes(compared(*few))
+    )
