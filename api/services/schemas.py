@@ -319,8 +319,8 @@ class Gathered:
     """A second, wider fetch was made."""
     refetch_gain: int = 0
     """Relevant items that only the second fetch brought."""
-    capped: bool | None = None
-    """The source may hold more than it was asked for; None: nobody knows."""
+    capped: bool = False
+    """A limit cut it: the source may hold more than it was asked for."""
     title: str = ""
     """What a person calls the source; empty: its name."""
 

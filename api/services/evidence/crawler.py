@@ -89,7 +89,6 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     judged = [part for part in parts if part.status != "skipped"] or [first]
     worst = next((part for part in judged if part.status == "degraded"), judged[0])
     leading = next((part for part in parts if part.outcome.answered), first)
-    limits = {part.capped for part in parts}
     notes: dict[str, None] = {}
     for part in parts:
         notes |= dict.fromkeys(part.notes)
@@ -110,8 +109,8 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
         notes=tuple(notes),
         refetched=any(part.refetched for part in parts),
         refetch_gain=sum(part.refetch_gain for part in parts),
-        # one query whose answer nobody knows leaves it open
-        capped=True if True in limits else None if None in limits else False,
+        # what a query that failed would have brought, nobody knows
+        capped=any(part.capped or not part.outcome.answered for part in parts),
     )
 
 

@@ -45,7 +45,7 @@ class Basket:
     _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
     """Of the first attempt: a failed second one only leaves a note."""
     _usage: Usage = Usage()
-    _capped: bool | None = None
+    _capped: bool = False
     """Whether the source may hold more than the widest fetch of which items are here."""
     _failed: Gathered | None = None
     _retry_at: datetime | None = None

@@ -48,7 +48,7 @@ Thread = Annotated[str, IF_SET]
 
 
 Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
-"""The source may hold more than it was asked for; there where that is known."""
+"""A limit cut it: the source may hold more; there unless an older program asked."""
 
 
 class KeptComment(Published):
