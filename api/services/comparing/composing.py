@@ -14,7 +14,7 @@ from api.services.comparing.comparison import (
     Side,
 )
 from api.services.comparing.contrasts import contrasts_of, looks_at
-from api.services.comparing.standings import Candidate, candidate_of, common_aspects
+from api.services.comparing.standings import Contender, common_aspects, contender_of
 from api.services.containment import Failure
 from api.services.listening import Ask
 from api.services.ports import Places
@@ -34,7 +34,7 @@ def comparison_of(
     """
     reports = [answer for answer in answers if isinstance(answer, Report)]
     names = common_aspects(reports)
-    products = [candidate_of(*both, names) for both in zip(asks, answers, strict=True)]
+    products = [contender_of(*both, names) for both in zip(asks, answers, strict=True)]
     compared = [each for each in products if each.standing.state == "compared"]
     looks = looks_at(compared, names)
     contrasts = contrasts_of(looks, places)
@@ -67,7 +67,7 @@ def comparison_of(
 
 
 def _findings(
-    compared: Sequence[Candidate], names: Sequence[str], marked: Sequence[str]
+    compared: Sequence[Contender], names: Sequence[str], marked: Sequence[str]
 ) -> Iterator[ComparedFinding]:
     """The aspects in which something differs, then those that most posts speak of."""
     speaking = Counter(
@@ -85,15 +85,15 @@ def _findings(
         yield ComparedFinding(aspect=name, text=text, sides=sides, marked=name in marked)
 
 
-def _side(candidate: Candidate, aspect: str) -> Side:
-    counted = next((each for each in candidate.standing.aspects if each.aspect == aspect), None)
+def _side(contender: Contender, aspect: str) -> Side:
+    counted = next((each for each in contender.standing.aspects if each.aspect == aspect), None)
     return Side(
-        query=candidate.standing.query,
+        query=contender.standing.query,
         count=counted.count if counted else 0,
-        of=candidate.standing.posts,
+        of=contender.standing.posts,
         positive=counted.positive if counted else 0,
         negative=counted.negative if counted else 0,
-        evidence=candidate.words.get(aspect, ()),
+        evidence=contender.words.get(aspect, ()),
     )
 
 
@@ -104,7 +104,7 @@ def _leaning(side: Side) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _items(compared: Sequence[Candidate], cited: Collection[str]) -> Iterator[ComparedItem]:
+def _items(compared: Sequence[Contender], cited: Collection[str]) -> Iterator[ComparedItem]:
     """What is cited, and what counts for several products, each once."""
     holders: dict[str, list[str]] = {}
     for each in compared:

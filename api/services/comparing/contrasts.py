@@ -8,7 +8,7 @@ from itertools import combinations
 from math import inf
 
 from api.services.comparing.comparison import Contrast, Measure, SourceVolume
-from api.services.comparing.standings import FEELINGS, LEANS, Candidate
+from api.services.comparing.standings import FEELINGS, LEANS, Contender
 from api.services.evidence.intervals import (
     Interval,
     count_ratio,
@@ -33,7 +33,7 @@ _WORDS: dict[Measure, str] = {
     "praise": "more praise about",
     "complaint": "more complaints about",
 }
-_Pair = tuple[Candidate, Candidate]
+_Pair = tuple[Contender, Contender]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +76,21 @@ class Look:
         )
 
 
-def looks_at(candidates: Sequence[Candidate], names: Sequence[str]) -> list[Look]:
+def looks_at(contenders: Sequence[Contender], names: Sequence[str]) -> list[Look]:
     """Every comparison that could be marked: with posts enough, whichever product they are about.
 
     What is chosen by the posts of both together favours neither. Volumes are of the sources that
     were read to the end for both, shares of those that answered for both.
     """
     looks: list[Look] = []
-    for pair in combinations(candidates, 2):
+    for pair in combinations(contenders, 2):
         read = _both(pair, lambda volume: volume.comparable)
         answered = _both(pair, lambda volume: volume.outcome.answered)
         looks += _looks(pair, "posts", "", read)
         for name in names:
             for measure in ("mentions", *LEANS):
                 looks += _looks(pair, measure, name, answered)
-        if all(candidate.standing.sentiment for candidate in pair):
+        if all(contender.standing.sentiment for contender in pair):
             for measure in FEELINGS:
                 looks += _looks(pair, measure, "", answered)
     return looks
@@ -128,7 +128,7 @@ def _looks(pair: _Pair, measure: Measure, aspect: str, sources: tuple[str, ...])
 
 def _both(pair: _Pair, holds: Callable[[SourceVolume], bool]) -> tuple[str, ...]:
     """The sources of which this holds for both products."""
-    first, second = (candidate.standing.sources for candidate in pair)
+    first, second = (contender.standing.sources for contender in pair)
     return tuple(
         name for name in first if name in second and holds(first[name]) and holds(second[name])
     )

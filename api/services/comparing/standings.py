@@ -26,7 +26,7 @@ FEELINGS: Mapping[Measure, int] = MappingProxyType({"sounds_positive": 1, "sound
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Contender:
     """One product of a comparison: its row, and the posts and words it is counted from."""
 
     standing: Standing
@@ -77,14 +77,14 @@ def common_aspects(reports: Iterable[Report]) -> tuple[str, ...]:
     return tuple(aspect.name for aspect in aspects() if all(map(aspect.fits, stated)))
 
 
-def candidate_of(ask: Ask, report: Report | Failure, names: Sequence[str]) -> Candidate:
+def contender_of(ask: Ask, report: Report | Failure, names: Sequence[str]) -> Contender:
     """How a product stands, with what its posts say of the aspects of these names."""
     if isinstance(report, Failure):
-        return Candidate(_standing(ask, None, "failed", report.message))
+        return Contender(_standing(ask, None, "failed", report.message))
     items = tuple(item for item in report.items if item.verdict)
     state, reason = _state(report, items)
     if state != "compared":
-        return Candidate(_standing(ask, report, state, reason))
+        return Contender(_standing(ask, report, state, reason))
     exhibits = Dossier().show(map(assessed_of, items))
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
     question = Question(report.query, report.about)
@@ -113,7 +113,7 @@ def candidate_of(ask: Ask, report: Report | Failure, names: Sequence[str]) -> Ca
         for name, passages in sorted(words.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     )
     standing = _standing(ask, report, state, None, items, counted)
-    return Candidate(standing, items, words, leans)
+    return Contender(standing, items, words, leans)
 
 
 def _state(report: Report, items: Sequence[KeptItem]) -> tuple[State, str | None]:
