@@ -22,6 +22,7 @@ import numpy.typing as npt
 from api.judges.local import LocalJudge
 from api.judges.local_features import AGAINST, FEATURES, FOR, page
 from api.judges.local_model import Profile, parse, profile_name
+from api.judges.local_reading import Reading, topic_of
 from api.judges.local_vectors import Vectors, vectors
 from api.lab.baselines import BASELINES
 from api.lab.evaluating import JudgeCandidate, Manner, evaluate
@@ -121,13 +122,15 @@ def sample(queries: Sequence[LabelledQuery], known: Vectors | None) -> Sample:
                 texts = [
                     shown(question, item) for item in replace(query, items=tuple(items)).shown()
                 ]
-                found = page(question, texts, query.source, known)
+                topic = topic_of(question.text, question.about)
+                readings = [Reading(topic, text) for text in texts]
+                found = page(topic, readings, query.source, known)
                 rows += [[row[name] for name in FEATURES] for row in found]
                 marks += [
                     (
                         item.relevant,
                         SHARES[kind] / len(asked),
-                        profile_name(question, text, lexical=False),
+                        profile_name(topic, text, lexical=False),
                         folds[query.query],
                     )
                     for item, text in zip(items, texts, strict=True)

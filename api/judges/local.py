@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, Profile, profile_name, profiles
+from api.judges.local_reading import Reading, topic_of
 from api.judges.local_reasons import reason
 from api.judges.local_vectors import Vectors, vectors
 from api.services.gate.excerpt import item_of, shown
@@ -47,15 +48,16 @@ class LocalJudge:
         question = Question(
             *(cut(clean(text), LONGEST) for text in (named(question.text, KINDS), question.about))
         )
-        texts = [shown(question, item) for item in items]
-        rows = page(question, texts, source, known)
-        verdicts = []
-        for text, row in zip(texts, rows, strict=True):
-            profile = self.weights()[profile_name(question, text, lexical=known is None)]
+        topic = topic_of(question.text, question.about)
+        readings = [Reading(topic, shown(question, item)) for item in items]
+        rows = page(topic, readings, source, known)
+        verdicts, name = [], self.name
+        for reading, row in zip(readings, rows, strict=True):
+            profile = self.weights()[profile_name(topic, reading.shown, lexical=known is None)]
             chance = profile.probability(row)
             kept = chance >= THRESHOLD
-            why = reason(question, text, row, profile, kept=kept)
-            verdicts.append(Verdict(kept, self.name, round(chance, 4), reason=why))
+            why = reason(question, reading, row, profile, kept=kept)
+            verdicts.append(Verdict(kept, name, round(chance, 4), reason=why))
         return verdicts
 
 

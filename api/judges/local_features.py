@@ -8,12 +8,11 @@ import regex
 
 from api.judges import local_marks as marks
 from api.judges.local_likeness import likeness
-from api.judges.local_reading import Reading, figures_of, topic_of
+from api.judges.local_reading import Reading, Topic, figures_of
 from api.judges.local_vectors import Vectors
-from api.services.gate.excerpt import Shown, names_it
+from api.services.gate.excerpt import names_it
 from api.services.gate.names import NEARLY, PART, WHOLE
 from api.services.gate.sightings import other_version
-from api.services.schemas import Question
 
 FOR = ("named", "handle", "words", "figures", "like", "named_like", "place", "pointer", "sense")
 """Features that can only speak for a text."""
@@ -30,11 +29,9 @@ _CASED = 3
 
 
 def page(
-    question: Question, texts: Sequence[Shown], source: str, vectors: Vectors | None
+    topic: Topic, readings: Sequence[Reading], source: str, vectors: Vectors | None
 ) -> list[Row]:
     """Measure the texts of one page; without `vectors` likeness is a share of words."""
-    topic = topic_of(question.text, question.about)
-    readings = [Reading(topic, shown) for shown in texts]
     near = likeness(topic, readings, vectors)
     return [
         _row(reading, *pair, shop=source == "amazon")
@@ -44,7 +41,7 @@ def page(
 
 def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
     topic, title, text, strong = reading.topic, reading.lines[0], reading.text, reading.strong
-    strength, comment = reading.strength(0, 1), reading.shown.comment
+    strength, comment = reading.overall, reading.shown.comment
     named = float(strength >= NEARLY)
     # an everyday name in a longer form (`monday.com`, `#notion`) is no everyday word any more
     bare = all(seen.size == 1 and not reading.words[at][seen.at].marked for at, seen in strong)
@@ -58,8 +55,10 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
     row = {
         "named": named,
         "handle": float(marked),
-        "words": reading.share(0, 1) * (len(topic.name.words) > 1),
-        "figures": len(topic.figures & figures_of(text)) / (len(topic.figures) or 1),
+        "words": reading.share(0, 1) if len(topic.name.words) > 1 else 0.0,
+        "figures": (
+            len(topic.figures & figures_of(text)) / len(topic.figures) if topic.figures else 0.0
+        ),
         "like": like,
         "named_like": strength * like,
         "place": float(names_it(topic.name, reading.shown.place) or bool(reading.shown.author)),

@@ -25,7 +25,8 @@ def likeness(
 ) -> list[tuple[float, float]]:
     """For each text: how near it is to the question and to its page, and to the description alone.
 
-    Of a page those other texts count that name the thing and are near the question.
+    Of a page those other texts count that name the thing and are near the question. With vectors
+    the second is measured where the name is an everyday word, and 0 elsewhere.
     """
     if vectors is None or not readings:
         return [_overlap(reading) for reading in readings]
@@ -33,7 +34,7 @@ def likeness(
     described, alone = vectors.unit(topic.about), vectors.unit(topic.query)
     plain = topic.everyday * _GIVES_WAY * bool(topic.about)
     units = vectors.units([_NOISE.sub(" ", reading.text.lower()) for reading in readings])
-    strengths = numpy.array([reading.strength(0, 1) for reading in readings])
+    strengths = numpy.array([reading.overall for reading in readings])
 
     def near(wanted: Any) -> Any:
         trust = numpy.maximum(strengths / 2 + units @ wanted - 0.5, 0.0)[:, None]
@@ -45,10 +46,13 @@ def likeness(
     named = (strengths >= NEARLY) & numpy.array([bool(r.lines[0]) for r in readings])
     like = near(vectors.normal((1 - plain) * alone + described))
     like = numpy.where(named, numpy.maximum(like, near(alone)), like)
-    sense = vectors.units([_without(topic, reading) for reading in readings]) @ described
+    sense = [0.0] * len(readings)
+    if topic.everyday:  # to other names it makes no difference
+        bare = [_without(topic, reading) for reading in readings]
+        sense = (vectors.units(bare) @ described).tolist()
     return [
         (max(near_both, 0.0), max(near_description, 0.0))
-        for near_both, near_description in zip(like.tolist(), sense.tolist(), strict=True)
+        for near_both, near_description in zip(like.tolist(), sense, strict=True)
     ]
 
 

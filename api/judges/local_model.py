@@ -10,9 +10,8 @@ from importlib.resources import files
 from math import exp
 
 from api.judges.local_features import AGAINST_ALL, FOR_ALL, Row
+from api.judges.local_reading import Topic
 from api.services.gate.excerpt import Shown
-from api.services.gate.names import name_of
-from api.services.schemas import Question
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""
@@ -38,10 +37,10 @@ class Profile:
         return max(chance, RULED_IN) if any(row[rule] for rule in FOR_ALL) else chance
 
 
-def profile_name(question: Question, shown: Shown, *, lexical: bool) -> str:
+def profile_name(topic: Topic, shown: Shown, *, lexical: bool) -> str:
     """Which profile judges a text: by the kind of question, and whether the text has a title."""
     kind = "titled" if shown.title else "untitled"
-    if len(name_of(question.text, question.about).words) > LISTING:
+    if len(topic.name.words) > LISTING:
         kind = "listing"
     return f"{kind}-lexical" if lexical else kind
 

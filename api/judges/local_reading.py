@@ -108,6 +108,11 @@ class Reading:
             (line, seen) for line in (0, 1) for seen in self.mentions[line] if seen.strength >= PART
         ]
 
+    @cached_property
+    def overall(self) -> float:
+        """How well title and passage together name the thing."""
+        return self.strength(0, 1)
+
     def strength(self, *lines: int) -> float:
         """How well title (0), passage (1) or both name the thing.
 
@@ -115,6 +120,9 @@ class Reading:
         name in a text that also holds a word of the description. Those of an everyday name count
         when they stand near one another: not "Ember 6 is out, here is my mug of champagne".
         """
+        seen = best([sighting for line in lines for sighting in self.mentions[line]])
+        if seen.strength >= MODEL:
+            return seen.strength
         together = len(self.topic.name.words) > 1 and self.share(*lines) == 1
         if together and self.topic.everyday:
             width = len(self.topic.name.words) + _BETWEEN
@@ -123,7 +131,6 @@ class Reading:
                 for words in (self.words[line] for line in lines)
                 for first in words
             )
-        seen = best([sighting for line in lines for sighting in self.mentions[line]])
         described = seen.strength == PART and any(
             stem(word.text) in self.topic.context for line in lines for word in self.words[line]
         )

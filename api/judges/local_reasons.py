@@ -5,8 +5,7 @@ from __future__ import annotations
 from api.judges.local_features import AGAINST, Row
 from api.judges.local_marks import adverts
 from api.judges.local_model import Profile
-from api.judges.local_reading import Reading, topic_of
-from api.services.gate.excerpt import Shown
+from api.judges.local_reading import Reading
 from api.services.gate.names import BRAND, NEARLY
 from api.services.gate.sightings import best
 from api.services.schemas import Question
@@ -16,7 +15,7 @@ _NAME, _AROUND = 40, 24
 """Characters of a name, and on each side of a mention, that a reason shows."""
 
 
-def reason(question: Question, text: Shown, row: Row, profile: Profile, *, kept: bool) -> str:
+def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, kept: bool) -> str:
     """What spoke for a kept text, or weighed most against a dropped one."""
     name = cut(one_line(question.text), _NAME)
     if kept:
@@ -25,16 +24,15 @@ def reason(question: Question, text: Shown, row: Row, profile: Profile, *, kept:
         return "a job post"
     if row["order"]:
         return "tells a model what to answer"
-    reading = Reading(topic_of(question.text, question.about), text)
     heaviest = min(AGAINST, key=lambda feature: profile.weights.get(feature, 0.0) * row[feature])
     if heaviest == "version" and row["version"]:
         return f"another version than {name}"
     if heaviest == "made_for" and row["made_for"]:
         return f"made for {name}, not {name} itself"
     if heaviest == "advert" and row["advert"]:
-        words = adverts(text.title, reading.text, reading.topic.known)
+        words = adverts(reading.shown.title, reading.text, reading.topic.known)
         return f"advert words: {one_line(words[0])}"
-    if reading.strength(0, 1) < NEARLY:
+    if reading.overall < NEARLY:
         return _nameless(name, reading)
     if row["everyday"] or row["small"]:
         return f"another {name}: {_around(reading)}"
@@ -54,7 +52,7 @@ def _for(name: str, row: Row) -> str:
 def _nameless(name: str, reading: Reading) -> str:
     if reading.thread:
         return f"comment of a thread about {name}, says nothing of it"
-    part = reading.strength(0, 1) >= BRAND
+    part = reading.overall >= BRAND
     return f"names only a part of {name}" if part else f"names no {name}"
 
 

@@ -36,6 +36,8 @@ def clean(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _BITS:
         return ""
     text = value if isinstance(value, str) else str(value)
+    if text.isprintable():  # most are: one line, whose only white space is the blank
+        return one_line(text)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _ESCAPE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     lines: list[str] = _CONTROL.sub("", text).split("\n")
@@ -69,11 +71,18 @@ def unescape(value: object) -> str:
     return clean(html.unescape(value) if isinstance(value, str) else value)
 
 
+# what a reader takes for one sign: `e` with its accent, a family of emoji
+_GRAPHEME = regex.compile(r"\X")
+
+
 def cut(text: str, limit: int) -> str:
     """At most `limit` code points, never splitting a grapheme (an emoji family, an accent)."""
     if len(text) <= limit:
         return text
-    ends = (match.end() for match in regex.finditer(r"\X", text))
+    around = text[max(limit - 1, 0) : limit + 1]
+    if around.isascii() and around != "\r\n":  # two signs that never are one grapheme
+        return text[:limit]
+    ends = (match.end() for match in _GRAPHEME.finditer(text))
     return text[: max(takewhile(lambda end: end <= limit, ends), default=0)]
 
 
@@ -112,6 +121,8 @@ _LETTERS = str.maketrans("يىك", "ییک")
 
 def fold(text: str) -> str:
     """Case, width and (where a script treats them as optional) diacritics folded away."""
+    if text.isascii():  # nothing but case
+        return text.lower()
     plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     return unicodedata.normalize("NFKC", _MARK.sub("", plain)).translate(_LETTERS)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from api.judges.local_features import page
+from api.judges.local_reading import Reading, topic_of
 from api.judges.local_vectors import Vectors, vectors
 from api.services.gate.excerpt import shown
 from api.services.schemas import Question
@@ -52,10 +53,11 @@ _LIKENESS = ("like", "named_like", "sense")
 
 def measured(known: Vectors | None) -> list[dict[str, float]]:
     """The features of each item that are not nothing."""
-    texts = [shown(QUESTION, entry) for entry in ITEMS]
+    topic = topic_of(QUESTION.text, QUESTION.about)
+    readings = [Reading(topic, shown(QUESTION, entry)) for entry in ITEMS]
     return [
         {name: value for name, value in row.items() if value}
-        for row in page(QUESTION, texts, "reddit", known)
+        for row in page(topic, readings, "reddit", known)
     ]
 
 

@@ -6,6 +6,7 @@ The judge without a key and the paid one see the same, for the same budget.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import regex
 
@@ -27,6 +28,8 @@ _BEFORE = 60
 """Characters before a mention that the window shows."""
 _FAR = 20_000
 """Characters of a body that are searched."""
+_REMEMBERED = 256
+"""Texts that are not taken apart again: two judges see an item, and a page has one place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ def item_of(line: str, source: str) -> Item:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def names_it(name: Name, text: str) -> bool:
     """Whether a short text, such as a place, names the thing or begins with its whole name."""
     strong = best(sightings(name, split(text), text)).strength >= PART
@@ -91,6 +95,7 @@ def names_it(name: Name, text: str) -> bool:
     )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _passage(name: Name, title: str, body: str) -> str:
     mentions = sightings(name, split(body), body)
     begun = [sighting for sighting in mentions if sighting.start < PASSAGE - _BEFORE // 2]

@@ -40,6 +40,8 @@ _BOUNDLESS = regex.compile(
 _WEB = regex.compile(rf"(?<=\w)(?:\.(?:{'|'.join(_ENDINGS)})|\s+(?:ai|com|io))$", regex.I)
 # what a description says in brackets: `(Ring Fit Adventure, RFA)`
 _BRACKETS = regex.compile(r"\(([^()]*)\)")
+# a figure of a code, its dots with it: `9`, `3.12`
+_FIGURE = regex.compile(r"[\p{N}.]+")
 _APOSTROPHE = regex.compile(r"['’]")
 _QUOTES = " \"'“”„‘’«»"
 _OTHER_NAME = 4
@@ -109,7 +111,7 @@ def name_of(query: str, about: str = "") -> Name:
 
 def shape_of(code: str) -> str:
     """A code with every figure the same: `s0` of `s2`; codes of one shape are versions."""
-    return str(regex.sub(r"[\p{N}.]+", "0", code))
+    return code if code.isalpha() else str(_FIGURE.sub("0", code))
 
 
 def _tokens(words: Sequence[Word]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ _MOST = 8
 """Pieces of a text that one name may spread over."""
 _LONG = 5
 """Letters of a word from which one may be off."""
-_LONGEST_KIND = max(map(len, KINDS))
 _WITHIN = 4
 """Letters of a name that may stand inside a handle or before its kind."""
 
@@ -104,7 +103,12 @@ class _Tries:
     forms: dict[str, float]
     initials: str
     begins: frozenset[str]
+    kinded: frozenset[str]
+    """The whole name and its kind in one word: capitals may be all that parts them, as in
+    `OuraRing`, `ouraring`."""
     near: dict[str, frozenset[str]]
+    near_begins: frozenset[str]
+    """First letters of `near`."""
 
     @staticmethod
     @lru_cache(maxsize=256)
@@ -113,10 +117,16 @@ class _Tries:
         near = {form: _cuts(form) for form in name.whole if len(form) > _LONG and form.isalpha()}
         spelled = (*forms, name.initials)
         begins = frozenset(chain.from_iterable(accumulate(form) for form in spelled))
-        return _Tries(forms, name.initials, begins, near)
+        whole = [form for form in name.whole if len(form) >= _WITHIN]
+        kinded = frozenset(form + kind for form in whole for kind in KINDS)
+        return _Tries(forms, name.initials, begins, kinded, near, frozenset(form[0] for form in near))
 
     def at(self, words: Sequence[Word], at: int, text: str) -> Sighting | None:
         """The longest sighting that begins with this piece."""
+        word = words[at]
+        far = word.text not in self.begins and word.text[:1] not in self.near_begins
+        if far and not word.marked and word.text not in self.kinded:
+            return None
         run, longest = "", None
         for size in range(1, min(_MOST, len(words) - at) + 1):
             run += words[at + size - 1].text
@@ -128,14 +138,9 @@ class _Tries:
                 break
         if longest is not None:
             return longest
-        word = words[at]
         if word.marked and any(len(form) >= _WITHIN and form in word.text for form in self.forms):
             return Sighting(PART, at, 1)
-        # capitals may be all that parts the name from its kind: `OuraRing`, `ouraring`
-        if any(
-            self.forms.get(word.text[:end]) == WHOLE and word.text[end:] in KINDS
-            for end in range(max(_WITHIN, len(word.text) - _LONGEST_KIND), len(word.text))
-        ):
+        if word.text in self.kinded:
             return Sighting(WHOLE, at, 1)
         near = len(word.text) >= _LONG and any(
             form[0] == word.text[0]

@@ -50,11 +50,16 @@ def split(text: str) -> list[Word]:
     """The pieces of a text in order; a change of case or to digits ends one."""
     pieces: list[Word] = []
     for token, match in enumerate(_TOKEN.finditer(text)):
-        for piece in _PIECE.finditer(match[2]):
-            start = match.start(2) + piece.start()
-            word = fold(piece[0])
+        run, begin, marked = match[2], match.start(2), bool(match[1])
+        plain = run.isascii() and run.isalpha()
+        if plain and (run[1:].islower() or run.isupper() or len(run) == 1):
+            word = run.lower()  # most runs are one piece: `plaud`, `Plaud`, `USB`
+            pieces.append(Word(_ROMAN.get(word, word), begin, begin + len(run), marked, token))
+            continue
+        for piece in _PIECE.finditer(run):
+            start, word = begin + piece.start(), fold(piece[0])
             pieces.append(
-                Word(_ROMAN.get(word, word), start, start + len(piece[0]), bool(match[1]), token)
+                Word(_ROMAN.get(word, word), start, start + len(piece[0]), marked, token)
             )
     return pieces
 
