@@ -6,6 +6,7 @@ What it can and cannot do: docs/local-judge.md.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from api.judges.local_features import page
 from api.judges.local_model import THRESHOLD, Profile, profile_name, profiles
 from api.judges.local_reading import Reading, topic_of
 from api.judges.local_reasons import reason
-from api.judges.local_vectors import Vectors, vectors
+from api.judges.local_vectors import Vectors, installed, vectors
 from api.services.gate.excerpt import item_of, shown
 from api.services.gate.names import KINDS
 from api.services.ports import Judgement
@@ -35,12 +36,20 @@ class LocalJudge:
 
     @property
     def name(self) -> str:
-        """Name and version; `local-2-lexical` where no word vectors are installed."""
-        return VERSION if self.load() is not None else f"{VERSION}-lexical"
+        """Name and version; `local-2-lexical` where no word vectors are installed.
+
+        The installed ones are not loaded for it.
+        """
+        there = installed() if self.load is vectors else self.load()
+        return VERSION if there is not None else f"{VERSION}-lexical"
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """One verdict per item, in order; see `Judge.judge`. Costs nothing, under 1 ms an item."""
-        return Judgement(tuple(self.verdicts(question, items, source)), self.name)
+        """One verdict per item, in order; see `Judge.judge`. Costs nothing, under 1 ms an item.
+
+        In a thread, so that the event loop never waits for it, nor for the vectors.
+        """
+        verdicts = await asyncio.to_thread(self.verdicts, question, items, source)
+        return Judgement(tuple(verdicts), self.name)
 
     def verdicts(self, question: Question, items: Sequence[Item], source: str) -> list[Verdict]:
         """The verdicts of one page, in order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,11 +40,20 @@ class Gate:
         """
         if not items:
             return Gated((), "skipped")
+        opinion = asyncio.ensure_future(self._second(question, items, source))
         try:
             judged = await _judge(self.primary, question, items, source)
+            second = await opinion
         except ModelError as error:
             return await self._open(question, items, source, error)
-        verdicts = await self._checked(question, items, source, judged.verdicts)
+        finally:
+            opinion.cancel()
+        verdicts = judged.verdicts
+        if second:
+            verdicts = tuple(
+                replace(verdict, disputed=_opposed(verdict.relevant, other.probability))
+                for verdict, other in zip(verdicts, second, strict=True)
+            )
         return Gated(verdicts, "ok", None, judged.model, judged.usage)
 
     async def _open(
@@ -60,24 +70,16 @@ class Gate:
         usage = everything.usage + judged.usage
         return replace(everything, verdicts=judged.verdicts, model=judged.model, usage=usage)
 
-    async def _checked(
-        self,
-        question: Question,
-        items: Sequence[Item],
-        source: str,
-        verdicts: tuple[Verdict, ...],
+    async def _second(
+        self, question: Question, items: Sequence[Item], source: str
     ) -> tuple[Verdict, ...]:
-        """The same verdicts, marked where the second judge is sure of the opposite."""
+        """What the second judge says, while the first one is asked; nothing without one."""
         if self.checker is None:
-            return verdicts
+            return ()
         try:
-            second = await _judge(self.checker, question, items, source)
+            return (await _judge(self.checker, question, items, source)).verdicts
         except ModelError:
-            return verdicts
-        return tuple(
-            replace(verdict, disputed=_opposed(verdict.relevant, other.probability))
-            for verdict, other in zip(verdicts, second.verdicts, strict=True)
-        )
+            return ()
 
 
 def identity(question: Question) -> tuple[str, str]:

@@ -119,7 +119,9 @@ class _Tries:
         begins = frozenset(chain.from_iterable(accumulate(form) for form in spelled))
         whole = [form for form in name.whole if len(form) >= _WITHIN]
         kinded = frozenset(form + kind for form in whole for kind in KINDS)
-        return _Tries(forms, name.initials, begins, kinded, near, frozenset(form[0] for form in near))
+        return _Tries(
+            forms, name.initials, begins, kinded, near, frozenset(form[0] for form in near)
+        )
 
     def at(self, words: Sequence[Word], at: int, text: str) -> Sighting | None:
         """The longest sighting that begins with this piece."""

@@ -58,9 +58,7 @@ def split(text: str) -> list[Word]:
             continue
         for piece in _PIECE.finditer(run):
             start, word = begin + piece.start(), fold(piece[0])
-            pieces.append(
-                Word(_ROMAN.get(word, word), start, start + len(piece[0]), marked, token)
-            )
+            pieces.append(Word(_ROMAN.get(word, word), start, start + len(piece[0]), marked, token))
     return pieces
 
 
