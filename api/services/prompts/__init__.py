@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Literal, Protocol, get_args
@@ -77,6 +78,7 @@ class PackagedPrompts:
         yield packaged(name)
 
 
+@cache
 def packaged(name: PromptName) -> Prompt:
     """The package's prompt."""
     return Prompt(name, files(__name__).joinpath(f"{name}.md").read_text("utf-8").strip())

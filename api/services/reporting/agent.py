@@ -23,7 +23,7 @@ from api.services.ports import title_of
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened
-from api.services.reporting.dossier import Dossier, describe, gate_line, gate_lines
+from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line, gate_lines
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
 from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
@@ -99,6 +99,8 @@ class ReportDesk:
     follow_ups: list[FollowUp] = field(default_factory=list)
     returned: list[Draft] = field(default_factory=list)
     """Drafts that went back."""
+    checked: tuple[Draft, tuple[Exhibit, ...], Drafted] | None = None
+    """The draft that was checked last, over which exhibits, and what stood of it."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -214,7 +216,11 @@ async def _sound(ctx: RunContext[ReportDesk], draft: Draft) -> Draft:
 
 
 def _checked(draft: Draft, desk: ReportDesk) -> Drafted:
-    return check(
+    """What stands of a draft; over the same exhibits it is checked once."""
+    exhibits = desk.dossier.exhibits
+    if desk.checked is not None and desk.checked[0] is draft and desk.checked[1] == exhibits:
+        return desk.checked[2]
+    drafted = check(
         draft.topic,
         draft.summary,
         [
@@ -230,6 +236,8 @@ def _checked(draft: Draft, desk: ReportDesk) -> Drafted:
         desk.dossier,
         desk.evidence.scope.question,
     )
+    desk.checked = draft, exhibits, drafted
+    return drafted
 
 
 def _tools(sources: Sequence[Gathered]) -> FunctionToolset[ReportDesk]:

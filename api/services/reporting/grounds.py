@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from unicodedata import decimal
 
 import regex
@@ -91,18 +92,17 @@ def ground_of(
         cited: labels of the exhibits whose numbers count; without it, of all.
         elsewhere: labels of exhibits on something else.
     """
-    texts, known = [*questions, *given], set[str]()
+    texts, known = [" ".join((*questions, *given))], set[str]()
     for label, exhibit in exhibits.items():
         if cited is None or label in cited:
             item = exhibit.item
-            texts += [item.title, item.body, item.place or ""]
-            texts += [comment.body for comment in item.comments]
+            comments = (comment.body for comment in item.comments)
+            texts.append(" ".join((item.title, item.body, item.place or "", *comments)))
             measures = (value for value in item.engagement.values() if value is not None)
             known |= {measure(value) for value in measures}
             if item.created_at is not None:
                 known |= _parts(f"{item.created_at:%Y-%m-%d}")
-    text = ADDRESSES.sub(" ", one_line(" ".join(texts)))
-    dates = (part for match in _DATE.finditer(text) for part in _parts(match[0]))
+    said = [_said(text) for text in texts]
     addresses = {bare(match[0]): "" for words in questions for match in ADDRESSES.finditer(words)}
     for label, exhibit in exhibits.items():
         item = exhibit.item
@@ -110,11 +110,19 @@ def ground_of(
         addresses |= {url: label for url in urls if url}
     return Ground(
         exhibits,
-        frozenset({*known, *numbers(text), *dates}),
-        frozenset(LABEL.findall(text)).difference(elsewhere),
+        frozenset(known).union(*(numbers for numbers, _ in said)),
+        frozenset().union(*(labels for _, labels in said)).difference(elsewhere),
         addresses,
         frozenset(elsewhere),
     )
+
+
+@lru_cache(maxsize=256)
+def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The numbers and dates in a text, and the words that look like an exhibit's name."""
+    text = ADDRESSES.sub(" ", one_line(text))
+    dates = (part for match in _DATE.finditer(text) for part in _parts(match[0]))
+    return frozenset({*numbers(text), *dates}), frozenset(LABEL.findall(text))
 
 
 def bare(address: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+from bisect import bisect_right
+from functools import lru_cache
 from unicodedata import normalize
 
 import regex
@@ -19,7 +21,9 @@ _ALIKE = str.maketrans(
     dict.fromkeys("’‘‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑", "-")
 )
 _OUTER = "\"'「」『』 "
-_CHARACTER = regex.compile(r"\s+|\X")
+# what is compared at once: `I’m fine` is `I`, `’`, `m`, a blank and `fine`; a run of plain signs
+# ends before the one to which an accent behind it may belong
+_PART = regex.compile(r"\s+|(?P<plain>[!-~]+)(?=[\t-\r -~]|\Z)|\X")
 _INVISIBLE = regex.compile(r"\p{Cf}+")
 _SPACED = (
     r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}"
@@ -44,7 +48,7 @@ def verbatim(words: object, item: Item) -> Quote | None:
     quote = clean(words)
     if len(quote) > LONGEST_QUOTE:
         return None
-    spelled = (_Comparable(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
+    spelled = (_comparable(text).letters.strip(_OUTER) for text in (quote, html.unescape(quote)))
     needles = [letters for letters in dict.fromkeys(spelled) if regex.search(r"\p{L}", letters)]
     places: list[tuple[str, str, str | None]]
     places = [] if item.thread else [(item.title, item.url, None)]
@@ -52,7 +56,7 @@ def verbatim(words: object, item: Item) -> Quote | None:
     places += [(comment.body, comment.url or item.url, comment.id) for comment in item.comments]
     for text, url, comment_id in places:
         # a caller's own items may hold anything
-        if isinstance(text, str) and (passage := _Comparable(beginning(text)).passage(needles)):
+        if isinstance(text, str) and (passage := _comparable(beginning(text)).passage(needles)):
             return Quote(passage, item.key, url, comment_id)
     return None
 
@@ -62,13 +66,32 @@ class _Comparable:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._spans: list[tuple[int, int]] = []
-        letters = []
-        for match in _CHARACTER.finditer(text):
-            form = " " if match[0].isspace() else normalize("NFKC", match[0].translate(_ALIKE))
-            letters.append(_INVISIBLE.sub("", form))
-            self._spans += [match.span()] * len(letters[-1])
+        self._parts: list[tuple[int, int, bool]] = []
+        """From where to where in the text, and whether each sign there is a letter of its own."""
+        self._begins: list[int] = []
+        """Letters before each part."""
+        letters, count = [], 0
+        for match in _PART.finditer(text):
+            plain = match["plain"] is not None
+            if plain:
+                form = match[0].translate(_ALIKE)
+            elif match[0].isspace():
+                form = " "
+            else:
+                form = _INVISIBLE.sub("", normalize("NFKC", match[0].translate(_ALIKE)))
+            if form:
+                self._parts.append((*match.span(), plain))
+                self._begins.append(count)
+                letters.append(form)
+                count += len(form)
         self.letters = "".join(letters)
+
+    def _span(self, at: int) -> tuple[int, int]:
+        """Where in the text a letter stands."""
+        part = bisect_right(self._begins, at) - 1
+        start, end, plain = self._parts[part]
+        start += (at - self._begins[part]) * plain
+        return start, start + 1 if plain else end
 
     def passage(self, needles: list[str]) -> str:
         """The first needle that stands here in whole words, as it stands here."""
@@ -77,6 +100,12 @@ class _Comparable:
             while at >= 0:
                 end = at + len(needle)
                 if not (_WITHIN.match(self.letters, at) or _WITHIN.match(self.letters, end)):
-                    return self._text[self._spans[at][0] : self._spans[end - 1][1]]
+                    return self._text[self._span(at)[0] : self._span(end - 1)[1]]
                 at = self.letters.find(needle, at + 1)
         return ""
+
+
+@lru_cache(maxsize=256)
+def _comparable(text: str) -> _Comparable:
+    """The text, not taken apart again for the next words that may stand in it."""
+    return _Comparable(text)
