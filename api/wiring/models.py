@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from api.judges import Switchboard
@@ -126,6 +127,7 @@ def steps_of_model(
     rewriter = OpenAIRewriter(client, model, seconds, prompts=prompts)
     explainer = OpenAIExplainer(client, model, seconds, prompts=prompts)
 
+    @cache
     def report_agent() -> Writer:
         from api.services.reporting.agent import AgentWriter
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pydantic import BaseModel, Field, ValidationError
-from pydantic_ai import Agent, ModelRetry, RunContext, UsageLimits
+from pydantic_ai import Agent, ModelRetry, RunContext, Tool, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
@@ -112,15 +113,27 @@ class ReportDesk:
         return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {rule}",)
 
 
-@dataclass(frozen=True, slots=True)
 class AgentWriter:
-    """Writes reports with one model; `model` is a pydantic-ai chat model."""
+    """Writes reports with one model, by an agent that is built once."""
 
-    model: Model
-    seconds: float
-    assessor: Assessor
-    """By which newly found items are graded, dropped and ordered."""
-    prompts: Prompts = field(default_factory=PackagedPrompts)
+    def __init__(
+        self, model: Model, seconds: float, assessor: Assessor, prompts: Prompts | None = None
+    ) -> None:
+        """`model` is a pydantic-ai chat model.
+
+        Newly found items are graded, dropped and ordered by the assessor.
+        """
+        self.seconds, self.assessor = seconds, assessor
+        self.prompts = prompts or PackagedPrompts()
+        self._agent: Agent[ReportDesk, Draft] = Agent(
+            model,
+            output_type=Draft,
+            deps_type=ReportDesk,
+            name="report",
+            retries=1,
+            model_settings=ModelSettings(temperature=0),
+        )
+        self._agent.output_validator(_sound)
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
         """One report over the evidence's exhibits.
@@ -160,26 +173,17 @@ class AgentWriter:
         return fitted, (note,) if left_out else ()
 
     async def _draft(self, prompt: Prompt, desk: ReportDesk, usage: RunUsage) -> Draft:
-        agent: Agent[ReportDesk, Draft] = Agent(
-            self.model,
-            output_type=Draft,
-            deps_type=ReportDesk,
-            name="report",
-            instructions=_instructions(prompt, desk, self.assessor.ranking.words_per_item),
-            toolsets=[_tools(desk.evidence.crawl.sources)],
-            retries=1,
-            model_settings=ModelSettings(temperature=0),
-        )
-        agent.output_validator(_sound)
         question, fence = desk.evidence.scope.question, desk.fence
         about = [fence.quote(question.about, "about")] if question.about else []
         gates = gate_lines(desk.evidence.crawl.sources)
         shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
         task = [fence.quote(question.text, "question"), *about, *gates, "", shown]
         async with asyncio.timeout(self.seconds):
-            result = await agent.run(
+            result = await self._agent.run(
                 "\n".join(task),
                 deps=desk,
+                instructions=_instructions(prompt, desk, self.assessor.ranking.words_per_item),
+                toolsets=[_tools(desk.evidence.crawl.sources)],
                 usage=usage,
                 usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
             )
@@ -242,22 +246,22 @@ def _checked(draft: Draft, desk: ReportDesk) -> Drafted:
 
 def _tools(sources: Sequence[Gathered]) -> FunctionToolset[ReportDesk]:
     """One more call per source that answers, through the run's own memory, gate and numbering."""
-    toolset: FunctionToolset[ReportDesk] = FunctionToolset(id="follow-ups")
+    answered = (gathered.source for gathered in sources if gathered.outcome.answered)
+    return FunctionToolset([_tool(name) for name in answered if name != "items"], id="follow-ups")
 
-    def add(source: str) -> None:
-        async def fetch(ctx: RunContext[ReportDesk], query: str) -> str:
-            return await _follow_up(ctx.deps, source, query)
 
-        toolset.add_function(
-            fetch,
-            name=f"fetch_{source}",
-            description=f"Look once more on {source} with another query; relevant items only.",
-        )
+@lru_cache(maxsize=64)
+def _tool(source: str) -> Tool[ReportDesk]:
+    """The call for one source; its schema is read off the function once."""
 
-    for gathered in sources:
-        if gathered.outcome.answered and gathered.source != "items":
-            add(gathered.source)
-    return toolset
+    async def fetch(ctx: RunContext[ReportDesk], query: str) -> str:
+        return await _follow_up(ctx.deps, source, query)
+
+    return Tool(
+        fetch,
+        name=f"fetch_{source}",
+        description=f"Look once more on {source} with another query; relevant items only.",
+    )
 
 
 async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
