@@ -37,13 +37,27 @@ _SECRET_NAME = re.compile(
 )
 
 
+_HINTS = (
+    *("@", "sk-", "pk-", "aiza", "bearer", "basic"),
+    *(f"{name}=" for name in ("key", "token", "secret", "password", "sig")),
+    *("api_key", "api-key", "apikey", "secret", "password", "authorization"),
+    *(f"{kind}{sign}token" for kind in ("access", "refresh") for sign in "_-"),
+    *("\\u00", "\\u017f", "\\u212a", "\\ud"),
+)
+"""One of these is in every text that masking changes: a secret's beginning, a name of one, or a
+letter of them or a lone surrogate as JSON may write it."""
+
+
 def mask(value: Any) -> Any:
     """The same value with secrets masked in every text, and whole under a name such as `api_key`.
 
     Text that is JSON stays valid JSON; lone surrogates, which no protobuf can carry, become `?`.
     """
     if isinstance(value, str):
-        text = value.encode("utf-8", "replace").decode()
+        text = value if value.isascii() else value.encode("utf-8", "replace").decode()
+        folded = text.casefold()
+        if not any(hint in folded for hint in _HINTS):
+            return text
         if text.startswith(("{", "[", '"')):
             with suppress(ValueError, RecursionError):
                 document = json.loads(text)
