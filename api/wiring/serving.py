@@ -298,7 +298,7 @@ class House:
         return product
 
     async def _built(self, settings: Settings, modules: Sequence[str] = ()) -> Product:
-        """Import what building and the first report would import while everybody waits; build."""
+        """Load what building and the first report would load while everybody waits; build."""
         sample = mode_of(settings) == "sandbox"
         needed = ["api.services.tools", "api.wiring.estimating"]
         needed += [spec.module for spec in SOURCES.values()]
@@ -311,7 +311,8 @@ class House:
             needed.append("api.tracing")
         if settings.tracing.prompts == "langfuse" and not self.sample:
             needed.append("api.tracing.prompts")
-        await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
+        names = (*needed, *modules)  # and the word vectors, by taking no text
+        await asyncio.to_thread(lambda: [embed(()), *map(import_module, names)])
         memory = SourceMemory(self.store, self.store)
         return build(settings, switchboard=self._switchboard, memory=memory)
 
