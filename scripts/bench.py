@@ -1,7 +1,8 @@
 """Ratios and counts of whole analyses, against the sandbox in another process.
 
-Times are medians over runs in one process; what is quoted is their ratio to the critical path that
-the fixed latencies imply. Counts come from the answers and the sandbox's own request log.
+Times are medians over runs of one process; what is quoted is their ratio to the critical path that
+the fixed latencies imply, or to something measured in turn with them. Counts come from the answers
+and the sandbox's own request log.
 """
 
 from __future__ import annotations
@@ -9,22 +10,33 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-from urllib.request import urlopen
+from types import MappingProxyType
 
 from api import wiring
-from api.services import listening
-from api.services.listening import Ask
+from api.sandbox.openai import tokens
+from api.services.listening import Product
+from api.services.reporting.report import Report
 from api.services.schemas import Item, Question
+from bare import sent
+from bench_figures import HEAD, Figure, figure
+from bench_processor import (
+    asked,
+    at_once,
+    local_judge,
+    per_analysis,
+    spellings,
+    starts,
+    stored,
+)
 from naive import Naive, Spent
 
 LATENCY = {
@@ -36,160 +48,191 @@ LATENCY = {
     "github.search": 300, "github.comments": 150,
     "lemmy.version": 0, "lemmy.search": 300, "lemmy.comments": 150,
     "discourse.search": 300, "discourse.topic": 150,
-    "openai.judge": 500, "openai.grades": 500, "openai.agent": 1500,
+    "openai.judge": 500, "openai.grades": 500, "openai.agent": 1500, "openai.support": 500,
 }  # fmt: skip
 """Milliseconds."""
-PATH = ("search", "judge", "judge", "comments", "agent")
-MS = {"search": 300, "judge": 500, "comments": 150, "grades": 500, "agent": 1500}
+PATH = ("search", "judge", "judge", "comments", "comments", "agent", "support")
+"""Of Lemmy, which is asked for the comments of four items at a time and keeps six."""
+MS = {"search": 300, "judge": 500, "comments": 150, "grades": 500, "agent": 1500, "support": 500}
+CRITICAL = sum(MS[step] for step in PATH) / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A sandbox that runs."""
+
+    variables: Mapping[str, str]
+    """What points a program at it."""
+    process: int
+    """Its id."""
 
 
 @contextmanager
-def sandbox() -> Iterator[dict[str, str]]:
-    """The sandbox as a process; yields the variables that point at it."""
-    flags = [part for place, ms in LATENCY.items() for part in ("--latency", f"{place}={ms}ms")]
+def sandbox(latency: Mapping[str, int] = MappingProxyType(LATENCY)) -> Iterator[Served]:
+    """The sandbox as a process of its own."""
+    flags = [part for place, ms in latency.items() for part in ("--latency", f"{place}={ms}ms")]
     command = [str(Path(sys.executable).with_name("listenpost")), "sandbox", "--port", "0", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        pairs = {}
+        variables = {}
         assert process.stdout is not None
         for line in process.stdout:
             name, _, value = line.strip().removeprefix("export ").partition("=")
-            pairs[name] = value
+            variables[name] = value
             if name == "LANGFUSE_SECRET_KEY":
                 break
         try:
-            yield pairs
+            yield Served(variables, process.pid)
         finally:
             process.terminate()
 
 
-async def timed(runs: int, work: Callable[[], Awaitable[Any]]) -> tuple[float, Any]:
-    """Median seconds over `runs`, and the last result."""
-    took, result = [], None
-    for _ in range(runs):
-        began = time.perf_counter()
-        result = await work()
-        took.append(time.perf_counter() - began)
-    return statistics.median(took), result
-
-
-async def analyses(runs: int, query: str) -> None:
-    """Whole analyses, without and with grading."""
-    for title, path, graded in (
-        ("without grading", PATH, False),
-        ("with grading", (*PATH[:-1], "grades", PATH[-1]), True),
+async def analyses(runs: int, query: str) -> list[Figure]:
+    """Whole analyses, with the product built for each and with one product."""
+    figures = []
+    for title, critical, graded in (
+        ("analysis", CRITICAL, False),
+        ("graded analysis", CRITICAL + MS["grades"] / 1000, True),
     ):
-        critical = sum(MS[step] for step in path) / 1000
+        product, name = built(graded), f"{title} / critical path, built"
+        for how, aim, work in (
+            ("per question", "<= 1.06", partial(anew, graded=graded)),
+            ("once", "<= 1.03", partial(asked, product)),
+        ):
+            ratios = [seconds / critical for seconds in await timed(runs, work, query)]
+            figures.append(figure(f"{name} {how}", aim, ratios, 3))
+        await product.aclose()
+    return figures
 
-        async def work(graded: bool = graded) -> dict[str, Any]:
-            built = wiring.build(wiring.load_settings())
-            product = built if graded else replace(built, grader=None)
-            began = time.perf_counter()
-            report = await listening.analyze(product, Ask(query, "quick"))
-            answer = report.model_dump(mode="json")
-            answer["_took"] = time.perf_counter() - began
-            await built.aclose()
-            return answer
 
-        await work()
-        answers = [await work() for _ in range(runs)]
-        median = statistics.median(answer["_took"] for answer in answers)
-        print(f"analysis {title}: {median / critical:.3f} of its critical path")
+def built(graded: bool = True) -> Product:
+    """A new product."""
+    product = wiring.build(wiring.load_settings())
+    return product if graded else replace(product, grader=None)
+
+
+async def anew(query: str, graded: bool = True) -> Report:
+    """One quick analysis by a product of its own."""
+    product = built(graded)
+    try:
+        return await asked(product, query)
+    finally:
+        await product.aclose()
+
+
+async def timed(runs: int, work: Callable[[str], Awaitable[Report]], query: str) -> list[float]:
+    """Seconds of each run after a first one, no question asked twice."""
+    questions, took = spellings(query), []
+    await work(next(questions))
+    for _ in range(runs):
+        question, began = next(questions), time.perf_counter()
+        await work(question)
+        took.append(time.perf_counter() - began)
+    return took
+
+
+def counted(report: Report, naive: Mapping[str, Spent]) -> list[Figure]:
+    """Requests and judged items beside the plain pattern's, and what the analysis cost."""
+    print("source         refetched  judged (naive)  upstream calls (naive)", file=sys.stderr)
+    judged, called = Counter[str](), Counter[str]()
+    for name, source in report.sources.items():
+        plain = naive.get(name)
+        judged[name] = sum(attempt.new for attempt in source.attempts)
+        called[name] = source.upstream_calls
+        theirs, calls = (plain.judged, plain.calls) if plain else ("-", "-")
         print(
-            f"  path: {' + '.join(path)} = {critical * 1000:.0f} ms; median {median * 1000:.0f} ms"
+            f"{name:<15}{'yes' if source.refetched else 'no':<11}{judged[name]:>6} ({theirs})"
+            f"{called[name]:>14} ({calls})",
+            file=sys.stderr,
         )
-    spent = await Naive(os.environ).run(query)
-    compare(answers[-1], spent)
+    ours = sum(judged[name] for name in naive) / sum(one.judged for one in naive.values())
+    upstream = sum(called[name] for name in naive) / sum(one.calls for one in naive.values())
+    cost, kept = report.cost, len(report.items)
+    return [
+        figure("judged items / those of the plain pattern", "<= 0.67", [ours]),
+        figure("upstream calls / those of the plain pattern", "<= 0.35", [upstream]),
+        figure("tokens of an analysis", "", [cost.tokens], 0),
+        figure("tokens for each kept item", "", [cost.tokens / kept], 0),
+        figure("requests to places of an analysis", "", [cost.upstream_calls], 0),
+    ]
 
 
-def compare(answer: dict[str, Any], naive: dict[str, Spent]) -> None:
-    """Requests and judged items per source, beside the plain pattern's where there is one."""
-    print("source         refetched  judged (naive)  upstream calls (naive)")
-    for name, one in answer["sources"].items():
-        judged, plain = sum(attempt["new"] for attempt in one["attempts"]), naive.get(name)
-        judged_by, called = (plain.judged, plain.calls) if plain else ("-", "-")
-        print(
-            f"{name:<15}{'yes' if one['refetched'] else 'no':<11}{judged:>6} ({judged_by})"
-            f"{one['upstream_calls']:>14} ({called})"
-        )
-    cost = answer["cost"]
-    print(
-        f"per analysis: {cost['tokens']} tokens, {cost['usd']} USD, {cost['upstream_calls']} calls"
-    )
+async def model_tokens(query: str) -> None:
+    """Which calls of a model an analysis makes, and the tokens of their prompts."""
+    last = sent(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))[-1]["number"]
+    await anew(query)
+    calls, prompts = Counter[str](), Counter[str]()
+    for entry in sent(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"), last):
+        if entry["upstream"] == "openai":
+            calls[entry["endpoint"]] += 1
+            texts = (message.get("content") or "" for message in entry["body"]["messages"])
+            prompts[entry["endpoint"]] += tokens("".join(texts))
+    for endpoint, count in calls.items():
+        print(f"{endpoint}: {count} calls, {prompts[endpoint]} tokens of text", file=sys.stderr)
 
 
-async def filter_call() -> None:
-    """Tokens and USD of one filter call over five items."""
-    built = wiring.build(wiring.load_settings())
+async def filter_call() -> Figure:
+    """Tokens of one filter call over five items."""
+    product = built()
     items = [
         Item(key=f"x:{n}", id=str(n), source="reddit", title=f"Plaud Note after {n} months of use",
              body="The battery lasts for days and the summaries are good, but the plan costs. " * 3)
         for n in range(5)
     ]  # fmt: skip
-    gated = await built.gate.judge(Question("plaud.ai"), items, "reddit")
-    usage = gated.usage
-    print(f"filter call, 5 items: {usage.input_tokens} input tokens (goal 500), {usage.usd} USD")
-    await built.aclose()
+    gated = await product.gate.judge(Question("plaud.ai"), items, "reddit")
+    await product.aclose()
+    return figure("input tokens of a filter call, 5 items", "<= 500", [gated.usage.input_tokens], 0)
 
 
-async def grading(runs: int) -> None:
+async def grading(runs: int) -> list[Figure]:
     """Grading 10, 20 and 40 items: all chunks at once against one after another."""
-    built = wiring.build(wiring.load_settings())
-    grader, question = built.grader, Question("plaud.ai")
+    product = built()
+    grader, question, figures = product.grader, Question("plaud.ai"), []
     assert grader is not None
     for count in (10, 20, 40):
         items = [
             Item(key=f"x:{n}", id=str(n), source="reddit", title=f"Plaud Note, day {n}", body="ok")
             for n in range(count)
         ]
-
-        async def at_once(items: list[Item] = items) -> None:
+        ratios = []
+        for _ in range(runs):
+            began = time.perf_counter()
             await grader.grade(question, items)
-
-        async def in_turn(items: list[Item] = items) -> None:
+            between = time.perf_counter()
             for at in range(0, len(items), 10):
                 await grader.grade(question, items[at : at + 10])
+            ratios.append((between - began) / (time.perf_counter() - between))
+        figures.append(figure(f"grading {count} items, at once / in turn", "", ratios))
+    await product.aclose()
+    return figures
 
-        fast, _ = await timed(runs, at_once)
-        slow, _ = await timed(runs, in_turn)
-        print(f"grading {count} items: concurrent / sequential = {fast / slow:.2f}")
-    await built.aclose()
 
-
-def readiness(runs: int) -> None:
-    """From the start of `serve` to its first answer, against the time of `import fastapi`."""
-    imported = [sys.executable, "-c", "import fastapi"]
-    served = [str(Path(sys.executable).with_name("listenpost")), "serve", "--port", "0"]
-    ratios, times = [], []
-    with TemporaryDirectory() as folder:
-        env = {**os.environ, "LISTENPOST_DATABASE_URL": f"sqlite:///{folder}/listenpost.db"}
-        for _ in range(runs + 1):
-            began = time.perf_counter()
-            subprocess.run(imported, check=True)
-            plain, began = time.perf_counter() - began, time.perf_counter()
-            with subprocess.Popen(served, stderr=subprocess.PIPE, text=True, env=env) as process:
-                assert process.stderr is not None
-                url = process.stderr.readline().split()[2]
-                with urlopen(f"{url}/readyz") as answer:
-                    assert answer.status == 200
-                times.append(time.perf_counter() - began)
-                process.terminate()
-            ratios.append(times[-1] / plain)
-    ratio, median = statistics.median(ratios[1:]), statistics.median(times[1:])
-    print(f"serve ready / import fastapi = {ratio:.2f} (goal 3); median {median * 1000:.0f} ms")
+async def measured(runs: int, query: str, many: int, process: int) -> list[Figure]:
+    """What needs the sandbox with its latencies."""
+    figures = await analyses(runs, query)
+    report = await anew(query)
+    figures += counted(report, await Naive(os.environ).run(query))
+    await model_tokens(query)
+    figures += [await filter_call(), *await grading(3), *await stored(report, 10 * runs)]
+    return [*figures, *await at_once(many, CRITICAL, process)]
 
 
 def main() -> None:
-    """Run everything once and print."""
+    """Run everything once and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--query", default="plaud.ai")
+    parser.add_argument("--many", type=int, default=100)
     wanted = parser.parse_args()
-    with sandbox() as pairs:
-        os.environ.update(pairs)
-        asyncio.run(analyses(wanted.runs, wanted.query))
-        asyncio.run(filter_call())
-        asyncio.run(grading(3))
-    readiness(5)
+    os.environ["LISTENPOST_MODE"] = "live"
+    with sandbox() as served:
+        os.environ.update(served.variables)
+        work = measured(wanted.runs, wanted.query, wanted.many, served.process)
+        figures = asyncio.run(work)
+    with sandbox(dict.fromkeys(LATENCY, 0)) as served:
+        os.environ.update(served.variables)
+        figures += asyncio.run(per_analysis(wanted.runs))
+    figures += [local_judge(10 * wanted.runs), *starts(wanted.runs)]
+    print(HEAD, *figures, sep="\n")
 
 
 if __name__ == "__main__":

@@ -50,8 +50,10 @@ def main() -> None:
     parser.add_argument("--deep", type=int, default=60, help="deep questions of the other key")
     parser.add_argument("--repeats", type=int, default=3, help="quick questions each way")
     chosen = parser.parse_args()
-    with sandbox() as variables, tempfile.TemporaryDirectory() as folder:
-        os.environ.update(variables, LISTENPOST_MODE="live", LISTENPOST_LIMIT_USD_PER_DAY="0")
+    with sandbox() as served, tempfile.TemporaryDirectory() as folder:
+        os.environ.update(
+            served.variables, LISTENPOST_MODE="live", LISTENPOST_LIMIT_USD_PER_DAY="0"
+        )
         del os.environ["LANGFUSE_SECRET_KEY"]
         os.environ["LISTENPOST_DATABASE_URL"] = f"sqlite:///{folder}/fair.db"
         asyncio.run(measure(chosen.deep, chosen.repeats))
