@@ -20,6 +20,7 @@ SOURCES = ("reddit", "youtube", "amazon")
 RARE, POPULAR, AMBIGUOUS, LOOKALIKE = (
     "Zorvexolin Q9", "plaud.ai", "Bolt app", "flamenco vs classical guitarist pricing",
 )  # fmt: skip
+SPOKEN_OF = ("plaud.ai", "Notion", "Ember mug", "Oura ring", "Rabbit r1", "Whoop")
 
 
 def within(told: dict[str, Any], upstream: Sandbox, answer: dict[str, Any]) -> None:
@@ -184,6 +185,22 @@ def test_an_unknown_price_is_called_unknown(here: Here, monkeypatch: pytest.Monk
     monkeypatch.setenv("LISTENPOST_AGENT_MODEL", "nobody-s-model")
 
     assert "usd: 0.0000 to unknown, likely unknown" in here("analyze", POPULAR, "--estimate").out
+
+
+@pytest.mark.parametrize("depth", ["quick", "standard"])
+def test_what_is_likely_is_near_what_questions_cost(
+    here: Here, upstream: Sandbox, depth: str
+) -> None:
+    """Six questions that many speak of cost together what was likely, give or take 30 %."""
+    likely = cost = 0.0
+    for query in SPOKEN_OF:
+        words = ("analyze", query, "--depth", depth, "--format", "json")
+        likely += here(*words, "--estimate").json["likely"]["usd"]
+        answer = here(*words).json
+        cost += answer["cost"]["usd"]
+        assert answer["decision"] == "full_report"
+
+    assert 0.7 * cost <= likely <= 1.3 * cost
 
 
 def test_text_names_every_bound_and_the_sandbox(here: Here) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -87,6 +88,17 @@ async def test_verdicts_carry_name_probability_and_reason() -> None:
         "names no plaud.ai",
     ]
     assert judgement.usage == Usage()
+
+
+async def test_it_works_in_a_thread() -> None:
+    """The event loop waits neither for the vectors nor for the verdicts."""
+    threads = []
+
+    def load() -> None:
+        threads.append(threading.get_ident())
+
+    await LocalJudge(load=load).judge(Question("Oura"), [item("Oura ring")], "reddit")
+    assert threads[0] != threading.get_ident()
 
 
 async def test_it_says_that_vectors_are_missing() -> None:

@@ -30,6 +30,17 @@ def test_the_judges_prompt_as_it_is_sent() -> None:
     assert "{{" not in text
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_differs_between_questions_stands_at_the_end(name: PromptName) -> None:
+    """So providers can read the rest from their cache: they compare prompts from the beginning."""
+    text = packaged(name).text
+    kinds = {"rule": "", "words": "", "tone": "", "exhibits": ""}
+    differing = min(text.index(f"{{{{{kind}}}}}") for kind in kinds if f"{{{{{kind}}}}}" in text)
+
+    assert len(text) - differing < 90
+    assert "{{" not in text[:differing].replace("{{passage}}", "").replace("{{calls}}", "")
+
+
 def test_what_is_filled_in_is_not_read_again() -> None:
     """A post that holds a placeholder stays as it is, and blanks around a name are nothing."""
     prompt = Prompt("chat", "{{ calls }} {{exhibits}} {{rule}}")

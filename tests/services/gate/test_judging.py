@@ -178,6 +178,26 @@ async def test_a_second_judge_only_disputes(
     assert [verdict.disputed for verdict in gated.verdicts] == disputed
 
 
+async def test_the_second_judge_is_asked_while_the_first_one_is() -> None:
+    """Its opinion is there when the verdicts come: nobody waits for it."""
+    asked = asyncio.Event()
+
+    class Second(FakeJudge):
+        async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+            asked.set()
+            return await super().judge(question, items, source)
+
+    class First(FakeJudge):
+        async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+            await asked.wait()
+            return await super().judge(question, items, source)
+
+    gate = Gate(First(["0"]), checker=Second(probability=0.9))
+    gated = await gate.judge(ASKED, items(2), "reddit")
+
+    assert [verdict.disputed for verdict in gated.verdicts] == [False, True]
+
+
 async def test_a_checker_that_fails_changes_nothing() -> None:
     """
     The first judge's verdicts stand, undisputed and ok.
