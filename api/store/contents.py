@@ -126,7 +126,11 @@ async def write(
     rows = []
     for entry in parts.entries:
         stored = facts[entry.key]
-        shared = [name for name, fact in entry.facts.items() if dumps(fact) == dumps(stored[name])]
+        shared = [
+            name
+            for name, fact in entry.facts.items()
+            if fact is stored[name] or dumps(fact) == dumps(stored[name])
+        ]
         differing = {name: fact for name, fact in entry.facts.items() if name not in shared}
         rows.append(
             {

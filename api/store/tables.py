@@ -75,9 +75,13 @@ def as_stored(column: Column[Any]) -> ColumnElement[str]:
     return type_coerce(column, Text)
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+"""One for all: `json.dumps` would build one for each value."""
+
+
 def dumps(value: object) -> str:
     """JSON that any database can hold and `json.loads` reads back exactly."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _JSON.encode(value)
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
