@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -206,14 +206,20 @@ async def grading(runs: int) -> list[Figure]:
     return figures
 
 
-async def measured(runs: int, query: str, many: int, process: int) -> list[Figure]:
+async def measured(runs: int, query: str, many: int, process: int) -> None:
     """What needs the sandbox with its latencies."""
-    figures = await analyses(runs, query)
+    show(await analyses(runs, query))
     report = await anew(query)
-    figures += counted(report, await Naive(os.environ).run(query))
+    show(counted(report, await Naive(os.environ).run(query)))
     await model_tokens(query)
-    figures += [await filter_call(), *await grading(3), *await stored(report, 10 * runs)]
-    return [*figures, *await at_once(many, CRITICAL, process)]
+    show([await filter_call(), *await grading(3)])
+    show(await stored(report, 10 * runs))
+    show(await at_once(many, CRITICAL, process))
+
+
+def show(figures: Iterable[Figure]) -> None:
+    """Print them as they come: the whole takes minutes."""
+    print(*figures, sep="\n", flush=True)
 
 
 def main() -> None:
@@ -224,15 +230,15 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=100)
     wanted = parser.parse_args()
     os.environ["LISTENPOST_MODE"] = "live"
+    print(HEAD, flush=True)
     with sandbox() as served:
         os.environ.update(served.variables)
-        work = measured(wanted.runs, wanted.query, wanted.many, served.process)
-        figures = asyncio.run(work)
+        asyncio.run(measured(wanted.runs, wanted.query, wanted.many, served.process))
     with sandbox(dict.fromkeys(LATENCY, 0)) as served:
         os.environ.update(served.variables)
-        figures += asyncio.run(per_analysis(wanted.runs))
-    figures += [local_judge(10 * wanted.runs), *starts(wanted.runs)]
-    print(HEAD, *figures, sep="\n")
+        show(asyncio.run(per_analysis(wanted.runs)))
+    show([local_judge(10 * wanted.runs)])
+    show(starts(wanted.runs))
 
 
 if __name__ == "__main__":

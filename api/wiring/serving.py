@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from api.judges import Switchboard
+from api.judges.local_vectors import vectors
 from api.services import listening
 from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.searching import ArchiveSearch
@@ -311,8 +312,8 @@ class House:
             needed.append("api.tracing")
         if settings.tracing.prompts == "langfuse" and not self.sample:
             needed.append("api.tracing.prompts")
-        names = (*needed, *modules)  # and the word vectors, by taking no text
-        await asyncio.to_thread(lambda: [embed(()), *map(import_module, names)])
+        await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
+        await asyncio.to_thread(vectors)
         memory = SourceMemory(self.store, self.store)
         return build(settings, switchboard=self._switchboard, memory=memory)
 

@@ -5,13 +5,15 @@ Whoever changes a feature on purpose trains anew (`scripts/train_local_judge.py`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from api.judges.local_features import page
+from api.judges.local_features import Row, page
 from api.judges.local_reading import Reading, topic_of
 from api.judges.local_vectors import Vectors, vectors
 from api.services.gate.excerpt import shown
-from api.services.schemas import Question
+from api.services.schemas import Item, Question
 from tests.judges.items import item
 
 QUESTION = Question("quill", "an app that turns meetings into notes")
@@ -51,13 +53,17 @@ BY_VECTORS = [
 _LIKENESS = ("like", "named_like", "sense")
 
 
+def rows(items: Sequence[Item], source: str, known: Vectors | None) -> list[Row]:
+    """The features of one page of items."""
+    topic = topic_of(QUESTION.text, QUESTION.about)
+    return page(topic, [Reading(topic, shown(QUESTION, entry)) for entry in items], source, known)
+
+
 def measured(known: Vectors | None) -> list[dict[str, float]]:
     """The features of each item that are not nothing."""
-    topic = topic_of(QUESTION.text, QUESTION.about)
-    readings = [Reading(topic, shown(QUESTION, entry)) for entry in ITEMS]
     return [
         {name: value for name, value in row.items() if value}
-        for row in page(topic, readings, "reddit", known)
+        for row in rows(ITEMS, "reddit", known)
     ]
 
 
@@ -69,7 +75,7 @@ def test_what_is_made_for_the_thing_names_it_first_as_that(
     title: str, offered: float | None
 ) -> None:
     """A shop's title that begins with the thing sells the thing."""
-    (row,) = page(QUESTION, [shown(QUESTION, item(title))], "amazon", None)
+    (row,) = rows([item(title)], "amazon", None)
 
     assert (row["made_for"] or None) == offered
 

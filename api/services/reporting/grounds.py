@@ -102,7 +102,7 @@ def ground_of(
             known |= {measure(value) for value in measures}
             if item.created_at is not None:
                 known |= _parts(f"{item.created_at:%Y-%m-%d}")
-    said = [_said(text) for text in texts]
+    spoken = [_figures_in(text) for text in texts]
     addresses = {bare(match[0]): "" for words in questions for match in ADDRESSES.finditer(words)}
     for label, exhibit in exhibits.items():
         item = exhibit.item
@@ -110,15 +110,15 @@ def ground_of(
         addresses |= {url: label for url in urls if url}
     return Ground(
         exhibits,
-        frozenset(known).union(*(numbers for numbers, _ in said)),
-        frozenset().union(*(labels for _, labels in said)).difference(elsewhere),
+        frozenset(known).union(*(numbers for numbers, _ in spoken)),
+        frozenset().union(*(labels for _, labels in spoken)).difference(elsewhere),
         addresses,
         frozenset(elsewhere),
     )
 
 
 @lru_cache(maxsize=256)
-def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
+def _figures_in(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The numbers and dates in a text, and the words that look like an exhibit's name."""
     text = ADDRESSES.sub(" ", one_line(text))
     dates = (part for match in _DATE.finditer(text) for part in _parts(match[0]))
