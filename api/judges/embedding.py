@@ -20,5 +20,5 @@ def embed(texts: Sequence[str]) -> list[bytes] | None:
     known = vectors()
     if known is None:
         return None
-    numpy, units = known.numpy, (known.unit(clean(text)) for text in texts)
-    return [numpy.rint(unit * _LONGEST).astype(numpy.int8).tobytes() for unit in units]
+    units = known.units(list(map(clean, texts)))
+    return [row.tobytes() for row in known.numpy.rint(units * _LONGEST).astype(known.numpy.int8)]

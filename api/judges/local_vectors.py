@@ -1,38 +1,58 @@
-"""Word vectors out of the WordLlama wheel: opened on first use, from the disk alone."""
+"""Word vectors out of the WordLlama wheel: loaded on first use, from the disk alone."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
+_UNDIVIDED = ("<", "▁", "  ")
+"""Where words by themselves would not be the same: a sign such as `<s>`, the tokenizer's own mark
+of a blank, and blanks that are one piece."""
+_REMEMBERED = 30_000
+"""Words whose pieces are remembered, some 10 MB."""
+_LONGEST = 40
+"""Characters of a word that is remembered; a line of a script without blanks is one word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A matrix of word-piece vectors and the tokenizer that goes with it."""
+    """A matrix of vectors of word pieces, and what takes a text apart into these."""
 
-    tokenizer: Any
+    encode: Callable[[str], Sequence[int]]
+    """Ids of a text's pieces, rows of the matrix."""
+    encode_again: Callable[[str], Sequence[int]]
+    """The same of words that come again and again."""
     matrix: Any
     numpy: Any
 
     def unit(self, text: str) -> Any:
         """The mean vector of a text, of length 1; all zeros for an empty one."""
-        pieces = self.tokenizer.encode(text, add_special_tokens=False).ids
-        if not pieces:
-            return self.numpy.zeros(self.matrix.shape[1], dtype=self.numpy.float64)
-        rows = self.matrix.take(pieces, axis=0)
-        return self.normal(rows.mean(axis=0, dtype=self.numpy.float64))
+        return self.units([text])[0]
 
     def units(self, texts: Sequence[str]) -> Any:
         """One row a text."""
-        return self.numpy.stack([self.unit(text) for text in texts])
+        rows = self.numpy.zeros((len(texts), self.matrix.shape[1]))
+        for row, text in zip(rows, texts, strict=True):
+            if pieces := self._pieces(text):
+                self.matrix.take(pieces, axis=0).mean(axis=0, dtype=row.dtype, out=row)
+        lengths = self.numpy.linalg.norm(rows, axis=1, keepdims=True)
+        return self.numpy.divide(rows, lengths, out=rows, where=lengths > 0)
+
+    def _pieces(self, text: str) -> list[int]:
+        """Ids of a text's pieces, word by word: none goes beyond a blank, and words come again."""
+        words = text.split(" ")
+        if text != text.strip(" ") or any(sign in text for sign in _UNDIVIDED):
+            return list(self.encode(text))
+        encode = self.encode_again if max(map(len, words)) <= _LONGEST else self.encode
+        return list(chain.from_iterable(map(encode, words)))
 
     def normal(self, vector: Any) -> Any:
         """The vector at length 1, or as it is when it has none."""
@@ -72,4 +92,9 @@ def vectors() -> Vectors | None:
         facts = json.loads(file.read(length))["embedding.weight"]
     offset, shape = 8 + length + facts["data_offsets"][0], tuple(facts["shape"])
     matrix = numpy.memmap(weights, numpy.float16, "r", offset, shape)
-    return Vectors(tokenizer, numpy.asarray(matrix), numpy)
+
+    def encode(text: str) -> tuple[int, ...]:
+        return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    again = lru_cache(maxsize=_REMEMBERED)(encode)
+    return Vectors(encode, again, numpy.asarray(matrix), numpy)

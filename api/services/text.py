@@ -40,8 +40,10 @@ def clean(value: object) -> str:
         return one_line(text)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _ESCAPE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    lines: list[str] = _CONTROL.sub("", text).split("\n")
-    return "\n".join(map(_spaced, lines)).strip()
+    lines: list[str] = text.split("\n")
+    # the pattern takes long, and most lines hold nothing that it is for
+    seen = (line if line.isprintable() else _CONTROL.sub("", line) for line in lines)
+    return "\n".join(map(_spaced, seen)).strip()
 
 
 def _spaced(line: str) -> str:

@@ -59,9 +59,13 @@ def identity(text: str) -> str:
     """The text itself as a key, or its digest when it is long or cannot be stored."""
     if isinstance(text, Digest):
         return text
-    if len(text) <= _LONGEST and not _UNSTORABLE.search(text) and not text.startswith(_HASHED):
+    if len(text) <= _LONGEST and not text.startswith(_HASHED) and _is_storable(text):
         return text
     return Digest(_HASHED + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+
+
+def _is_storable(text: str) -> bool:
+    return (text.isascii() and text.isprintable()) or not _UNSTORABLE.search(text)
 
 
 def batches(many: Iterable[T]) -> Iterator[list[T]]:
@@ -147,7 +151,7 @@ class Prose(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Replace NUL and lone surrogates."""
-        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+        return value if value is None or _is_storable(value) else _UNSTORABLE.sub("\ufffd", value)
 
     def process_result_value(self, value: object, dialect: Dialect) -> str | None:
         """As text, whatever stands there."""

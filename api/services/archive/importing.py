@@ -25,7 +25,7 @@ from api.services.reporting.report import ItemFacts
 from api.services.schemas import Comment, Item
 from api.services.text import cut
 
-ENTRIES = 500
+ENTRIES = 2_000
 """Of one batch, about."""
 LETTERS = 4_000_000
 """Characters of one batch, about; a batch ends with whichever comes first."""
@@ -65,10 +65,19 @@ async def import_file(
     if begun.finished_at is not None:
         return begun, False
     batches = _batches(collected.portions(begun.mark))
+
     # a pipe may give nothing for hours: a thread waits for it, and Ctrl-C does not
-    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-        begun = await store.keep_batch(tenant, begun, batch)
-        heard(begun.intake, begun.mark)
+    def reading() -> asyncio.Task[Batch | None]:
+        return asyncio.create_task(asyncio.to_thread(next, batches, None))
+
+    following = reading()
+    try:
+        while (batch := await following) is not None:
+            following = reading()  # while this one is stored
+            begun = await store.keep_batch(tenant, begun, batch)
+            heard(begun.intake, begun.mark)
+    finally:
+        following.cancel()
     return await store.finish_import(tenant, begun), True
 
 

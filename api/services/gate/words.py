@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -39,6 +40,7 @@ class Word(NamedTuple):
     """Which run of letters and digits it is a piece of."""
 
 
+@lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """The word without its plural."""
     if len(word) > 4 and word.endswith("ies"):
