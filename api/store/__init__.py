@@ -34,6 +34,8 @@ class SqlStore(
     async def aclose(self) -> None:
         """End the heartbeat and close the connections; analyses still running here have failed."""
         await self._stop()
+        if self._vectors is not None:
+            await self._vectors.aclose()
         await self._database.aclose()
 
 

@@ -95,9 +95,9 @@ class ArchivePart(AnalysesPart):
                 if (score := bm25(words, row.tokens.split()[1:], frequencies, entries))
             }
             best = set(sorted(scores, key=lambda number: (-scores[number], number))[:most])
-            near: list[int] | None = None
+            near, unread = None, 0
             if vector is not None and self._vectors is not None:
-                near = await self._vectors.nearest(
+                near, unread = await self._vectors.nearest(
                     connection, tenant, vector, most, where, sample=filters.sample
                 )
             nearest = set(near or ())
@@ -116,7 +116,7 @@ class ArchivePart(AnalysesPart):
             if number in best or number in nearest
         ]
         matches.sort(key=lambda match: match.id)
-        return Matches(tuple(matches), frequencies, entries, near is not None)
+        return Matches(tuple(matches), frequencies, entries, near is not None, unread)
 
     @unbroken
     async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:

@@ -95,6 +95,8 @@ class ImportsPart(AnalysesPart):
             )
             if not (await connection.execute(moved)).rowcount:
                 raise Conflict(_UNDER_WAY)
+        if self._vectors is not None:
+            self._vectors.follow(tenant)
         return Import(begun.id, begun.card, batch.mark, intake, begun.created_at, None)
 
     @unbroken

@@ -1,69 +1,66 @@
-"""The nearest entries beside SQLite, in files.
+"""The nearest entries beside SQLite, by files.
 
-What is found here is only a guess: the table says what there is, so an index that is older, or
-gone, costs time and never an answer. A file holds the entries up to a number; what came later is
-read from the table, and written to a new file when it is much.
+What is found there is only a guess: the table says what there is, so a file that is older, or gone,
+costs time and never an answer. A search reads what came after the files from the table, so much
+of it as takes no time worth speaking of; files are written, and much that came is read, by a task
+behind it. What is read is a page of the table at a time: a process that is stopped loses one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
-import time
+from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from sqlalchemy import func as sql
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.services.archive.shelf import DIMENSIONS
+from api.errors import StoreUnavailable
+from api.store.database import Database
 from api.store.indexing import mark
 from api.store.tables import Conditions, batches, chunks, schema_version
 
+if TYPE_CHECKING:
+    from api.store.neighbours import Neighbours
+
 _log = logging.getLogger(__name__)
 _LOADED = 8
-"""Tenants whose index is held at once."""
-_SUFFIX, _SCRATCH = ".usearch", ".part"
-_WRITING_SECONDS = 3600
-"""After which a file that is still half-written is what a killed process left."""
+"""Tenants whose files are held at once."""
 _MOST_LOOKED_AT = 10_000
 """Entries that are looked at when too few of the nearest are wanted."""
-_ALL = 20_000
-"""Entries of an index up to which all are compared, in a few milliseconds, and none is missed."""
 _PAGE = 20_000
 """Vectors read at once."""
-_UNREADABLE = (OSError, RuntimeError, ValueError)
-"""What usearch raises over a file that is gone, cut or full, or none of its own."""
+_Owner = tuple[str, bool]
+"""A tenant, and whether it is about what is made up."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """One tenant's index: a file as it lies there, and what came after it."""
+    """One tenant's vectors."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    filed: Any = None
-    until: int = 0
-    """The highest number in the file."""
-    later: Any = None
-    last: int = 0
-    """The highest number in either."""
-    failures: int = 0
-    """Times that a file could not be written."""
+    neighbours: Neighbours | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FiledVectors:
-    """In files beside an SQLite database."""
+    """In files beside an SQLite database; belongs to one event loop."""
 
+    database: Database
     folder: Path
     most_later: int = 5_000
-    """Entries after which a new file is written, if they are a fifth of it."""
-    _held: OrderedDict[tuple[str, bool], _Held] = field(default_factory=OrderedDict)
+    """Entries after which a file is written."""
+    most_read: int = 100_000
+    """Entries that a search reads from the table, in about a second; more are left for later."""
+    _held: OrderedDict[_Owner, _Held] = field(default_factory=OrderedDict)
+    _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
+    _closed: bool = False
 
     async def nearest(
         self,
@@ -74,96 +71,116 @@ class FiledVectors:
         where: Conditions,
         *,
         sample: bool,
-    ) -> list[int]:
-        """See `Vectors`; the first search of a tenant opens its file."""
-        held = self._held.setdefault((tenant, sample), _Held())
-        self._held.move_to_end((tenant, sample))
-        while len(self._held) > _LOADED:
-            self._held.popitem(last=False)
-        name = await _name(connection, mark(tenant, sample=sample))
+    ) -> tuple[list[int], int]:
+        """See `Vectors`; the first search of a tenant opens its files."""
+        owner, unread = (tenant, sample), 0
+        held = self._holding(owner)
         async with held.lock:
-            if held.later is None:
-                await asyncio.to_thread(self._open, held, name)
-            await _catch_up(connection, tenant, held, sample=sample)
-            later = max(self.most_later, len(held.filed or ()) // 5) << held.failures
-            if len(held.later) > later:
-                there = await _numbers_of(connection, tenant, sample=sample)
-                await asyncio.to_thread(self._file, held, name, there)
-                # another process may have written one that holds less
-                await _catch_up(connection, tenant, held, sample=sample)
-            near = await asyncio.to_thread(_search, held, vector, most)
+            neighbours = await self._opened(connection, owner, held)
+            await asyncio.to_thread(neighbours.load)
+            for _ in range(0, self.most_read, _PAGE):
+                if page := await _after(connection, owner, neighbours.last):
+                    await asyncio.to_thread(neighbours.add, page)
+                if len(page) < _PAGE:
+                    break
+            else:
+                behind = *_are(owner), chunks.c.number > neighbours.last
+                unread = await connection.scalar(select(sql.count()).where(*behind)) or 0
+            near = await asyncio.to_thread(neighbours.nearest, vector, most)
             left = await _wanted(connection, near, where)
             if len(left) < most:
-                # what was deleted or is not wanted took the places; or the graph, in which copies
-                # of one text are islands, was left too early
-                near = await asyncio.to_thread(_search, held, vector, _MOST_LOOKED_AT, exact=True)
+                # what was deleted or is not wanted took the places
+                near = await asyncio.to_thread(neighbours.nearest, vector, _MOST_LOOKED_AT)
                 left = await _wanted(connection, near, where)
-            return [number for number in near if number in left][:most]
+            if unread or neighbours.due:
+                self._follow(owner)
+        return [number for number in near if number in left][:most], unread
 
-    def _newest(self, name: str) -> tuple[int, Any]:
-        """The newest file that can be read: the highest number in it, and it; else 0 and None."""
-        files = self.folder.glob(f"{name}-*{_SUFFIX}")
-        numbered = ((file.stem.rpartition("-")[2], file) for file in files)
-        for last, file in sorted(((int(n), f) for n, f in numbered if n.isdecimal()), reverse=True):
-            with suppress(*_UNREADABLE):
-                return last, _read(file, view=True)
-        return 0, None
+    def follow(self, tenant: str) -> None:
+        """See `Vectors`."""
+        self._follow((tenant, False))
 
-    def _open(self, held: _Held, name: str) -> None:
-        """The newest file; without any, all is read from the table."""
-        held.until, held.filed = self._newest(name)
-        held.last, held.later = held.until, _empty()
+    async def settle(self) -> None:
+        """Wait until everything is read and written that is to be."""
+        while self._following:
+            await asyncio.gather(*self._following.values())
 
-    def _file(self, held: _Held, name: str, there: Sequence[int]) -> None:
-        """Write all that is there to a new file, and remove the others; where that fails, go on.
+    async def aclose(self) -> None:
+        """Let the tasks end where they are: the next process goes on there."""
+        self._closed = True
+        await self.settle()
 
-        When the file is gone, or another process has written a newer one, that is opened instead.
-        """
-        if self._newest(name)[0] != held.until:
-            return self._open(held, name)
-        target = self.folder / f"{name}-{held.last}{_SUFFIX}"
-        scratch = target.with_suffix(f".{secrets.token_hex(4)}{_SCRATCH}")
+    def _follow(self, owner: _Owner) -> None:
+        """Begin a task that reads what is not read, unless there is one."""
+        if owner not in self._following and not self._closed:
+            work = self.database.unbroken(self._catch_up(owner))
+            task = self._following[owner] = asyncio.create_task(work)
+            task.add_done_callback(lambda _: self._following.pop(owner, None))
+
+    async def _catch_up(self, owner: _Owner) -> None:
+        """Read what is not read, a page at a time, and write it to files."""
+        held, more = self._holding(owner), True
         try:
-            both = held.later
-            if held.filed is not None:
-                both = _read(self.folder / f"{name}-{held.until}{_SUFFIX}", view=False)
-            both = _united(both, held.later, there)
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            both.save(str(scratch))
-            scratch.replace(target)
-            held.filed, held.until, held.later = _read(target, view=True), held.last, _empty()
-            held.failures = 0
-        except _UNREADABLE as error:
-            held.failures += 1
-            _log.warning("the vectors in `%s` are not kept: %s", self.folder, type(error).__name__)
-        with suppress(OSError):
-            scratch.unlink(missing_ok=True)
-        return self._clear(name, held.until)
+            while more:
+                async with self.database.reading() as connection:
+                    async with held.lock:
+                        neighbours = await self._opened(connection, owner, held)
+                        page = await _after(connection, owner, neighbours.last)
+                        if page:
+                            await asyncio.to_thread(neighbours.add, page)
+                    more = len(page) == _PAGE and not self._closed
+                    if neighbours.due:
+                        await self._file(connection, owner, held, neighbours)
+        except StoreUnavailable as error:
+            _log.warning("vectors are not read on: %s", error)
 
-    def _clear(self, name: str, until: int) -> None:
-        """Remove older files, those of a database that was here before, and half-written ones."""
-        for file in self.folder.glob(f"{name.partition('-')[0]}-*"):
-            stem, _, number = file.stem.rpartition("-")
-            older = number.isdecimal() and int(number) < until
-            with suppress(OSError):
-                if file.suffix == _SCRATCH:
-                    remains = time.time() - file.stat().st_mtime > _WRITING_SECONDS
-                else:
-                    remains = stem != name or older
-                if remains:
-                    file.unlink(missing_ok=True)
+    async def _file(
+        self, connection: AsyncConnection, owner: _Owner, held: _Held, neighbours: Neighbours
+    ) -> None:
+        """Write a file; searches go on meanwhile."""
+        async with held.lock:
+            mine = *_are(owner), chunks.c.number <= neighbours.last
+            there = await connection.scalar(select(sql.count()).where(*mine)) or 0
+            gone = neighbours.count - there > there
+            plan = await asyncio.to_thread(neighbours.plan, everything=gone)
+        if plan is None:
+            return
+        into = *_are(owner), chunks.c.number > plan.since, chunks.c.number <= plan.last
+        rows = await connection.stream_scalars(
+            select(chunks.c.number).where(*into).order_by(chunks.c.number)
+        )
+        numbers = array("Q")
+        async for some in rows.partitions(_PAGE):
+            numbers.extend(some)
+        if await asyncio.to_thread(neighbours.write, plan, numbers):
+            async with held.lock:
+                await asyncio.to_thread(neighbours.put, plan)
+
+    def _holding(self, owner: _Owner) -> _Held:
+        held = self._held.setdefault(owner, _Held())
+        self._held.move_to_end(owner)
+        while len(self._held) > _LOADED:
+            self._held.popitem(last=False)
+        return held
+
+    async def _opened(self, connection: AsyncConnection, owner: _Owner, held: _Held) -> Neighbours:
+        if held.neighbours is None:
+            from api.store.neighbours import Neighbours  # what it needs takes time to load
+
+            tenant, sample = owner
+            # another database in the same place has other files
+            made = select(schema_version.c.applied_at).order_by(schema_version.c.version).limit(1)
+            stamp = f"{await connection.scalar(made):%Y%m%d%H%M%S%f}"
+            name = f"{mark(tenant, sample=sample)[1:]}-{stamp}"
+            held.neighbours = await asyncio.to_thread(
+                Neighbours, self.folder, name, self.most_later
+            )
+        return held.neighbours
 
 
-async def _name(connection: AsyncConnection, mark: str) -> str:
-    """Of a tenant's files: another database in the same place has other ones."""
-    made = select(schema_version.c.applied_at).order_by(schema_version.c.version).limit(1)
-    return f"{mark[1:]}-{await connection.scalar(made):%Y%m%d%H%M%S%f}"
-
-
-async def _catch_up(connection: AsyncConnection, tenant: str, held: _Held, *, sample: bool) -> None:
-    """Add what came after both indexes."""
-    while page := await _after(connection, tenant, held.last, sample=sample):
-        await asyncio.to_thread(_add, held, page)
+def _are(owner: _Owner) -> Conditions:
+    tenant, sample = owner
+    return chunks.c.tenant == tenant, chunks.c.sample == sample
 
 
 async def _wanted(
@@ -177,86 +194,11 @@ async def _wanted(
     return left
 
 
-async def _numbers_of(connection: AsyncConnection, tenant: str, *, sample: bool) -> Sequence[int]:
-    """All of a tenant's entries."""
-    wanted = select(chunks.c.number)
-    rows = wanted.where(chunks.c.tenant == tenant, chunks.c.sample == sample)
-    return (await connection.scalars(rows)).all()
-
-
 async def _after(
-    connection: AsyncConnection, tenant: str, last: int, *, sample: bool
-) -> list[tuple[int, Any]]:
+    connection: AsyncConnection, owner: _Owner, last: int
+) -> list[tuple[int, bytes | None]]:
     """Numbers and vectors of a tenant's next entries."""
     wanted = select(chunks.c.number, chunks.c.vector)
-    mine = chunks.c.tenant == tenant, chunks.c.sample == sample, chunks.c.number > last
-    wanted = wanted.where(*mine)
+    wanted = wanted.where(*_are(owner), chunks.c.number > last)
     rows = await connection.execute(wanted.order_by(chunks.c.number).limit(_PAGE))
     return [(row.number, row.vector) for row in rows]
-
-
-def _numbers(numbers: Sequence[int]) -> Any:
-    import numpy
-
-    return numpy.array(numbers, dtype=numpy.uint64)
-
-
-def _signed(vectors: bytes) -> Any:
-    import numpy
-
-    return numpy.frombuffer(vectors, dtype=numpy.int8)
-
-
-def _empty() -> Any:
-    from usearch.index import Index  # loaded with the first search
-
-    return Index(ndim=DIMENSIONS, metric="cos", dtype="i8")
-
-
-def _read(file: Path, *, view: bool) -> Any:
-    """The index of a file.
-
-    Raises:
-        ValueError: it holds none, or one of another kind.
-    """
-    from usearch.index import Index
-
-    index = Index.restore(str(file), view=view)
-    if index is None or index.ndim != DIMENSIONS:
-        raise ValueError("no index")
-    return index
-
-
-def _united(index: Any, later: Any, there: Sequence[int]) -> Any:
-    """An index and a later one, which may be the same; made anew when more is gone than there."""
-    import numpy
-
-    if index is not later:
-        index.add(later.keys[:], numpy.stack(later.get(later.keys[:])))
-    keys = index.keys[:]
-    # a search that began later may have read what this one does not see yet
-    left = keys[numpy.isin(keys, _numbers(there)) | (keys > max(there, default=0))]
-    if len(index) - len(left) <= len(left):
-        return index
-    fresh = _empty()
-    if len(left):
-        fresh.add(left, numpy.stack(index.get(left)))
-    return fresh
-
-
-def _add(held: _Held, page: Sequence[tuple[int, Any]]) -> None:
-    whole = [(number, vector) for number, vector in page if len(vector or b"") == DIMENSIONS]
-    if whole:
-        rows = _signed(b"".join(vector for _, vector in whole))
-        held.later.add(_numbers([n for n, _ in whole]), rows.reshape(-1, DIMENSIONS))
-    held.last = page[-1][0]
-
-
-def _search(held: _Held, vector: bytes, most: int, *, exact: bool = False) -> list[int]:
-    query = _signed(vector)
-    near: list[tuple[float, int]] = []
-    for index in (held.filed, held.later):
-        if index is not None and len(index):
-            nearest = index.search(query, most, exact=exact or len(index) <= _ALL)
-            near += zip(map(float, nearest.distances), map(int, nearest.keys), strict=True)
-    return [number for _, number in sorted(near)[:most]]

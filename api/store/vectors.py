@@ -46,11 +46,20 @@ class Vectors(Protocol):
         where: Conditions,
         *,
         sample: bool,
-    ) -> list[int]:
+    ) -> tuple[list[int], int]:
         """At most so many of a tenant's real or made-up entries, the nearest first.
 
-        `where` says which are wanted, of those that are still there.
+        And how many were not compared, since they are still being read. `where` says which are
+        wanted, of those that are still there.
         """
+        ...
+
+    def follow(self, tenant: str) -> None:
+        """Read what was stored of a tenant, beside whatever comes next."""
+        ...
+
+    async def aclose(self) -> None:
+        """End what goes on."""
         ...
 
 
@@ -66,14 +75,20 @@ class ExtensionVectors:
         where: Conditions,
         *,
         sample: bool,
-    ) -> list[int]:
+    ) -> tuple[list[int], int]:
         """See `Vectors`."""
         await connection.execute(text("SET LOCAL hnsw.iterative_scan = relaxed_order"))
         await connection.execute(text(f"SET LOCAL hnsw.ef_search = {max(most, 40)}"))
         mine = chunks.c.tenant == tenant, chunks.c.sample == sample
         near = select(chunks.c.number).where(*mine, *where)
         distance = literal_column("embedding").op("<=>")(cast(written(vector), HALFVEC))
-        return list(await connection.scalars(near.order_by(distance).limit(most)))
+        return list(await connection.scalars(near.order_by(distance).limit(most))), 0
+
+    def follow(self, tenant: str) -> None:
+        """The database has done it."""
+
+    async def aclose(self) -> None:
+        """Nothing goes on."""
 
 
 async def vectors_of(database: Database) -> Vectors | None:
@@ -82,7 +97,7 @@ async def vectors_of(database: Database) -> Vectors | None:
     Makes the extension, a column and its index, once.
     """
     if database.file is not None:
-        return FiledVectors(database.file.with_name(f"{database.file.name}-vectors"))
+        return FiledVectors(database, database.file.with_name(f"{database.file.name}-vectors"))
     try:
         async with database.reading() as connection:
             usable = (await connection.exec_driver_sql(_USABLE)).first() is not None

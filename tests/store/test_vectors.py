@@ -48,7 +48,7 @@ async def opened(database: Path, most_later: int = 3) -> AsyncIterator[SqlStore]
     await connected.prepare()
     await migrate(connected)
     assert connected.file == database
-    vectors = FiledVectors(database.with_name(f"{database.name}-vectors"), most_later)
+    vectors = FiledVectors(connected, database.with_name(f"{database.name}-vectors"), most_later)
     store = SqlStore(connected, embed=embed, vectors=vectors)
     yield store
     await store.aclose()
@@ -61,10 +61,17 @@ async def keep(store: SqlStore, id_: str, *bodies: str, tenant: str = "a") -> No
     await store.finish(tenant, typed(report(id_, *listed)))
 
 
+async def settled(store: SqlStore) -> None:
+    """Wait for what goes on behind a search."""
+    assert isinstance(store._vectors, FiledVectors)
+    await store._vectors.settle()
+
+
 async def nearest(store: SqlStore, query: str, most: int = 2, tenant: str = "a") -> list[str]:
     """Texts of the nearest that are like the question at all."""
     (vector,) = embed([query])
     found = await store.matches(tenant, (), vector, ArchiveFilters(), most)
+    await settled(store)
     assert found.vectors
     near = [match for match in found.matches if match.by_vector]
     return sorted(" ".join(m.tokens) for m in near if set(m.tokens) & set(tokens(query)))
@@ -75,7 +82,7 @@ def words(first: str = "") -> list[str]:
     return [f"{first}thing{letter}" for letter in LETTERS]
 
 
-def files(folder: Path, kind: str = "usearch") -> list[Path]:
+def files(folder: Path, kind: str = "npy") -> list[Path]:
     """Indexes that lie there."""
     return sorted(folder.glob(f"*.{kind}"))
 
@@ -168,12 +175,12 @@ def _smaller_vectors(file: Path) -> None:
 
 
 def _nonsense_beside(file: Path) -> None:
-    for name in ("x.usearch", f"{file.stem}-x.usearch", f"{file.stem.rpartition('-')[0]}-.usearch"):
+    for name in ("x.npy", f"{file.stem}-x.npy", f"{file.stem.rpartition('-')[0]}-.npy"):
         (file.parent / name).write_bytes(b"x")
 
 
 def _newer_nonsense(file: Path) -> None:
-    file.with_name(f"{file.stem.rpartition('-')[0]}-999999.usearch").write_bytes(b"x")
+    file.with_name(f"{file.stem.rpartition('-')[0]}-999999.npy").write_bytes(b"x")
 
 
 DAMAGE = (

@@ -59,6 +59,8 @@ class Retrieval(Published):
     cacheHit: bool = False  # noqa: N815
     words_only: bool = False
     """There were no vectors to compare."""
+    unread: Annotated[int, Field(ge=0)] = 0
+    """Entries whose vectors were not compared, since they are still being read."""
     rerank_failed: str | None = None
     """Why the order stayed as it was."""
 

@@ -123,6 +123,7 @@ class ArchiveSearch:
             combinedTop=line[0].combined if line else None,
             candidates=len(line),
             words_only=not matches.vectors,
+            unread=matches.unread,
         )
         if retrieval.guardrails_enable:
             line, out = floored(line, retrieval, vectors=matches.vectors)

@@ -67,6 +67,8 @@ class Matches:
     """How many there are, about."""
     vectors: bool
     """Whether the nearest were looked for."""
+    unread: int = 0
+    """Entries that were not among those, since their vectors are still being read."""
 
 
 class Archive(Protocol):
