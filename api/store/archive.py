@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     and_,
+    case,
     cast,
     column,
     delete,
@@ -30,7 +31,7 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.archive.shelf import ArchiveFilters, Match, Matches
-from api.services.archive.words import bm25
+from api.services.archive.words import bm25, rarity
 from api.services.question.query import canonical
 from api.services.reporting.report import ItemFacts
 from api.store.analyses import NEWEST_FIRST, AnalysesPart
@@ -56,7 +57,7 @@ _COUNTED = 20_000
 """Entries up to which a tenant's are counted."""
 _POOL = 4
 """Times as many entries are taken by the database's own rank as are wanted by ours."""
-_INDEX = table("chunk_words", column("rowid"), column("rank"), column("chunk_words"))
+_INDEX = table("chunk_words", column("rowid"), column("chunk_words"))
 _UNINDEXED: ColumnElement[str] = literal_column("+chunks.tenant", Identity())
 """So that SQLite looks up the words first, and not all that a tenant has."""
 _WORDS: ColumnElement[Any] = literal_column("chunks.words")
@@ -203,7 +204,7 @@ class ArchivePart(AnalysesPart):
         where: Conditions,
         most: int,
     ) -> list[int]:
-        """The best by the database's own rank: with any rarer word, then with all words.
+        """The best by a rough rank: with any rarer word, then with all words.
 
         Only when that finds nothing, with any common word.
         """
@@ -217,28 +218,43 @@ class ArchivePart(AnalysesPart):
         numbers: dict[int, None] = {}
         for some, joined in ((rare, "|"), (every, "&"), (every, "|")):
             if some and not (joined == "|" and some is every and numbers):
-                ranked = self._ranked(own, some, joined, where, most)
+                holding = {word: frequencies[word] for word in some}
+                ranked = self._ranked(own, holding, joined, where, most)
                 numbers |= dict.fromkeys(await connection.scalars(ranked))
         return list(numbers)
 
     def _ranked(
         self,
         own: str,
-        words: Sequence[str],
+        holding: Mapping[str, int],
         joined: str,
         where: Conditions,
         most: int,
     ) -> Select[tuple[int]]:
-        """Numbers of the best of the newest `COMMON` entries with these words."""
+        """Numbers of the best of the newest `COMMON` entries with these words.
+
+        `holding` says how many entries hold each. FTS5's own rank is not asked: it counts every
+        word, and `own`, in the whole index, which takes the longer the more there is.
+        """
+        words = list(holding)
         if self._database.sqlite:
-            newest = select(_INDEX.c.rowid.label("number"), _INDEX.c.rank.label("rank"))
+            newest = select(_INDEX.c.rowid.label("number"), chunks.c.tokens)
             newest = newest.join_from(_INDEX, chunks, chunks.c.number == _INDEX.c.rowid)
         else:
             query = cast(_tsquery(own, words, joined), TSQUERY)
             newest = select(chunks.c.number, (-sql.ts_rank(_WORDS, query)).label("rank"))
         newest = newest.where(self._holds(own, words, joined), *where)
         cut = newest.order_by(text("number DESC")).limit(COMMON).subquery()
-        return select(cut.c.number).order_by(cut.c.rank, cut.c.number).limit(most)
+        ranked = select(cut.c.number).limit(most)
+        if not self._database.sqlite:
+            return ranked.order_by(cut.c.rank, cut.c.number)
+        spaced = literal(" ").concat(cut.c.tokens).concat(" ")
+        held = [
+            case((sql.instr(spaced, f" {word} ") > 0, rarity(count, _COUNTED)), else_=0.0)
+            for word, count in holding.items()
+        ]  # where all are held, the shorter ones are better
+        rarest = [] if joined == "&" else [sum(held, literal(0.0)).desc()]
+        return ranked.order_by(*rarest, sql.length(cut.c.tokens), cut.c.number)
 
     def _holds(self, own: str, words: Sequence[str], joined: str) -> ColumnElement[bool]:
         """Whether an entry with this mark holds the words: any (`|`) or all (`&`)."""

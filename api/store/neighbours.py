@@ -35,8 +35,10 @@ COMPARED = 20_000
 _SUFFIX, _SCRATCH = ".npy", ".part"
 _WRITING_SECONDS = 3600
 """After which a file that is still half-written is what a killed process left."""
-_PIECE = 20_000
-"""Entries that are read from a file at once, 6 MB."""
+_PIECE = 4_000
+"""Entries that are read from a file at once, 1 MB: an import has little memory."""
+_STRIDE = 16_384
+"""Entries whose signs are compared at once: few enough to stay in a processor's own memory."""
 _UNREADABLE = (OSError, ValueError)
 """What numpy raises over a file that is gone, cut or full, or none of its own."""
 _WORDS = DIMENSIONS // 64
@@ -156,12 +158,13 @@ class Neighbours:
             return []
         query = _signed(vector)
         chosen = _likeliest([block.signs for block in blocks], _signs(query)[0])
-        both = list(zip(blocks, chosen, strict=True))
-        numbers = numpy.concatenate([block.numbers[rows] for block, rows in both])
-        vectors = numpy.concatenate([block.vectors[rows] for block, rows in both])
-        near = search(vectors, query[0], min(most, len(numbers)), MetricKind.Cos, exact=True)
-        pairs = zip(near.distances.tolist(), numbers[near.keys].tolist(), strict=True)
-        return [number for _, number in sorted(pairs)]
+        pairs: list[tuple[float, int]] = []
+        for block, rows in zip(blocks, chosen, strict=True):
+            numbers, vectors = block.numbers[rows], numpy.ascontiguousarray(block.vectors[rows])
+            if count := min(most, len(numbers)):
+                near = search(vectors, query[0], count, MetricKind.Cos, exact=True)
+                pairs += zip(near.distances.tolist(), numbers[near.keys].tolist(), strict=True)
+        return [number for _, number in sorted(pairs)[:most]]
 
     def plan(self, *, everything: bool = False) -> Plan | None:
         """What is to be written; None: the files have changed, and were opened anew.
@@ -269,8 +272,10 @@ def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
     differing = []
     for block in signs:
         bits = numpy.zeros(block.shape[1], numpy.uint16)
-        for row, word in zip(block, query, strict=True):
-            bits += numpy.bitwise_count(row ^ word)
+        for start in range(0, block.shape[1], _STRIDE):
+            part = bits[start : start + _STRIDE]
+            for row, word in zip(block, query, strict=True):
+                part += numpy.bitwise_count(row[start : start + _STRIDE] ^ word)
         differing.append(bits)
     counts = sum(numpy.bincount(bits, minlength=DIMENSIONS + 1) for bits in differing)
     edge = int(numpy.searchsorted(numpy.cumsum(counts), COMPARED))
@@ -331,13 +336,14 @@ def _pieces(file: BinaryIO) -> Iterator[Entries]:
         yield piece
 
 
-def _sources(plan: Plan) -> Iterator[Entries]:
+def _sources(plan: Plan) -> Iterator[tuple[int, Entries]]:
+    """Entries, and behind which number they count."""
     for filed in plan.files:
         with filed.file.open("rb") as file:
             _count(file)
             for piece in _pieces(file):
-                yield piece[piece["number"] > filed.since]
-    yield plan.later
+                yield filed.since, piece
+    yield plan.since, plan.later
 
 
 def _write(file: BinaryIO, plan: Plan, there: Any) -> None:
@@ -345,11 +351,13 @@ def _write(file: BinaryIO, plan: Plan, there: Any) -> None:
     described: dict[str, Any] = {"descr": npy.dtype_to_descr(_ENTRY), "fortran_order": False}
     npy.write_array_header_1_0(file, {**described, "shape": (0,)})
     count, padded = 0, numpy.append(there, 0)
-    for entries in _sources(plan):
-        places = numpy.searchsorted(there, entries["number"])
+    for since, entries in _sources(plan):
+        numbers = entries["number"]
+        places = numpy.searchsorted(there, numbers)
         # what is behind the last: a search that began later has read what the writer does not see
-        left = entries[(padded[places] == entries["number"]) | (places == len(there))]
-        file.write(left.tobytes())
+        known = (padded[places] == numbers) | (places == len(there))
+        left = entries[known & (numbers > since)]
+        file.write(left.view(numpy.uint8))
         count += len(left)
     file.seek(0)
     npy.write_array_header_1_0(file, {**described, "shape": (count,)})

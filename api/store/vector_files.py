@@ -56,8 +56,8 @@ class FiledVectors:
     folder: Path
     most_later: int = 5_000
     """Entries after which a file is written."""
-    most_read: int = 100_000
-    """Entries that a search reads from the table, in about a second; more are left for later."""
+    most_read: int = 40_000
+    """Entries that a search reads from the table by itself; of more, the rest a task behind it."""
     _held: OrderedDict[_Owner, _Held] = field(default_factory=OrderedDict)
     _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
     _closed: bool = False

@@ -107,7 +107,7 @@ def bm25(
     length = 1 - B + B * len(entry) / USUAL_LENGTH
     for word in dict.fromkeys(query):
         if count := counts[word]:
-            weight = _rarity(frequencies.get(word, 1), entries)
+            weight = rarity(frequencies.get(word, 1), entries)
             score += weight * count * (K1 + 1) / (count + K1 * length)
     return score
 
@@ -128,12 +128,12 @@ def held(
     for word in query:
         holding = frequencies.get(word, 0)
         unsure = not holding and _PAIR.fullmatch(word)
-        weights[word] = _rarity(holding, among) / (2 if unsure else 1)
+        weights[word] = rarity(holding, among) / (2 if unsure else 1)
     own = sum(weights[word] for word in weights.keys() & set(entry))
     return own / sum(weights.values()) if weights else 0.0
 
 
-def _rarity(holding: int, entries: int) -> float:
+def rarity(holding: int, entries: int) -> float:
     """Robertson's weight of a word that so many entries hold; above 0."""
     holding = min(holding, entries)
     return math.log(1 + (entries - holding + 0.5) / (holding + 0.5))
