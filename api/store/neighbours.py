@@ -12,22 +12,34 @@ any of them: the table holds it all.
 from __future__ import annotations
 
 import logging
-import os
 import re
 import secrets
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy
-from numpy.lib import format as npy
-from usearch.index import MetricKind, search
+from usearch.compiled import MetricKind
+from usearch.index import search
 
 from api.services.archive.shelf import DIMENSIONS
+from api.store.vector_entries import (
+    NONE,
+    UNREADABLE,
+    Entries,
+    Filed,
+    Plan,
+    compared,
+    entries_of,
+    filed_at,
+    load,
+    signed,
+    signs_of,
+    write,
+)
 
 _log = logging.getLogger(__name__)
 COMPARED = 20_000
@@ -35,57 +47,10 @@ COMPARED = 20_000
 _SUFFIX, _SCRATCH = ".npy", ".part"
 _WRITING_SECONDS = 3600
 """After which a file that is still half-written is what a killed process left."""
-_PIECE = 4_000
-"""Entries that are read from a file at once, 1 MB: an import has little memory."""
 _STRIDE = 16_384
 """Entries whose signs are compared at once: few enough to stay in a processor's own memory."""
-_UNREADABLE = (OSError, ValueError)
-"""What numpy raises over a file that is gone, cut or full, or none of its own."""
-_WORDS = DIMENSIONS // 64
-_ENTRY = numpy.dtype(
-    [("number", "<u8"), ("signs", "<u8", (_WORDS,)), ("vector", "i1", (DIMENSIONS,))]
-)
 # what a file of entries behind one number up to another is called: `3f2a-20260101-0-5000.npy`
 _SPAN = re.compile(r"(?P<name>.+)-(?P<after>\d{1,19})-(?P<last>\d{1,19})")
-_NONE = numpy.empty(0, _ENTRY)
-Entries = Any
-"""An array of `_ENTRY`, by number."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """Entries as a search reads them."""
-
-    numbers: Any
-    signs: Any
-    """A row for each of the words that an entry's signs are, so that a row is read in order."""
-    vectors: Any
-
-
-@dataclass(slots=True, eq=False)
-class _Filed:
-    """A file, and of it what comes after `since`."""
-
-    file: Path
-    since: int
-    last: int
-    count: int
-    """Entries in it."""
-    size: int
-    """Bytes of it."""
-    loaded: _Compared | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A file that is to be written, and what goes into it."""
-
-    target: Path
-    since: int
-    last: int
-    files: tuple[_Filed, ...]
-    """The last ones, which it takes the place of."""
-    later: Entries
 
 
 class Neighbours:
@@ -99,7 +64,7 @@ class Neighbours:
         """
         self._folder, self._name, self._most_later = folder, name, most_later
         self._failures = 0
-        self._files: list[_Filed] = []
+        self._files: list[Filed] = []
         self._later: list[Entries] = []
         self.last = 0
         """The highest number that is known; what is behind it stands in the table alone."""
@@ -115,24 +80,22 @@ class Neighbours:
         return self._files[-1].last if self._files else 0
 
     @property
+    def _waiting(self) -> int:
+        return sum(len(entries) for entries in self._later)
+
+    @property
     def count(self) -> int:
         """Entries in files and in memory, also those that are no longer in the table."""
-        return sum(filed.count for filed in self._files) + sum(map(len, self._later))
+        return sum(filed.count for filed in self._files) + self._waiting
 
     @property
     def due(self) -> bool:
         """Whether so many are in memory that a file is worth it; ever more where none can be."""
-        return sum(map(len, self._later)) > self._most_later << self._failures
+        return self._waiting > self._most_later << self._failures
 
     def add(self, rows: Sequence[tuple[int, bytes | None]]) -> None:
         """What comes next in the table, by number; those without a vector are passed over."""
-        whole = [(number, vector) for number, vector in rows if len(vector or b"") == DIMENSIONS]
-        if whole:
-            entries = numpy.empty(len(whole), _ENTRY)
-            entries["number"] = [number for number, _ in whole]
-            entries["vector"] = _signed(b"".join(vector or b"" for _, vector in whole))
-            entries["signs"] = _signs(entries["vector"])
-            self._later = [numpy.concatenate([*self._later, entries])]
+        self._later = [numpy.concatenate([*self._later, entries_of(rows)])]
         self.last = rows[-1][0]
 
     def load(self) -> None:
@@ -143,8 +106,8 @@ class Neighbours:
         for _ in range(2):
             try:
                 for filed in self._files:
-                    _load(filed)
-            except _UNREADABLE:  # another process has joined it to others, or it is damaged
+                    load(filed)
+            except UNREADABLE:  # another process has joined it to others, or it is damaged
                 self.open()
             else:
                 return
@@ -153,11 +116,11 @@ class Neighbours:
     def nearest(self, vector: bytes, most: int) -> list[int]:
         """Numbers of the nearest that `load` and `add` have made ready."""
         filed = (file.loaded for file in self._files if file.loaded is not None)
-        blocks = [block for block in (*filed, *map(_compared, self._later)) if len(block.numbers)]
+        blocks = [block for block in (*filed, *map(compared, self._later)) if len(block.numbers)]
         if not blocks:
             return []
-        query = _signed(vector)
-        chosen = _likeliest([block.signs for block in blocks], _signs(query)[0])
+        query = signed(vector)
+        chosen = _likeliest([block.signs for block in blocks], signs_of(query)[0])
         pairs: list[tuple[float, int]] = []
         for block, rows in zip(blocks, chosen, strict=True):
             numbers, vectors = block.numbers[rows], numpy.ascontiguousarray(block.vectors[rows])
@@ -175,14 +138,14 @@ class Neighbours:
         if [filed.file for filed in self._lying()] != [filed.file for filed in self._files]:
             self.open()
             return None
-        kept, size = len(self._files), sum(map(len, self._later))
+        kept, size = len(self._files), self._waiting
         while kept and (everything or self._files[kept - 1].count <= 2 * size):
             kept -= 1
             size += self._files[kept].count
         files = tuple(self._files[kept:])
         since = files[0].since if files else self._until
         target = self._folder / f"{self._name}-{since}-{self.last}{_SUFFIX}"
-        later = numpy.concatenate([_NONE, *self._later])
+        later = numpy.concatenate([NONE, *self._later])
         return Plan(target, since, self.last, files, later)
 
     def write(self, plan: Plan, there: array[int]) -> bool:
@@ -194,9 +157,9 @@ class Neighbours:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with scratch.open("wb") as file:
-                _write(file, plan, numpy.frombuffer(there, numpy.uint64))
+                write(file, plan, numpy.frombuffer(there, numpy.uint64))
             scratch.replace(plan.target)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             self._failures += 1
             kind = type(error).__name__
             _log.warning("the vectors in `%s` are not kept: %s", self._folder, kind)
@@ -213,12 +176,12 @@ class Neighbours:
         """
         kept = len(self._files) - len(plan.files)
         if kept >= 0 and tuple(self._files[kept:]) == plan.files:
-            with suppress(*_UNREADABLE):
-                self._files[kept:] = [_filed(plan.target, plan.since, plan.last)]
+            with suppress(*UNREADABLE):
+                self._files[kept:] = [filed_at(plan.target, plan.since, plan.last)]
                 self._later = [later[later["number"] > plan.last] for later in self._later]
         self._clear()
 
-    def _lying(self) -> list[_Filed]:
+    def _lying(self) -> list[Filed]:
         spans = [
             (int(span["after"]), int(span["last"]), file)
             for file in self._folder.glob(f"{self._name}-*{_SUFFIX}")
@@ -226,13 +189,13 @@ class Neighbours:
         ]
         spans.sort(key=lambda span: span[1], reverse=True)  # the longest first
         known = {(filed.file, filed.since, filed.size): filed for filed in self._files}
-        chain: list[_Filed] = []
+        chain: list[Filed] = []
         until = 0
         while fitting := [span for span in spans if span[0] <= until < span[1]]:
             _, last, file = fitting[0]
             spans.remove(fitting[0])
-            with suppress(*_UNREADABLE):
-                filed = _filed(file, until, last)
+            with suppress(*UNREADABLE):
+                filed = filed_at(file, until, last)
                 chain.append(known.get((file, until, filed.size), filed))
                 until = last
         return chain
@@ -246,23 +209,11 @@ class Neighbours:
                     remains = time.time() - file.stat().st_mtime > _WRITING_SECONDS
                 else:
                     span = _SPAN.fullmatch(file.stem)
+                    older = span is None or int(span["last"]) <= self._until
                     own = span is not None and span["name"] == self._name
-                    remains = not own or (int(span["last"]) <= self._until and file not in mine)
+                    remains = not own or (older and file not in mine)
                 if remains:
                     file.unlink(missing_ok=True)
-
-
-def _signed(vectors: bytes) -> Any:
-    return numpy.frombuffer(vectors, dtype=numpy.int8).reshape(-1, DIMENSIONS)
-
-
-def _signs(vectors: Any) -> Any:
-    return numpy.packbits(vectors > 0, axis=1).view(numpy.uint64)
-
-
-def _compared(entries: Entries) -> _Compared:
-    signs = numpy.ascontiguousarray(entries["signs"].T)
-    return _Compared(entries["number"], signs, entries["vector"])
 
 
 def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
@@ -277,7 +228,9 @@ def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
             for row, word in zip(block, query, strict=True):
                 part += numpy.bitwise_count(row[start : start + _STRIDE] ^ word)
         differing.append(bits)
-    counts = sum(numpy.bincount(bits, minlength=DIMENSIONS + 1) for bits in differing)
+    counts = numpy.zeros(DIMENSIONS + 1, numpy.int64)
+    for bits in differing:
+        counts += numpy.bincount(bits, minlength=DIMENSIONS + 1)
     edge = int(numpy.searchsorted(numpy.cumsum(counts), COMPARED))
     left = COMPARED - int(counts[:edge].sum())
     chosen = []
@@ -287,77 +240,3 @@ def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
         left -= len(newest)
         chosen.append(numpy.concatenate([numpy.flatnonzero(bits < edge), newest]))
     return chosen[::-1]
-
-
-def _count(file: BinaryIO) -> int:
-    """How many entries an opened file holds; it is read from the first of them on.
-
-    Raises:
-        ValueError: it holds something else, or not all of them.
-    """
-    npy.read_magic(file)
-    shape, _, kind = npy.read_array_header_1_0(file)
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    if kind != _ENTRY or len(shape) != 1 or left != shape[0] * _ENTRY.itemsize:
-        raise ValueError("no entries")
-    return int(shape[0])
-
-
-def _filed(file: Path, since: int, last: int) -> _Filed:
-    with file.open("rb") as opened:
-        count = _count(opened)
-        return _Filed(file, since, last, count, os.fstat(opened.fileno()).st_size)
-
-
-def _load(filed: _Filed) -> None:
-    """Read numbers and signs into memory; the vectors stay where they lie, mapped into it."""
-    if filed.file.stat().st_size != filed.size:
-        raise ValueError("it has changed")
-    if filed.loaded is not None:
-        return
-    with filed.file.open("rb") as file:
-        count, begin = _count(file), file.tell()
-        numbers = numpy.empty(count, numpy.uint64)
-        signs = numpy.empty((_WORDS, count), numpy.uint64)
-        at = 0
-        for piece in _pieces(file):
-            numbers[at : at + len(piece)] = piece["number"]
-            signs[:, at : at + len(piece)] = piece["signs"].T
-            at += len(piece)
-        # nothing cannot be mapped
-        entries = numpy.memmap(file, _ENTRY, "r", begin, (count,)) if count else _NONE
-    first = int(numpy.searchsorted(numbers, filed.since, "right"))
-    filed.loaded = _Compared(numbers[first:], signs[:, first:], entries["vector"][first:])
-
-
-def _pieces(file: BinaryIO) -> Iterator[Entries]:
-    """What is left of an opened file, so much at a time that the memory is not filled with it."""
-    while len(piece := numpy.fromfile(file, _ENTRY, _PIECE)):
-        yield piece
-
-
-def _sources(plan: Plan) -> Iterator[tuple[int, Entries]]:
-    """Entries, and behind which number they count."""
-    for filed in plan.files:
-        with filed.file.open("rb") as file:
-            _count(file)
-            for piece in _pieces(file):
-                yield filed.since, piece
-    yield plan.since, plan.later
-
-
-def _write(file: BinaryIO, plan: Plan, there: Any) -> None:
-    """The head, which says how many there are, is written once more when that is known."""
-    described: dict[str, Any] = {"descr": npy.dtype_to_descr(_ENTRY), "fortran_order": False}
-    npy.write_array_header_1_0(file, {**described, "shape": (0,)})
-    count, padded = 0, numpy.append(there, 0)
-    for since, entries in _sources(plan):
-        numbers = entries["number"]
-        places = numpy.searchsorted(there, numbers)
-        # what is behind the last: a search that began later has read what the writer does not see
-        known = (padded[places] == numbers) | (places == len(there))
-        left = entries[known & (numbers > since)]
-        file.write(left.view(numpy.uint8))
-        count += len(left)
-    file.seek(0)
-    npy.write_array_header_1_0(file, {**described, "shape": (count,)})
