@@ -41,12 +41,12 @@ class Vectors:
         """One row a text."""
         rows = self.numpy.zeros((len(texts), self.matrix.shape[1]))
         for row, text in zip(rows, texts, strict=True):
-            if pieces := self._pieces(text):
+            if pieces := self.pieces(text):
                 self.matrix.take(pieces, axis=0).mean(axis=0, dtype=row.dtype, out=row)
         lengths = self.numpy.linalg.norm(rows, axis=1, keepdims=True)
         return self.numpy.divide(rows, lengths, out=rows, where=lengths > 0)
 
-    def _pieces(self, text: str) -> list[int]:
+    def pieces(self, text: str) -> list[int]:
         """Ids of a text's pieces, word by word: none goes beyond a blank, and words come again."""
         words = text.split(" ")
         if text != text.strip(" ") or any(sign in text for sign in _UNDIVIDED):

@@ -34,8 +34,6 @@ _LOADED = 8
 """Tenants whose files are held at once."""
 _MOST_LOOKED_AT = 10_000
 """Entries that are looked at when too few of the nearest are wanted."""
-_PAGE = 20_000
-"""Vectors read at once."""
 _Owner = tuple[str, bool]
 """A tenant, and whether it is about what is made up."""
 
@@ -56,8 +54,10 @@ class FiledVectors:
     folder: Path
     most_later: int = 5_000
     """Entries after which a file is written."""
-    most_read: int = 40_000
+    most_read: int = 60_000
     """Entries that a search reads from the table by itself; of more, the rest a task behind it."""
+    page: int = 20_000
+    """Entries that are read at once."""
     _held: OrderedDict[_Owner, _Held] = field(default_factory=OrderedDict)
     _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
     _closed: bool = False
@@ -78,10 +78,10 @@ class FiledVectors:
         async with held.lock:
             neighbours = await self._opened(connection, owner, held)
             await asyncio.to_thread(neighbours.load)
-            for _ in range(0, self.most_read, _PAGE):
-                if page := await _after(connection, owner, neighbours.last):
+            for _ in range(0, self.most_read, self.page):
+                if page := await _after(connection, owner, neighbours.last, self.page):
                     await asyncio.to_thread(neighbours.add, page)
-                if len(page) < _PAGE:
+                if len(page) < self.page:
                     break
             else:
                 behind = *_are(owner), chunks.c.number > neighbours.last
@@ -125,10 +125,10 @@ class FiledVectors:
                 async with self.database.reading() as connection:
                     async with held.lock:
                         neighbours = await self._opened(connection, owner, held)
-                        page = await _after(connection, owner, neighbours.last)
+                        page = await _after(connection, owner, neighbours.last, self.page)
                         if page:
                             await asyncio.to_thread(neighbours.add, page)
-                    more = len(page) == _PAGE and not self._closed
+                    more = len(page) == self.page and not self._closed
                     if neighbours.due:
                         await self._file(connection, owner, held, neighbours)
         except StoreUnavailable as error:
@@ -150,7 +150,7 @@ class FiledVectors:
             select(chunks.c.number).where(*into).order_by(chunks.c.number)
         )
         numbers = array("Q")
-        async for some in rows.partitions(_PAGE):
+        async for some in rows.partitions(self.page):
             numbers.extend(some)
         if await asyncio.to_thread(neighbours.write, plan, numbers):
             async with held.lock:
@@ -195,10 +195,10 @@ async def _wanted(
 
 
 async def _after(
-    connection: AsyncConnection, owner: _Owner, last: int
+    connection: AsyncConnection, owner: _Owner, last: int, most: int
 ) -> list[tuple[int, bytes | None]]:
     """Numbers and vectors of a tenant's next entries."""
     wanted = select(chunks.c.number, chunks.c.vector)
     wanted = wanted.where(*_are(owner), chunks.c.number > last)
-    rows = await connection.execute(wanted.order_by(chunks.c.number).limit(_PAGE))
+    rows = await connection.execute(wanted.order_by(chunks.c.number).limit(most))
     return [(row.number, row.vector) for row in rows]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from api.faces.cli.searching import _print
+from api.services.archive.answers import ArchiveAnswer, Retrieval
 from tests.faces.command import Here
 from tests.faces.test_retrospect import keep, url
 from tests.store.made import ODD, item, report
@@ -45,6 +47,17 @@ def test_a_hit_has_its_words_its_place_and_its_link(here: Here, url: str, live: 
     assert answer["hits"][0]["passage"] == TIPS
     assert answer["retrieval"]["shown"] == 1
     assert answer["sample"] is False
+
+
+def test_a_search_that_did_not_compare_all_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without vectors, or while they are still being read."""
+    for retrieval in (Retrieval(words_only=True), Retrieval(unread=1), Retrieval(unread=1200)):
+        _print(ArchiveAnswer(query="q", text="t", guidance="", hits=(), retrieval=retrieval))
+
+    told = capsys.readouterr().err
+    assert "found by words alone" in told
+    assert "1 entry not compared by meaning yet" in told
+    assert "1,200 entries not compared by meaning yet" in told
 
 
 def test_made_up_and_heard_are_never_searched_together(here: Here, url: str, live: None) -> None:

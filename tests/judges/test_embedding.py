@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from api.judges.embedding import embed
+from api.judges.local_vectors import vectors
 from api.services.archive.scoring import cosines
 from api.services.archive.shelf import DIMENSIONS
 
@@ -24,6 +27,18 @@ def test_any_text_has_a_vector_of_the_same_length(text: str) -> None:
     assert len(vector) == DIMENSIONS
     length = sum(number * number for number in memoryview(vector).cast("b")) ** 0.5
     assert length == pytest.approx(127, abs=2) if text else length == 0
+
+
+@given(
+    st.lists(st.sampled_from([*"ab<>/s▁ \n\t.é小👍", "  ", "<s>", "battery", "x" * 41])).map(
+        "".join
+    )
+)
+def test_words_have_the_pieces_that_they_have_in_their_text(text: str) -> None:
+    """They are looked up word by word, which is many times faster, and the same."""
+    known = vectors()
+    assert known is not None
+    assert known.pieces(text) == list(known.encode(text))
 
 
 def test_what_means_the_same_is_nearer() -> None:

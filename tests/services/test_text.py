@@ -58,6 +58,20 @@ def test_anything_becomes_clean_text(value: object, text: str) -> None:
     assert clean(value) == text
 
 
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
+def test_a_plain_line_is_what_it_is_beside_others(line: str) -> None:
+    """
+    English lines go a shorter way, to the same text.
+    """
+    assert clean(f"é\n{line}\né") == f"é\n{' ' * _indent(line)}{clean(line)}\né"
+    assert fold(f"{line}é") == f"{fold(line)}e"
+
+
+def _indent(line: str) -> int:
+    """Blanks that stay before the words of a line among others."""
+    return min(len(line) - len(line.lstrip()), 40) if line.strip() else 0
+
+
 @pytest.mark.parametrize(
     ("query", "sent"),
     [

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from api.services.archive.imports import Batch, Card, Mark
 from api.services.archive.shelf import ArchiveFilters
 from api.services.archive.words import tokens
+from api.services.reporting.report import ItemFacts
 from api.store import SqlStore
 from api.store.database import Database, engine_url
 from api.store.migrations import migrate
@@ -42,13 +44,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def opened(database: Path, most_later: int = 3) -> AsyncIterator[SqlStore]:
-    """A store that writes a file after so many entries."""
+async def opened(
+    database: Path, most_later: int = 3, most_read: int = 60_000, page: int = 20_000
+) -> AsyncIterator[SqlStore]:
+    """A store that writes a file after so many entries, and whose searches read so many."""
     connected = Database(engine_url(f"sqlite:///{database}"))
     await connected.prepare()
     await migrate(connected)
     assert connected.file == database
-    vectors = FiledVectors(connected, database.with_name(f"{database.name}-vectors"), most_later)
+    vectors = FiledVectors(
+        connected, database.with_name(f"{database.name}-vectors"), most_later, most_read, page
+    )
     store = SqlStore(connected, embed=embed, vectors=vectors)
     yield store
     await store.aclose()
@@ -75,6 +81,12 @@ async def nearest(store: SqlStore, query: str, most: int = 2, tenant: str = "a")
     assert found.vectors
     near = [match for match in found.matches if match.by_vector]
     return sorted(" ".join(m.tokens) for m in near if set(m.tokens) & set(tokens(query)))
+
+
+async def unread(store: SqlStore) -> int:
+    """How many entries a search has not compared; nothing behind it is waited for."""
+    (vector,) = embed(["thinga"])
+    return (await store.matches("a", (), vector, ArchiveFilters(), 2)).unread
 
 
 def words(first: str = "") -> list[str]:
@@ -127,6 +139,72 @@ async def test_few_entries_are_not_filed(database: Path, folder: Path) -> None:
         await keep(store, "x", *words())
         assert await nearest(store, "thinga") == ["thinga"]
     assert files(folder.parent) == files(folder) == []
+
+
+async def test_search_reads_a_bounded_part_and_says_how_much_is_left(
+    database: Path, folder: Path
+) -> None:
+    """The rest is read and filed behind it; then nothing is left."""
+    async with opened(database, most_later=100, most_read=4, page=2) as store:
+        await keep(store, "x", *words())
+        assert await unread(store) == 6
+        await settled(store)
+        assert await unread(store) == 0
+        assert await nearest(store, "thingj thinga") == ["thinga", "thingj"]
+        assert files(folder) == []
+    async with opened(database, most_later=3, most_read=4, page=2) as store:
+        assert await unread(store) == 6, "what was in memory is read again"
+        await settled(store)
+        assert files(folder)
+    async with opened(database, most_read=4, page=2) as store:
+        assert await unread(store) == 0
+        assert await nearest(store, "thingj thinga") == ["thinga", "thingj"]
+
+
+async def test_what_was_read_before_a_stop_is_not_read_again(database: Path, folder: Path) -> None:
+    """A process that ends while much is left to read leaves files of what it has."""
+    left = [10]
+    while left[-1]:
+        async with opened(database, most_later=1, most_read=2, page=2) as store:
+            if left == [10]:
+                await keep(store, "x", *words())
+            left.append(await unread(store))
+    assert left == [10, 8, 4, 0], "two by the search, two more before the end"
+    async with opened(database) as store:
+        assert await nearest(store, "thingj thinga") == ["thinga", "thingj"]
+
+
+async def test_import_files_what_it_stores(database: Path, folder: Path) -> None:
+    """So that no search has to."""
+    facts = [
+        ItemFacts.model_validate(item(f"items:x{n}", title="", body=body, comments=[]))
+        for n, body in enumerate(words())
+    ]
+    async with opened(database, most_read=1, page=1) as store:
+        begun = await store.begin_import("a", Card("dump.jsonl", "jsonl", "d1"))
+        await store.keep_batch("a", begun, Batch(tuple(facts), (), {}, Mark(10, 10)))
+        await settled(store)
+        assert files(folder)
+    async with opened(database, most_read=4, page=1) as store:
+        assert await unread(store) == 0
+        assert await nearest(store, "thingj thinga") == ["thinga", "thingj"]
+
+
+async def test_a_database_that_fails_behind_a_search_is_said(
+    database: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The search has answered; the next one goes on."""
+    async with opened(database, most_read=2, page=2) as store:
+        await keep(store, "x", *words())
+        assert await unread(store) == 8
+        assert isinstance(store._vectors, FiledVectors)
+        store._vectors.database = Database(engine_url(f"sqlite:///{database.parent}/no/file.db"))
+        await settled(store)
+        store._vectors.follow("a")
+        await settled(store)
+        assert "vectors are not read on" in caplog.text
+        store._vectors.database = store._database
+        assert await unread(store) < 8
 
 
 def _remove(file: Path) -> None:

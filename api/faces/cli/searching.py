@@ -68,6 +68,7 @@ def search(
 
 def _print(answer: ArchiveAnswer) -> None:
     from api.faces.cli.terminal import archive_text, shown
+    from api.services.text import many
 
     if answer.guidance:
         tell(answer.guidance)
@@ -75,5 +76,8 @@ def _print(answer: ArchiveAnswer) -> None:
     say(archive_text(answer, None))
     if answer.retrieval.words_only:
         tell("found by words alone: there are no word vectors here")
+    if unread := answer.retrieval.unread:
+        entries = many(unread, "entry", "entries")
+        tell(f"{entries} not compared by meaning yet, since they are still being read; ask again")
     if not answer.hits:
         tell(f'ask the places: `listenpost analyze "{shown(answer.query)}"`')

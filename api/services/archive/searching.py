@@ -86,8 +86,9 @@ class ArchiveSearch:
         with self.observer.retrieving(query) as span:
             if answer is None:
                 answer = await self._searched(tenant, query, filters, most)
-                self._answers[key] = self.clock(), answer
-                self._answers.move_to_end(key)
+                if not answer.retrieval.unread:
+                    self._answers[key] = self.clock(), answer
+                    self._answers.move_to_end(key)
                 while len(self._answers) > _MOST_ANSWERS:
                     self._answers.popitem(last=False)
             answer = answer.model_copy(update={"query": query})  # as it was written this time

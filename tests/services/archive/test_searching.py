@@ -152,6 +152,18 @@ async def test_what_names_nothing_is_not_searched_and_not_remembered() -> None:
     assert searched.hits
 
 
+async def test_answer_says_what_is_still_being_read_and_is_not_remembered() -> None:
+    """The next one may find more."""
+    archive = archive_of(replace(TWO, unread=3))
+    search = searching(archive)
+
+    answers = [await search.search("a", QUERY) for _ in range(2)]
+
+    assert [answer.retrieval.unread for answer in answers] == [3, 3]
+    assert not answers[1].retrieval.cacheHit
+    assert len(archive.searches) == 2
+
+
 async def test_answer_is_remembered_for_three_minutes() -> None:
     """The same search costs nothing, says so, and repeats the question as it was written now."""
     archive, clock = archive_of(TWO), Clock()

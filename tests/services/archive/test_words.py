@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from api.services.archive.words import K1, LONGEST, USUAL_LENGTH, B, bm25, tokens
 
@@ -37,6 +39,12 @@ from api.services.archive.words import K1, LONGEST, USUAL_LENGTH, B, bm25, token
 def test_text_has_these_words(text: str, words: list[str]) -> None:
     """Folded, in the singular, without the smallest; in pairs where a script has no blanks."""
     assert tokens(text) == words
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
+    """English goes a shorter way, to the same words."""
+    assert tokens(f"{text} 米") == [*tokens(text), "米"]
 
 
 @pytest.mark.parametrize("text", ["Plaud's Batteries", "小米手环と", "ΚΑΦΈΣ ÉCOLES", "İstanbul ẞ"])
