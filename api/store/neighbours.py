@@ -1,9 +1,5 @@
 """The vectors of one tenant's entries, in files and in memory, and which are nearest to one.
 
-Compared in two steps: all by their signs, 32 bytes an entry, which takes some ten milliseconds for
-half a million; then as they are those `COMPARED` whose signs differ least. So there is no graph
-that would have to be made: a file is written as fast as a disk takes it.
-
 A file holds the entries between two numbers, which stand in its name. It is written whole, under
 another name first, and never changed; small ones are joined to larger ones. Nothing is lost with
 any of them: the table holds it all.
@@ -19,36 +15,26 @@ from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import numpy
-from usearch.compiled import MetricKind
-from usearch.index import search
-
-from api.services.archive.shelf import DIMENSIONS
 from api.store.vector_entries import (
-    NONE,
     UNREADABLE,
     Entries,
     Filed,
     Plan,
+    behind,
     compared,
     entries_of,
     filed_at,
+    joined,
     load,
-    signed,
-    signs_of,
+    nearest,
     write,
 )
 
 _log = logging.getLogger(__name__)
-COMPARED = 20_000
-"""Entries that are compared as they are, in a few milliseconds; of fewer, none is missed."""
 _SUFFIX, _SCRATCH = ".npy", ".part"
 _WRITING_SECONDS = 3600
 """After which a file that is still half-written is what a killed process left."""
-_STRIDE = 16_384
-"""Entries whose signs are compared at once: few enough to stay in a processor's own memory."""
 # what a file of entries behind one number up to another is called: `3f2a-20260101-0-5000.npy`
 _SPAN = re.compile(r"(?P<name>.+)-(?P<after>\d{1,19})-(?P<last>\d{1,19})")
 
@@ -95,7 +81,7 @@ class Neighbours:
 
     def add(self, rows: Sequence[tuple[int, bytes | None]]) -> None:
         """What comes next in the table, by number; those without a vector are passed over."""
-        self._later = [numpy.concatenate([*self._later, entries_of(rows)])]
+        self._later = [joined([*self._later, entries_of(rows)])]
         self.last = rows[-1][0]
 
     def load(self) -> None:
@@ -115,19 +101,8 @@ class Neighbours:
 
     def nearest(self, vector: bytes, most: int) -> list[int]:
         """Numbers of the nearest that `load` and `add` have made ready."""
-        filed = (file.loaded for file in self._files if file.loaded is not None)
-        blocks = [block for block in (*filed, *map(compared, self._later)) if len(block.numbers)]
-        if not blocks:
-            return []
-        query = signed(vector)
-        chosen = _likeliest([block.signs for block in blocks], signs_of(query)[0])
-        pairs: list[tuple[float, int]] = []
-        for block, rows in zip(blocks, chosen, strict=True):
-            numbers, vectors = block.numbers[rows], numpy.ascontiguousarray(block.vectors[rows])
-            if count := min(most, len(numbers)):
-                near = search(vectors, query[0], count, MetricKind.Cos, exact=True)
-                pairs += zip(near.distances.tolist(), numbers[near.keys].tolist(), strict=True)
-        return [number for _, number in sorted(pairs)[:most]]
+        filed = [file.loaded for file in self._files if file.loaded is not None]
+        return nearest([*filed, *map(compared, self._later)], vector, most)
 
     def plan(self, *, everything: bool = False) -> Plan | None:
         """What is to be written; None: the files have changed, and were opened anew.
@@ -145,7 +120,7 @@ class Neighbours:
         files = tuple(self._files[kept:])
         since = files[0].since if files else self._until
         target = self._folder / f"{self._name}-{since}-{self.last}{_SUFFIX}"
-        later = numpy.concatenate([NONE, *self._later])
+        later = joined(self._later)
         return Plan(target, since, self.last, files, later)
 
     def write(self, plan: Plan, there: array[int]) -> bool:
@@ -157,7 +132,7 @@ class Neighbours:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             with scratch.open("wb") as file:
-                write(file, plan, numpy.frombuffer(there, numpy.uint64))
+                write(file, plan, there)
             scratch.replace(plan.target)
         except UNREADABLE as error:
             self._failures += 1
@@ -178,7 +153,7 @@ class Neighbours:
         if kept >= 0 and tuple(self._files[kept:]) == plan.files:
             with suppress(*UNREADABLE):
                 self._files[kept:] = [filed_at(plan.target, plan.since, plan.last)]
-                self._later = [later[later["number"] > plan.last] for later in self._later]
+                self._later = [behind(later, plan.last) for later in self._later]
         self._clear()
 
     def _lying(self) -> list[Filed]:
@@ -214,29 +189,3 @@ class Neighbours:
                     remains = not own or (older and file not in mine)
                 if remains:
                     file.unlink(missing_ok=True)
-
-
-def _likeliest(signs: Sequence[Any], query: Any) -> list[Any]:
-    """Which of each block are compared; the newest of those that are equally like it."""
-    if sum(block.shape[1] for block in signs) <= COMPARED:
-        return [slice(None)] * len(signs)
-    differing = []
-    for block in signs:
-        bits = numpy.zeros(block.shape[1], numpy.uint16)
-        for start in range(0, block.shape[1], _STRIDE):
-            part = bits[start : start + _STRIDE]
-            for row, word in zip(block, query, strict=True):
-                part += numpy.bitwise_count(row[start : start + _STRIDE] ^ word)
-        differing.append(bits)
-    counts = numpy.zeros(DIMENSIONS + 1, numpy.int64)
-    for bits in differing:
-        counts += numpy.bincount(bits, minlength=DIMENSIONS + 1)
-    edge = int(numpy.searchsorted(numpy.cumsum(counts), COMPARED))
-    left = COMPARED - int(counts[:edge].sum())
-    chosen = []
-    for bits in reversed(differing):
-        equal = numpy.flatnonzero(bits == edge)
-        newest = equal[len(equal) - min(left, len(equal)) :]
-        left -= len(newest)
-        chosen.append(numpy.concatenate([numpy.flatnonzero(bits < edge), newest]))
-    return chosen[::-1]

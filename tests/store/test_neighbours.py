@@ -10,7 +10,8 @@ from random import Random
 import pytest
 
 from api.services.archive.shelf import DIMENSIONS
-from api.store.neighbours import COMPARED, Neighbours
+from api.store.neighbours import Neighbours
+from api.store.vector_entries import COMPARED
 
 NAME = "mark-20260101"
 FAR = bytes([129, 127] * (DIMENSIONS // 2))
