@@ -1,6 +1,6 @@
 """The archive: what a tenant has stored, found by words and by likeness of meaning.
 
-A word that very many entries hold says little: of those the newest `COMMON` are looked at, so that
+A word that very many entries hold says little: of those the newest `_RANKED` are looked at, so that
 a search takes as long over a million entries as over ten thousand.
 """
 
@@ -52,7 +52,9 @@ from api.store.tables import (
 _PAGE = 200
 """Items that are read up in one transaction."""
 COMMON = 2000
-"""Entries up to which a word's are counted and ranked."""
+"""Entries up to which a word's are counted."""
+_RANKED = 1000
+"""Entries up to which those with a word are ranked."""
 _COUNTED = 20_000
 """Entries up to which a tenant's are counted."""
 _POOL = 4
@@ -212,7 +214,7 @@ class ArchivePart(AnalysesPart):
         rare, sum_ = [], 0
         for count, word in known:
             sum_ += count
-            if sum_ <= COMMON:
+            if sum_ <= _RANKED:
                 rare.append(word)
         every = [word for _, word in known]
         numbers: dict[int, None] = {}
@@ -231,7 +233,7 @@ class ArchivePart(AnalysesPart):
         where: Conditions,
         most: int,
     ) -> Select[tuple[int]]:
-        """Numbers of the best of the newest `COMMON` entries with these words.
+        """Numbers of the best of the newest `_RANKED` entries with these words.
 
         `holding` says how many entries hold each. FTS5's own rank is not asked: it counts every
         word, and `own`, in the whole index, which takes the longer the more there is.
@@ -244,7 +246,7 @@ class ArchivePart(AnalysesPart):
             query = cast(_tsquery(own, words, joined), TSQUERY)
             newest = select(chunks.c.number, (-sql.ts_rank(_WORDS, query)).label("rank"))
         newest = newest.where(self._holds(own, words, joined), *where)
-        cut = newest.order_by(text("number DESC")).limit(COMMON).subquery()
+        cut = newest.order_by(text("number DESC")).limit(_RANKED).subquery()
         ranked = select(cut.c.number).limit(most)
         if not self._database.sqlite:
             return ranked.order_by(cut.c.rank, cut.c.number)

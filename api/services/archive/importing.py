@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from api.services.archive.imports import (
     Batch,
@@ -67,17 +67,16 @@ async def import_file(
     batches = _batches(collected.portions(begun.mark))
 
     # a pipe may give nothing for hours: a thread waits for it, and Ctrl-C does not
-    def reading() -> asyncio.Task[Batch | None]:
-        return asyncio.create_task(asyncio.to_thread(next, batches, None))
+    def read() -> Coroutine[Any, Any, Batch | None]:
+        return asyncio.to_thread(next, batches, None)
 
-    following = reading()
-    try:
-        while (batch := await following) is not None:
-            following = reading()  # while this one is stored
-            begun = await store.keep_batch(tenant, begun, batch)
-            heard(begun.intake, begun.mark)
-    finally:
-        following.cancel()
+    ahead = collected.card.digest != ""  # not of a pipe, for which an error would have to wait
+    batch = await read()
+    while batch is not None:
+        following = asyncio.create_task(read()) if ahead else None  # while this one is stored
+        begun = await store.keep_batch(tenant, begun, batch)
+        heard(begun.intake, begun.mark)
+        batch = await (following or read())
     return await store.finish_import(tenant, begun), True
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -52,6 +54,17 @@ class File:
         for line, entry in enumerate(self.entries, 1):
             if line > since.line:
                 yield Portion((entry,), Mark(line * 10, line))
+
+
+@dataclass
+class Noted(File):
+    """Says when all of it was read."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def portions(self, since: Mark) -> Iterator[Portion]:
+        yield from super().portions(since)
+        self.ended.set()
 
 
 @dataclass
@@ -108,6 +121,24 @@ async def test_a_file_is_stored_batch_by_batch() -> None:
     assert [len(batch.items) for batch in store.batches] == [ENTRIES // 2, ENTRIES // 2]
     assert [mark.line for _, mark in heard] == [ENTRIES // 2, ENTRIES]
     assert (ended.intake.items, ended.finished_at) == (ENTRIES, NOON)
+
+
+@pytest.mark.parametrize(("digest", "ahead"), [("d", True), ("", False)])
+async def test_a_file_is_read_on_while_a_batch_is_stored(digest: str, ahead: bool) -> None:
+    """A pipe is not: whoever writes it may wait for hours, and an error with it."""
+    file = Noted([item(str(number)) for number in range(ENTRIES - 1)], replace(CARD, digest=digest))
+
+    class Waiting(Store):
+        async def keep_batch(self, tenant: str, begun: Import, batch: Batch) -> Import:
+            if ahead and not self.batches:
+                await asyncio.to_thread(file.ended.wait, 60)
+            seen.append(file.ended.is_set())
+            return await super().keep_batch(tenant, begun, batch)
+
+    seen: list[bool] = []
+    await brought(file, Waiting())
+
+    assert seen == [ahead, True]
 
 
 async def test_a_batch_of_long_texts_is_shorter() -> None:
