@@ -97,6 +97,7 @@ def check(root: Path) -> list[Finding]:
         *cycles(package),
         *shared_clients(package),
         *(finding for module in package for finding in riddles(module)),
+        *homonyms(package),
         *(f for module in modules if module.path.startswith("tests/") for f in patches(module)),
         *(f for path in files for f in machine_words(root, path)),
     ]
@@ -169,6 +170,18 @@ def riddles(module: Module) -> Iterator[Finding]:
     for line, name in [(1, Path(module.path).stem), *_bound(module.tree)]:
         if name.strip("_").lower() in RIDDLES and (module.path, name) not in FIXED:
             yield Finding(module.path, line, "name", f"`{name}` is a riddle: say what it holds")
+
+
+def homonyms(modules: list[Module]) -> Iterator[Finding]:
+    """Classes that another file has a class of the same name for."""
+    first: dict[str, str] = {}
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef) and first.setdefault(node.name, module.path) != (
+                module.path
+            ):
+                message = f"`{node.name}` is a class of {first[node.name]} too"
+                yield Finding(module.path, node.lineno, "name", message)
 
 
 def patches(module: Module) -> Iterator[Finding]:

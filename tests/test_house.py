@@ -56,6 +56,10 @@ BAD: dict[str, tuple[str, dict[str, str]]] = {
         "client",
         {"api/a.py": "import praw\n", "api/b.py": "from praw.models import Submission\n"},
     ),
+    "a class of another file's name": (
+        "name",
+        {"api/a.py": "class Item: ...\n", "api/b.py": "def f():\n    class Item: ...\n"},
+    ),
     "a file with a riddle for a name": ("name", {"api/told.py": "\n"}),
     "a riddle in a loop": ("name", {"api/a.py": "for one in items:\n    print(one)\n"}),
     "a riddle in a comprehension": ("name", {"api/a.py": "[one for one in items]\n"}),

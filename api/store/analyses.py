@@ -31,7 +31,7 @@ from api.store.contents import (
 )
 from api.store.database import Database, unbroken
 from api.store.feedback import forget_feedback, forget_findings
-from api.store.indexing import Index, no_vectors
+from api.store.indexing import ArchiveIndex, no_vectors
 from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
 from api.store.paging import below, cursor_at, dated
 from api.store.records import text_of
@@ -47,7 +47,7 @@ from api.store.tables import (
     sessions,
     verdicts,
 )
-from api.store.vectors import Vectors
+from api.store.vectors import StoredVectors
 
 _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
@@ -69,7 +69,7 @@ class AnalysesPart(RunningPart):
         upgrades: Upgrades = TODAY,
         beat: float = BEAT,
         embed: Embed = no_vectors,
-        vectors: Vectors | None = None,
+        vectors: StoredVectors | None = None,
     ) -> None:
         """How reports are read and items indexed.
 
@@ -81,7 +81,7 @@ class AnalysesPart(RunningPart):
             vectors: looks for the nearest of them.
         """
         super().__init__(database, beat)
-        self._index, self._vectors = Index(database, embed, vectors is not None), vectors
+        self._index, self._vectors = ArchiveIndex(database, embed, vectors is not None), vectors
         self._upgrades = upgrades
         self._read_through: set[str] = set()
         """Tenants of which all is indexed that will be; see `ArchivePart`."""

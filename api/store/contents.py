@@ -17,7 +17,7 @@ from sqlalchemy import Row, delete, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.services.reporting.report import ItemFacts
-from api.store.indexing import Index
+from api.store.indexing import ArchiveIndex
 from api.store.tables import (
     analysis_sources,
     as_stored,
@@ -111,7 +111,7 @@ def _put_back(holder: dict[str, Any], field: str, listed: list[dict[str, Any]] |
 
 
 async def write(
-    index: Index,
+    index: ArchiveIndex,
     connection: AsyncConnection,
     tenant: str,
     analysis_id: str,
@@ -148,7 +148,7 @@ async def write(
 
 
 async def keep_items(
-    index: Index,
+    index: ArchiveIndex,
     connection: AsyncConnection,
     tenant: str,
     seen: Iterable[tuple[str, Mapping[str, Any]]],
@@ -188,7 +188,7 @@ async def keep_items(
 
 
 async def put_items(
-    index: Index,
+    index: ArchiveIndex,
     connection: AsyncConnection,
     tenant: str,
     facts: Mapping[str, Mapping[str, Any]],
@@ -199,7 +199,7 @@ async def put_items(
 ) -> None:
     """Write items' facts, by key, in the place of what is stored of them, and index them.
 
-    `before` is what was stored of them, see `Index.put`.
+    `before` is what was stored of them, see `ArchiveIndex.put`.
     """
     if facts:
         row = index.database.insert(items)

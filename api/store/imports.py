@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.errors import Conflict
 from api.services.archive.imports import (
     MOST_REFUSALS,
-    Batch,
     Card,
     Import,
+    ImportBatch,
     Intake,
     Mark,
     Refusal,
@@ -67,7 +67,7 @@ class ImportsPart(AnalysesPart):
         return new
 
     @unbroken
-    async def keep_batch(self, tenant: str, begun: Import, batch: Batch) -> Import:
+    async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
         """Items, what became of them, refusals and the mark: all of it or nothing.
 
         Raises:

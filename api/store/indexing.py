@@ -121,7 +121,7 @@ def facts_of(key: str, stored: object) -> ItemFacts | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class ArchiveIndex:
     """Writes entries; see `api/store/archive.py` for how they are found."""
 
     database: Database

@@ -20,7 +20,7 @@ from api.store.vector_entries import (
     UNREADABLE,
     Entries,
     Filed,
-    Plan,
+    FilePlan,
     behind,
     compared,
     entries_of,
@@ -104,7 +104,7 @@ class Neighbours:
         filed = [file.loaded for file in self._files if file.loaded is not None]
         return nearest([*filed, *map(compared, self._later)], vector, most)
 
-    def plan(self, *, everything: bool = False) -> Plan | None:
+    def plan(self, *, everything: bool = False) -> FilePlan | None:
         """What is to be written; None: the files have changed, and were opened anew.
 
         Files that are not much larger than what follows them are written again with it, so that
@@ -121,9 +121,9 @@ class Neighbours:
         since = files[0].since if files else self._until
         target = self._folder / f"{self._name}-{since}-{self.last}{_SUFFIX}"
         later = joined(self._later)
-        return Plan(target, since, self.last, files, later)
+        return FilePlan(target, since, self.last, files, later)
 
-    def write(self, plan: Plan, there: array[int]) -> bool:
+    def write(self, plan: FilePlan, there: array[int]) -> bool:
         """Write a file of what is there, by number, and of what came later than all of that.
 
         False: it cannot be written; the log says why.
@@ -144,7 +144,7 @@ class Neighbours:
         self._failures = 0
         return True
 
-    def put(self, plan: Plan) -> None:
+    def put(self, plan: FilePlan) -> None:
         """Take the file that was written in the place of what is in it, and remove older ones.
 
         When others were opened in the meantime it is only one more that lies there.

@@ -66,7 +66,7 @@ class Filed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FilePlan:
     """A file that is to be written, and what goes into it."""
 
     target: Path
@@ -200,7 +200,7 @@ def _pieces(file: BinaryIO) -> Iterator[Entries]:
         yield piece
 
 
-def _sources(plan: Plan) -> Iterator[tuple[int, Entries]]:
+def _sources(plan: FilePlan) -> Iterator[tuple[int, Entries]]:
     """Entries, and behind which number they count."""
     for filed in plan.files:
         with filed.file.open("rb") as file:
@@ -210,7 +210,7 @@ def _sources(plan: Plan) -> Iterator[tuple[int, Entries]]:
     yield plan.since, plan.later
 
 
-def write(file: BinaryIO, plan: Plan, numbered: array[int]) -> None:
+def write(file: BinaryIO, plan: FilePlan, numbered: array[int]) -> None:
     """Write what is there, by its numbers, and what came later than all of that."""
     there = numpy.frombuffer(numbered, numpy.uint64)
     # the head, which says how many there are, is written once more when that is known

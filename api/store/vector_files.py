@@ -39,7 +39,7 @@ _Owner = tuple[str, bool]
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldVectors:
     """One tenant's vectors."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -58,7 +58,7 @@ class FiledVectors:
     """Entries that a search reads from the table by itself; of more, the rest a task behind it."""
     page: int = 20_000
     """Entries that are read at once."""
-    _held: OrderedDict[_Owner, _Held] = field(default_factory=OrderedDict)
+    _held: OrderedDict[_Owner, _HeldVectors] = field(default_factory=OrderedDict)
     _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
     _closed: bool = False
 
@@ -72,7 +72,7 @@ class FiledVectors:
         *,
         sample: bool,
     ) -> tuple[list[int], int]:
-        """See `Vectors`; the first search of a tenant opens its files."""
+        """See `StoredVectors`; the first search of a tenant opens its files."""
         owner, unread = (tenant, sample), 0
         held = self._holding(owner)
         async with held.lock:
@@ -97,7 +97,7 @@ class FiledVectors:
         return [number for number in near if number in left][:most], unread
 
     def follow(self, tenant: str) -> None:
-        """See `Vectors`."""
+        """See `StoredVectors`."""
         self._follow((tenant, False))
 
     async def settle(self) -> None:
@@ -135,7 +135,7 @@ class FiledVectors:
             _log.warning("vectors are not read on: %s", error)
 
     async def _file(
-        self, connection: AsyncConnection, owner: _Owner, held: _Held, neighbours: Neighbours
+        self, connection: AsyncConnection, owner: _Owner, held: _HeldVectors, neighbours: Neighbours
     ) -> None:
         """Write a file; searches go on meanwhile."""
         async with held.lock:
@@ -156,14 +156,16 @@ class FiledVectors:
             async with held.lock:
                 await asyncio.to_thread(neighbours.put, plan)
 
-    def _holding(self, owner: _Owner) -> _Held:
-        held = self._held.setdefault(owner, _Held())
+    def _holding(self, owner: _Owner) -> _HeldVectors:
+        held = self._held.setdefault(owner, _HeldVectors())
         self._held.move_to_end(owner)
         while len(self._held) > _LOADED:
             self._held.popitem(last=False)
         return held
 
-    async def _opened(self, connection: AsyncConnection, owner: _Owner, held: _Held) -> Neighbours:
+    async def _opened(
+        self, connection: AsyncConnection, owner: _Owner, held: _HeldVectors
+    ) -> Neighbours:
         if held.neighbours is None:
             from api.store.neighbours import Neighbours  # what it needs takes time to load
 

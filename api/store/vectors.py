@@ -34,7 +34,7 @@ _USABLE = (
 """Searches with filters came with 0.8."""
 
 
-class Vectors(Protocol):
+class StoredVectors(Protocol):
     """Nearest entries by number."""
 
     async def nearest(
@@ -76,7 +76,7 @@ class ExtensionVectors:
         *,
         sample: bool,
     ) -> tuple[list[int], int]:
-        """See `Vectors`."""
+        """See `StoredVectors`."""
         await connection.execute(text("SET LOCAL hnsw.iterative_scan = relaxed_order"))
         await connection.execute(text(f"SET LOCAL hnsw.ef_search = {max(most, 40)}"))
         mine = chunks.c.tenant == tenant, chunks.c.sample == sample
@@ -91,7 +91,7 @@ class ExtensionVectors:
         """Nothing goes on."""
 
 
-async def vectors_of(database: Database) -> Vectors | None:
+async def vectors_of(database: Database) -> StoredVectors | None:
     """Who looks for the nearest; None on PostgreSQL without the extension `vector`.
 
     Makes the extension, a column and its index, once.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.errors import Conflict
-from api.services.archive.imports import Batch, Card, Import, Intake, Mark, Refusal
+from api.services.archive.imports import Card, Import, ImportBatch, Intake, Mark, Refusal
 from api.services.archive.merging import MOST_COMMENTS, STUB
 from api.services.reporting.report import ItemFacts
 from api.store import SqlStore, open_store
@@ -50,7 +50,7 @@ async def keep(
 ) -> Import:
     """Store one batch."""
     fields = {"refusals": (), "left_out": {}} | more
-    return await store.keep_batch("a", begun, Batch(items, mark=Mark(mark, mark), **fields))
+    return await store.keep_batch("a", begun, ImportBatch(items, mark=Mark(mark, mark), **fields))
 
 
 async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str) -> None:

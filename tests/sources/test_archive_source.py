@@ -11,7 +11,7 @@ import pytest
 
 from api.errors import StoreUnavailable, Unreachable
 from api.judges.embedding import embed
-from api.services.archive.imports import Batch, Card, Mark
+from api.services.archive.imports import Card, ImportBatch, Mark
 from api.services.archive.shelf import Archive
 from api.services.reporting.report import ItemFacts
 from api.services.schemas import FetchPlan
@@ -47,7 +47,7 @@ def facts(id_: str, title: str, *comments: str, days: int = 400) -> ItemFacts:
 async def keep(store: SqlStore, *items: ItemFacts) -> None:
     """Store them as an import."""
     begun = await store.begin_import(TENANT, Card("x", "jsonl", ""))
-    await store.keep_batch(TENANT, begun, Batch(items, (), {}, Mark(1, 1)))
+    await store.keep_batch(TENANT, begun, ImportBatch(items, (), {}, Mark(1, 1)))
 
 
 async def test_the_best_come_first_with_their_comments(store: SqlStore) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from api.services.archive.imports import Batch, Card, Mark
+from api.services.archive.imports import Card, ImportBatch, Mark
 from api.services.archive.shelf import ArchiveFilters
 from api.services.archive.words import tokens
 from api.services.reporting.report import ItemFacts
@@ -182,7 +182,7 @@ async def test_import_files_what_it_stores(database: Path, folder: Path) -> None
     ]
     async with opened(database, most_read=1, page=1) as store:
         begun = await store.begin_import("a", Card("dump.jsonl", "jsonl", "d1"))
-        await store.keep_batch("a", begun, Batch(tuple(facts), (), {}, Mark(10, 10)))
+        await store.keep_batch("a", begun, ImportBatch(tuple(facts), (), {}, Mark(10, 10)))
         await settled(store)
         assert files(folder)
     async with opened(database, most_read=4, page=1) as store:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from api.services.archive.imports import (
-    Batch,
     Card,
     Import,
+    ImportBatch,
     Imports,
     Intake,
     LeftOut,
@@ -67,7 +67,7 @@ async def import_file(
     batches = _batches(collected.portions(begun.mark))
 
     # a pipe may give nothing for hours: a thread waits for it, and Ctrl-C does not
-    def read() -> Coroutine[Any, Any, Batch | None]:
+    def read() -> Coroutine[Any, Any, ImportBatch | None]:
         return asyncio.to_thread(next, batches, None)
 
     ahead = collected.card.digest != ""  # not of a pipe, for which an error would have to wait
@@ -112,7 +112,7 @@ def rehearse(collected: Collected, heard: Listener) -> Rehearsal:
     return Rehearsal(intake, tuple(examples), tuple(refusals))
 
 
-def _batches(portions: Iterator[Portion]) -> Iterator[Batch]:
+def _batches(portions: Iterator[Portion]) -> Iterator[ImportBatch]:
     """Portions as batches; the last may hold nothing but how far the file is read."""
     taken: list[Portion] = []
     entries = letters = 0
@@ -127,9 +127,9 @@ def _batches(portions: Iterator[Portion]) -> Iterator[Batch]:
         yield _batch(taken)
 
 
-def _batch(portions: Sequence[Portion]) -> Batch:
+def _batch(portions: Sequence[Portion]) -> ImportBatch:
     entries = [entry for portion in portions for entry in portion.entries]
-    return Batch(
+    return ImportBatch(
         tuple(ItemFacts(**facts_of(bounded(e))) for e in entries if isinstance(e, Item)),
         tuple(entry for entry in entries if isinstance(entry, Refusal)),
         dict(Counter(entry.reason for entry in entries if isinstance(entry, LeftOut))),

@@ -84,7 +84,7 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ImportBatch:
     """What is stored in one transaction, and how far the file is read then."""
 
     items: tuple[ItemFacts, ...]
@@ -126,7 +126,7 @@ class Imports(Protocol):
         """The import of this card: the finished one, the one to go on with, or a new one."""
         ...
 
-    async def keep_batch(self, tenant: str, begun: Import, batch: Batch) -> Import:
+    async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
         """Store a batch and how far the file is read, in one transaction.
 
         Raises:

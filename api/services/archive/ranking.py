@@ -42,7 +42,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class BelowFloors:
     """How many entries each floor left out."""
 
     absolute: int = 0
@@ -73,7 +73,7 @@ def combined(entries: Sequence[Scored], weight: float, *, vectors: bool) -> list
 
 def floored(
     line: Sequence[Scored], retrieval: RetrievalSettings, *, vectors: bool
-) -> tuple[list[Scored], LeftOut]:
+) -> tuple[list[Scored], BelowFloors]:
     """What passes the floors, in the order of `line`, and how many each left out.
 
     The strongest hit by words passes the floors of its page at `keyword_floor`, and that of
@@ -83,9 +83,9 @@ def floored(
     passes all floors.
     """
     if not any(entry.quoted or entry.held >= retrieval.evidence_floor for entry in line):
-        return [], LeftOut(absolute=len(line))
+        return [], BelowFloors(absolute=len(line))
     strongest = max((e for e in line if e.by_words), key=lambda e: e.words_share, default=None)
-    passed, out = [], LeftOut()
+    passed, out = [], BelowFloors()
     for entry in line:
         share = entry.words_share if entry is strongest else 0.0
         sure = retrieval.allow_keyword_top1_override and share >= SURE_OF_WORDS

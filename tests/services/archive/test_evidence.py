@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from api.services.archive.ranking import LeftOut, Scored, floored
+from api.services.archive.ranking import BelowFloors, Scored, floored
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import Match, Matches
 from api.services.archive.words import ORDINARY, held, phrases, quotes
@@ -66,7 +66,7 @@ def test_where_no_entry_holds_enough_nothing_is_cited(floor: float, shown: bool)
     passed, out = floored([best, other], settings, vectors=True)
 
     assert passed == ([best, other] if shown else [])
-    assert out == (LeftOut() if shown else LeftOut(absolute=2))
+    assert out == (BelowFloors() if shown else BelowFloors(absolute=2))
 
 
 @pytest.mark.parametrize(("share", "shown"), [(0.3, True), (0.29, False), (0.0, False)])
@@ -78,7 +78,7 @@ def test_beside_enough_half_of_it_is_enough(share: float, shown: bool) -> None:
     passed, out = floored([best, other], RetrievalSettings(evidence_floor=0.6), vectors=True)
 
     assert passed == [best, *([other] if shown else [])]
-    assert out == LeftOut(absolute=0 if shown else 1)
+    assert out == BelowFloors(absolute=0 if shown else 1)
 
 
 def test_a_quotation_passes_every_floor() -> None:
@@ -86,9 +86,9 @@ def test_a_quotation_passes_every_floor() -> None:
     entry = Scored(("x:a", "", 0), "x:a", 0.1, -0.5, held=0.1)
     settings = RetrievalSettings(min_cosine=0.9, min_bm25=30)
 
-    assert floored([entry], settings, vectors=True) == ([], LeftOut(absolute=1))
+    assert floored([entry], settings, vectors=True) == ([], BelowFloors(absolute=1))
     quoted = replace(entry, quoted=True)
-    assert floored([quoted], settings, vectors=True) == ([quoted], LeftOut())
+    assert floored([quoted], settings, vectors=True) == ([quoted], BelowFloors())
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_a_pair_of_letters_that_nothing_holds_counts_half() -> None:
 
 def test_an_empty_page_is_no_fault() -> None:
     """Nothing found is nothing left out."""
-    assert floored([], RetrievalSettings(), vectors=True) == ([], LeftOut())
+    assert floored([], RetrievalSettings(), vectors=True) == ([], BelowFloors())

@@ -24,10 +24,10 @@ from api.services.archive.importing import (
     rehearse,
 )
 from api.services.archive.imports import (
-    Batch,
     Card,
     Entry,
     Import,
+    ImportBatch,
     Imports,
     Intake,
     LeftOut,
@@ -72,13 +72,13 @@ class Store:
     """Keeps batches; fails at the one with this number."""
 
     fails_at: int = -1
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[ImportBatch] = field(default_factory=list)
     begun: Import = BEGUN
 
     async def begin_import(self, tenant: str, card: Card) -> Import:
         return self.begun
 
-    async def keep_batch(self, tenant: str, begun: Import, batch: Batch) -> Import:
+    async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
         if len(self.batches) == self.fails_at:
             raise Conflict("stopped")
         self.batches.append(batch)
@@ -129,7 +129,7 @@ async def test_a_file_is_read_on_while_a_batch_is_stored(digest: str, ahead: boo
     file = Noted([item(str(number)) for number in range(ENTRIES - 1)], replace(CARD, digest=digest))
 
     class Waiting(Store):
-        async def keep_batch(self, tenant: str, begun: Import, batch: Batch) -> Import:
+        async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
             if ahead and not self.batches:
                 await asyncio.to_thread(file.ended.wait, 60)
             seen.append(file.ended.is_set())

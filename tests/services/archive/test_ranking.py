@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.services.archive.ranking import (
-    LeftOut,
+    BelowFloors,
     Scored,
     combined,
     diverse,
@@ -36,7 +36,7 @@ def test_nothing_is_found() -> None:
     settings = RetrievalSettings()
 
     assert combined([], 0.65, vectors=True) == []
-    assert floored([], settings, vectors=True) == ([], LeftOut())
+    assert floored([], settings, vectors=True) == ([], BelowFloors())
     assert not in_doubt([], settings)
     assert reranked([], [], 20) == []
     assert diverse([], RankingSettings()) == []
@@ -76,9 +76,9 @@ def test_only_the_first_of_the_strongest_by_words_passes_the_floors() -> None:
     ]
 
     passed, out = floored(line, RetrievalSettings(), vectors=True)
-    assert (names(passed), out) == (["a"], LeftOut(score=2))
+    assert (names(passed), out) == (["a"], BelowFloors(score=2))
     higher = RetrievalSettings(keyword_floor=0.51)
-    assert floored(line, higher, vectors=True) == ([], LeftOut(score=3))
+    assert floored(line, higher, vectors=True) == ([], BelowFloors(score=3))
 
 
 def test_without_a_word_nobody_is_strongest() -> None:
@@ -100,18 +100,18 @@ def test_word_hit_passes_the_floor_of_likeness_when_it_is_sure(share: float, kep
 @pytest.mark.parametrize(
     ("values", "out"),
     [
-        ({"score_floor": 0.5, "vector_floor": 0.5}, LeftOut()),
-        ({"score_floor": 0.51}, LeftOut(score=1)),
-        ({"vector_floor": 0.51}, LeftOut(vector=1)),
-        ({"min_cosine": 0.5, "min_bm25": 4.0}, LeftOut()),
-        ({"min_cosine": 0.51, "min_bm25": 4.01}, LeftOut(absolute=1)),
-        ({"min_cosine": 0.51, "min_bm25": 4.0}, LeftOut()),
-        ({"min_cosine": 0.51}, LeftOut()),
-        ({"min_bm25": 4.01}, LeftOut()),
-        ({"score_floor": 0, "vector_floor": 0}, LeftOut()),
+        ({"score_floor": 0.5, "vector_floor": 0.5}, BelowFloors()),
+        ({"score_floor": 0.51}, BelowFloors(score=1)),
+        ({"vector_floor": 0.51}, BelowFloors(vector=1)),
+        ({"min_cosine": 0.5, "min_bm25": 4.0}, BelowFloors()),
+        ({"min_cosine": 0.51, "min_bm25": 4.01}, BelowFloors(absolute=1)),
+        ({"min_cosine": 0.51, "min_bm25": 4.0}, BelowFloors()),
+        ({"min_cosine": 0.51}, BelowFloors()),
+        ({"min_bm25": 4.01}, BelowFloors()),
+        ({"score_floor": 0, "vector_floor": 0}, BelowFloors()),
     ],
 )
-def test_floors_hold_from_their_value(values: dict[str, float], out: LeftOut) -> None:
+def test_floors_hold_from_their_value(values: dict[str, float], out: BelowFloors) -> None:
     """What has just that much passes; either absolute floor is enough; 0 is none."""
     line = [entry("a", 0.5, by_words=False, words=4.0, cosine=0.5, vector_share=0.5)]
     settings = RetrievalSettings.model_validate(values)
@@ -119,7 +119,7 @@ def test_floors_hold_from_their_value(values: dict[str, float], out: LeftOut) ->
     passed, counted = floored(line, settings, vectors=True)
 
     assert counted == out
-    assert passed == ([] if out != LeftOut() else line)
+    assert passed == ([] if out != BelowFloors() else line)
 
 
 def test_absolute_floor_holds_for_the_strongest_hit_by_words_and_for_no_vector() -> None:
@@ -127,7 +127,7 @@ def test_absolute_floor_holds_for_the_strongest_hit_by_words_and_for_no_vector()
     settings = RetrievalSettings(min_cosine=0.1, min_bm25=5)
     line = [entry("a", 1.0, words=4.0, words_share=1.0, cosine=None)]
 
-    assert floored(line, settings, vectors=False) == ([], LeftOut(absolute=1))
+    assert floored(line, settings, vectors=False) == ([], BelowFloors(absolute=1))
 
 
 def test_likeness_is_no_floor_where_nobody_looked_for_it() -> None:
