@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -30,6 +31,28 @@ def release() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+async def test_a_client_that_cannot_be_made_beforehand_is_no_complaint() -> None:
+    """The first job makes it again and tells why; the event loop has nothing to say about it."""
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    refusals = iter([ValueError("not now")])
+
+    def make() -> Client:
+        for refusal in refusals:
+            raise refusal
+        return Client()
+
+    workers = Workers("test", make)
+    workers.prepare(1)
+    client = await workers.run(lambda client: client, 5)  # in the same thread, after it
+    await asyncio.sleep(0)
+    gc.collect()
+    workers.close()
+
+    assert isinstance(client, Client)
+    assert complaints == []
 
 
 async def test_client_is_used_in_its_own_thread_and_reused() -> None:
