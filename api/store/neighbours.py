@@ -8,7 +8,6 @@ any of them: the table holds it all.
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 import time
 from array import array
@@ -35,8 +34,6 @@ _log = logging.getLogger(__name__)
 _SUFFIX, _SCRATCH = ".npy", ".part"
 _WRITING_SECONDS = 3600
 """After which a file that is still half-written is what a killed process left."""
-# what a file of entries behind one number up to another is called: `3f2a-20260101-0-5000.npy`
-_SPAN = re.compile(r"(?P<name>.+)-(?P<after>\d{1,19})-(?P<last>\d{1,19})")
 
 
 class Neighbours:
@@ -158,9 +155,9 @@ class Neighbours:
 
     def _lying(self) -> list[Filed]:
         spans = [
-            (int(span["after"]), int(span["last"]), file)
+            (span[1], span[2], file)
             for file in self._folder.glob(f"{self._name}-*{_SUFFIX}")
-            if (span := _SPAN.fullmatch(file.stem))
+            if (span := _span(file))
         ]
         spans.sort(key=lambda span: span[1], reverse=True)  # the longest first
         known = {(filed.file, filed.since, filed.size): filed for filed in self._files}
@@ -183,9 +180,17 @@ class Neighbours:
                 if file.suffix == _SCRATCH:
                     remains = time.time() - file.stat().st_mtime > _WRITING_SECONDS
                 else:
-                    span = _SPAN.fullmatch(file.stem)
-                    older = span is None or int(span["last"]) <= self._until
-                    own = span is not None and span["name"] == self._name
+                    name, _, last = _span(file) or ("", 0, 0)
+                    older, own = last <= self._until, name == self._name
                     remains = not own or (older and file not in mine)
                 if remains:
                     file.unlink(missing_ok=True)
+
+
+def _span(file: Path) -> tuple[str, int, int] | None:
+    """The name, and the numbers between which its entries lie, of `3f2a-20260101-0-5000.npy`."""
+    rest, _, last = file.stem.rpartition("-")
+    name, _, after = rest.rpartition("-")
+    if not (name and after.isdecimal() and last.isdecimal()):
+        return None
+    return name, int(after), int(last)

@@ -55,8 +55,9 @@ async def test_the_last_word_of_an_author_counts(store: Store, database_url: str
 
     assert first is not None
     assert changed == replace(first, rating="down", comment="")
-    assert await store.thumbs("a", None) == {"r1": Thumbs(1, 1)}
-    assert await counted(database_url, "feedback") == [2]
+    await store.keep_feedback("a", replace(MINE, author="ivy", rating="down"), 3)
+    assert await store.thumbs("a", None) == {"r1": Thumbs(up=1, down=2)}
+    assert await counted(database_url, "feedback") == [3]
 
 
 async def test_an_analysis_takes_so_many_and_no_more(store: Store) -> None:
