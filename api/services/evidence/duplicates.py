@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -88,6 +89,18 @@ def _once(kept: Sequence[Assessed], hits: set[tuple[str, str]]) -> Iterator[Asse
         if len(own) < len(entry.item.comments):
             entry = replace(entry, item=replace(entry.item, comments=own))
         yield entry
+
+
+def copies_among(items: Sequence[Item], known: Sequence[Item], similarity: float) -> set[str]:
+    """The keys of those that are a copy of a known item, by the rules of `distinct`."""
+    handles = {handle for item in known for handle in _handles(item)}
+    texts = [_Text.of(item) for item in known] if similarity else []
+    return {
+        item.key
+        for item in items
+        if not handles.isdisjoint(_handles(item))
+        or any(map(partial(_Text.of(item).copies, similarity=similarity), texts))
+    }
 
 
 def canonical_url(url: str) -> str:

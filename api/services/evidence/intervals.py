@@ -7,13 +7,15 @@ conditional test of two Poisson counts, and Holm (1979) for many looks at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb, inf, sqrt
+from math import comb, exp, inf, lgamma, log, sqrt
 from typing import Annotated
 
 from pydantic import WithJsonSchema
 
 Z95 = 1.959963984540054
 """Normal quantile of a two-sided 95 % interval."""
+LEVEL = 0.95
+"""Of every interval here."""
 Interval = Annotated[
     tuple[float, float],
     WithJsonSchema({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}),
@@ -70,6 +72,33 @@ def even_split(count: int, other: int) -> float:
     ways = sum(comb(total, some) for some in range(min(count, other) + 1))
     chance: float = 2 * ways / 2**total
     return min(1.0, chance)
+
+
+def uneven_split(count: int, other: int, share: float) -> float:
+    """How often two Poisson counts of one rate differ as much, in times of unequal length.
+
+    `share` is the first's of both times, between 0 and 1. Two-sided: the smaller tail twice.
+    """
+    total = count + other
+    ways = [
+        exp(
+            lgamma(total + 1) - lgamma(some + 1) - lgamma(total - some + 1)
+            + some * log(share) + (total - some) * log(1 - share)
+        )
+        for some in range(total + 1)
+    ]  # fmt: skip
+    return min(1.0, 2 * min(sum(ways[: count + 1]), sum(ways[count:])))
+
+
+def usual_counts(other: int, share: float) -> tuple[int, int]:
+    """Fewest and most of a Poisson count that the other one makes likely: 95 %, see above."""
+    few = middle = round(other * share / (1 - share))
+    most = middle
+    while few and uneven_split(few - 1, other, share) >= 1 - LEVEL:
+        few -= 1
+    while uneven_split(most + 1, other, share) >= 1 - LEVEL:
+        most += 1
+    return few, most
 
 
 def holm(chances: Sequence[float]) -> list[float]:

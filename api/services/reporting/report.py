@@ -81,6 +81,10 @@ class ItemFacts(Published):
     notes: tuple[str, ...]
     credit: Credit = None
     thread: Thread = ""
+    crosspost_parent: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    """Key of the item that it is a crosspost of."""
+    link: Annotated[str, IF_SET] = ""
+    """Where a link post points."""
 
 
 class DroppedFacts(Published):

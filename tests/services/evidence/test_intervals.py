@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import comb, inf
 
 import pytest
 
@@ -12,6 +12,8 @@ from api.services.evidence.intervals import (
     fisher,
     holm,
     share_difference,
+    uneven_split,
+    usual_counts,
     wilson,
 )
 
@@ -92,3 +94,24 @@ def test_nothing_has_no_interval() -> None:
     assert share_difference(0, 0, 1, 2) is None
     assert share_difference(1, 2, 0, 0) is None
     assert count_ratio(0, 0) is None
+
+
+@pytest.mark.parametrize(("count", "other"), [(0, 0), (3, 9), (20, 8), (150, 160)])
+def test_uneven_split_of_equal_times_is_the_even_one(count: int, other: int) -> None:
+    """Half of the time each."""
+    assert uneven_split(count, other, 0.5) == pytest.approx(even_split(count, other))
+
+
+def test_uneven_split() -> None:
+    """Przyborowski and Wilenski (1940): by the binomial's own tail."""
+    tail = sum(comb(22, some) * (1 / 7) ** some * (6 / 7) ** (22 - some) for some in range(10, 23))
+    assert uneven_split(10, 12, 1 / 7) == pytest.approx(2 * tail)
+
+
+def test_usual_counts_are_those_that_chance_explains() -> None:
+    """Thirty in six times as long."""
+    few, most = usual_counts(30, 1 / 7)
+    assert (few, most) == (1, 11)
+    assert uneven_split(few - 1, 30, 1 / 7) < 0.05 <= uneven_split(few, 30, 1 / 7)
+    assert uneven_split(most + 1, 30, 1 / 7) < 0.05 <= uneven_split(most, 30, 1 / 7)
+    assert usual_counts(0, 0.5) == (0, 5)

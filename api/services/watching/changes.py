@@ -1,0 +1,225 @@
+"""What is unusual in a run, by the watch's own past: computed, and corrected for every look.
+
+A source that did not answer is in no count, then or now, so its silence is no drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from api.services.comparing.comparison import Measure
+from api.services.comparing.standings import FEELINGS
+from api.services.evidence.intervals import (
+    Interval,
+    fisher,
+    holm,
+    share_difference,
+    uneven_split,
+    usual_counts,
+)
+from api.services.ports import Places, title_of
+from api.services.reporting.counting import SHARED
+from api.services.text import many
+from api.services.watching.counting import POSTS, Keys
+from api.services.watching.run import Change, Counts
+
+FEWEST_RUNS = 3
+"""Earlier runs below which nothing is called unusual."""
+SHORTEST = timedelta(days=7)
+"""And how long these must be together, so that no night is compared with days alone."""
+FEW = 5
+"""Posts that must count, or for fewer than usual be expected."""
+ALPHA = 0.05
+"""How often chance may call anything at all unusual in a run in which nothing is."""
+_WORDS: dict[Measure, str] = {
+    "mentions": "spoken of in",
+    "praise": "praised in",
+    "complaint": "complained of in",
+    "sounds_positive": "Sounding positive:",
+    "sounds_negative": "Sounding negative:",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A measure now and in each run before, over sources that answered then and now.
+
+    `weight` is of how many new posts, or in how many seconds.
+    """
+
+    measure: Measure
+    subject: str
+    count: int
+    weight: float
+    before: tuple[tuple[int, float], ...]
+    capped: bool = False
+
+    @property
+    def past(self) -> int:
+        """The count of all runs before."""
+        return sum(count for count, _ in self.before)
+
+    @property
+    def past_weight(self) -> float:
+        """Their weight."""
+        return sum(weight for _, weight in self.before)
+
+    @property
+    def more(self) -> bool:
+        """It is more than before."""
+        return self.count * self.past_weight > self.past * self.weight
+
+    @property
+    def beyond(self) -> bool:
+        """It is beyond every single run before: what comes and goes in waves is no news."""
+        rates = [count / weight for count, weight in self.before]
+        rate = self.count / self.weight
+        if not self.more:
+            return not self.capped and rate < min(rates)
+        return rate > max(rates)
+
+    @property
+    def enough(self) -> bool:
+        """Enough posts count, or are missing."""
+        return (self.count if self.more else self.past * self.weight / self.past_weight) >= FEW
+
+    @property
+    def chance(self) -> float:
+        """How often chance alone makes a difference as large."""
+        if self.measure == POSTS:
+            share = self.weight / (self.weight + self.past_weight)
+            return uneven_split(self.count, self.past, share)
+        return fisher(self.count, int(self.weight), self.past, int(self.past_weight))
+
+    @property
+    def usual(self) -> Interval:
+        """See `Change.usual`."""
+        if self.measure == POSTS:
+            return usual_counts(self.past, self.weight / (self.weight + self.past_weight))
+        interval = share_difference(self.count, int(self.weight), self.past, int(self.past_weight))
+        assert interval is not None
+        return interval
+
+    @property
+    def outside(self) -> bool:
+        """The 95 % interval excludes that nothing has changed."""
+        low, high = self.usual
+        return not low <= (self.count if self.measure == POSTS else 0) <= high
+
+
+def looks_at(now: Counts, past: Sequence[Counts]) -> list[Look]:
+    """Everything that could be called unusual, whichever way: with past and posts enough."""
+    enough = sum((earlier.seconds for earlier in past), 0.0) >= SHORTEST.total_seconds()
+    if len(past) < FEWEST_RUNS or not enough:
+        return []
+    looks = [*_volumes(now, past), *_shares(now, past)]
+    return [look for look in looks if look.count + look.past >= FEW]
+
+
+def unusual(looks: Sequence[Look], keys: Keys, places: Places) -> tuple[Change, ...]:
+    """What chance does not explain, the surest first; of mentions that lean only the lean."""
+    chances = holm([look.chance for look in looks])
+    ordered = sorted(zip(chances, looks, strict=True), key=lambda pair: pair[0])
+    marked = [
+        (chance, look)
+        for chance, look in ordered
+        if chance <= ALPHA and look.enough and look.beyond and look.outside
+    ]
+    leaning = {(look.subject, look.more) for _, look in marked if look.measure != "mentions"}
+    return tuple(
+        _change(look, chance, keys.get((look.measure, look.subject), ()), places)
+        for chance, look in marked
+        if look.measure != "mentions" or (look.subject, look.more) not in leaning
+    )
+
+
+def new_aspects(now: Counts, past: Sequence[Counts]) -> tuple[str, ...]:
+    """Aspects of which several new posts speak, and none did in any run before."""
+    known = {
+        key for earlier in past for source in earlier.sources.values() for key in source.tallies
+    }
+    spoken = sorted({key for source in now.sources.values() for key in source.tallies} - known)
+    return tuple(
+        key.partition(":")[2]
+        for key in spoken
+        if key.startswith("mentions:")
+        and len(past) >= FEWEST_RUNS
+        and sum(source.tallies.get(key, 0) for source in now.sources.values()) >= SHARED
+    )
+
+
+def _volumes(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
+    """Posts of each source; a run that hit its limit says too little to be a past."""
+    for name, source in now.sources.items():
+        before = tuple(
+            (earlier.sources[name].posts, earlier.seconds)
+            for earlier in past
+            if name in earlier.sources and not earlier.sources[name].capped
+        )
+        if len(before) >= FEWEST_RUNS:
+            yield Look(POSTS, name, source.posts, now.seconds, before, source.capped)
+
+
+def _shares(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
+    """What the new posts speak of, and how they sound."""
+    names = {
+        key
+        for counts in (now, *past)
+        for source in counts.sources.values()
+        for key in source.tallies
+    }
+    for key in sorted(names):
+        measure, _, subject = key.partition(":")
+        feeling = measure in FEELINGS
+
+        def within(counts: Counts, key: str = key, feeling: bool = feeling) -> tuple[int, float]:
+            sources = [counts.sources[name] for name in now.sources if name in counts.sources]
+            number = sum(source.tallies.get(key, 0) for source in sources)
+            return number, float(
+                sum(source.graded if feeling else source.fresh for source in sources)
+            )
+
+        count, weight = within(now)
+        before = tuple(pair for pair in map(within, past) if pair[1])
+        if weight and len(before) >= FEWEST_RUNS:
+            yield Look(_measure(measure), subject, count, weight, before)
+
+
+def _measure(word: str) -> Measure:
+    """The measure of a tally."""
+    return next(measure for measure in _WORDS if measure == word)
+
+
+def _change(look: Look, chance: float, cites: tuple[str, ...], places: Places) -> Change:
+    low, high = look.usual
+    least = "at least " if look.capped else ""
+    if look.measure == POSTS:
+        text = (
+            f"{title_of(places, look.subject)}: {least}{many(look.count, 'post')} in this time, "
+            f"{'more' if look.more else 'fewer'} than usual: {low} to {high} "
+            f"(95 %, by {look.past} in {many(len(look.before), 'run')} before)."
+        )
+    else:
+        ends = [f"{100 * end:.0f}" for end in sorted((abs(low), abs(high)))]
+        size = abs(100 * (look.count / look.weight - look.past / look.past_weight))
+        named = f"{look.subject[0].upper()}{look.subject[1:]}: " if look.subject else ""
+        text = (
+            f"{named}{_WORDS[look.measure]} {look.count or 'none'} of {look.weight:.0f} new posts, "
+            f"before in {look.past or 'none'} of {look.past_weight:.0f} ({size:.0f} percentage "
+            f"points {'more' if look.more else 'less'}, 95 %: {ends[0]} to {ends[1]})."
+        )
+    return Change(
+        measure=look.measure,
+        subject=look.subject,
+        more=look.more,
+        count=look.count,
+        of=None if look.measure == POSTS else int(look.weight),
+        past=look.past,
+        past_of=None if look.measure == POSTS else int(look.past_weight),
+        usual=(low, high),
+        chance=chance,
+        cites=cites,
+        text=text,
+    )

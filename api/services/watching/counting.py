@@ -1,0 +1,98 @@
+"""What a run counts: posts of a source since the run before, and what the new ones speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from api.services.comparing.comparison import Measure
+from api.services.comparing.standings import (
+    FEELINGS,
+    LEANS,
+    Candidate,
+    candidate_of,
+    capped,
+    common_aspects,
+)
+from api.services.listening import Ask
+from api.services.reporting.report import KeptItem, Report
+from api.services.watching.run import Counts, NewPost, SourceCount
+from api.services.watching.sifting import Sifted, sources_heard
+
+POSTS: Measure = "posts"
+Keys = Mapping[tuple[Measure, str], tuple[str, ...]]
+"""By measure and subject, the keys of the posts that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A run's counts, the posts behind them, and the new posts in words."""
+
+    counts: Counts
+    keys: Keys
+    new: tuple[NewPost, ...]
+
+
+def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: datetime) -> Counted:
+    """Count what a report holds of the time after `since` up to `until`.
+
+    The aspects are the known ones whose words mean the same in every run: those that the question
+    alone gives their meaning.
+    """
+    names = common_aspects([report.model_copy(update={"items": ()})])
+    candidate = candidate_of(ask, report.model_copy(update={"items": sift.new}), names)
+    looks: list[tuple[Measure, str]] = [
+        (measure, name) for name in candidate.words for measure in ("mentions", *LEANS)
+    ]
+    if candidate.standing.sentiment is not None:
+        looks += [(measure, "") for measure in FEELINGS]
+    heard = sources_heard(report)
+    keys: dict[tuple[Measure, str], tuple[str, ...]] = {
+        (measure, name): candidate.counted(measure, name, heard) for measure, name in looks
+    }
+    for source in heard:
+        keys[POSTS, source] = tuple(
+            item.key
+            for item in sift.counted
+            if item.source == source and item.created_at and since < item.created_at <= until
+        )
+    sources = {
+        source: SourceCount(
+            posts=len(keys[POSTS, source]),
+            capped=capped(report.sources[source].attempts),
+            fresh=candidate.total("mentions", (source,)),
+            graded=candidate.total("sounds_negative", (source,)) if not report.sample else 0,
+            tallies={
+                f"{measure}:{name}": number
+                for measure, name in looks
+                if (number := len(candidate.counted(measure, name, (source,))))
+            },
+        )
+        for source in heard
+    }
+    counts = Counts(since=since, until=until, sources=sources)
+    new = tuple(_post(item, candidate, report.sample) for item in sift.new)
+    return Counted(counts, keys, new)
+
+
+def _post(item: KeptItem, candidate: Candidate, sample: bool) -> NewPost:
+    """A new post in the words that tell most of it: a complaint's before others."""
+    complaints = [
+        name for name in candidate.words if item.key in candidate.leans[name, "complaint"]
+    ]
+    passages = [
+        passage.passage
+        for name in (*complaints, *candidate.words)
+        for passage in candidate.words[name]
+        if passage.key == item.key
+    ]
+    return NewPost(
+        key=item.key,
+        source=item.source,
+        title=item.title,
+        url=item.url,
+        created_at=item.created_at,
+        passage=passages[0] if passages else "",
+        complains=bool(complaints) or (item.sentiment == -1 and not sample),
+    )

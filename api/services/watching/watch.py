@@ -1,0 +1,136 @@
+"""A watch: what is asked, when, and who hears of what has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from urllib.parse import urlsplit
+
+from api.errors import UsageError
+from api.services.listening import Ask
+from api.services.question.accepting import question_of
+from api.services.text import clean, cut, one_line, web_url
+from api.services.watching.schedule import Schedule, schedule_of, zone_of
+from api.settings import DepthName
+
+Only = Literal["complaints"]
+Kind = Literal["webhook", "slack", "file"]
+MOST_TARGETS = 5
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where it is told."""
+
+    kind: Kind
+    address: str = field(repr=False)
+    """A URL, which may hold a secret, or a path."""
+
+    @property
+    def shown(self) -> str:
+        """Its kind and server, without what may be secret, or the path."""
+        public = self.address if self.kind == "file" else urlsplit(self.address).hostname
+        return f"{self.kind}:{public}"
+
+
+def target_of(text: str, *, files: bool) -> Target:
+    """`https://...`, `slack:https://...`, or, where `files` are allowed, `file:PATH`.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    kind, _, rest = text.strip().partition(":")
+    if kind == "file" and files and rest:
+        return Target("file", rest)
+    address = web_url(rest if kind == "slack" else text.strip())
+    if not address or urlsplit(address).username is not None:
+        forms = f"`https://...`, `slack:https://...`{' or `file:PATH`' if files else ''}"
+        raise UsageError(f"a notification goes to {forms}, and no address holds a user")
+    return Target("slack" if kind == "slack" else "webhook", address)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """One question of one tenant, asked again and again."""
+
+    id: str
+    tenant: str
+    name: str
+    """By which its tenant calls it; no two of a tenant have the same."""
+    query: str
+    about: str = ""
+    sources: tuple[str, ...] = ()
+    """Empty: those of the settings."""
+    depth: DepthName = "standard"
+    limit: int | None = None
+    sandbox: bool = False
+    every: str
+    zone: str = "UTC"
+    only: Only | None = None
+    """What is told; None: every new post."""
+    notify: tuple[Target, ...] = ()
+    secret: str = field(repr=False)
+    """With which what a webhook gets is signed."""
+    tell_first: bool = False
+    """Its first run is told, too."""
+    paused: bool = False
+    created_at: datetime
+    due_at: datetime
+    began_at: datetime | None = None
+    """When its first run asked; what was written before is no news."""
+
+    @property
+    def rule(self) -> str:
+        """A digest of what decides whether a post is one of its: verdicts by another are void."""
+        deciding = json.dumps([self.query, self.about, sorted(self.sources), self.sandbox])
+        return hashlib.sha256(deciding.encode()).hexdigest()[:16]
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it is due."""
+        return schedule_of(self.every)
+
+
+def check_watch(watch: Watch) -> None:
+    """Refuse one that could never run.
+
+    Raises:
+        UsageError: its name, question, schedule or zone makes no sense, or too many are to be told.
+    """
+    if not 0 < len(watch.name) <= _LONGEST_NAME or watch.name != one_line(clean(watch.name)):
+        raise UsageError(f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters")
+    question_of(watch.query, watch.about)
+    schedule_of(watch.every)
+    zone_of(watch.zone)
+    if len(watch.notify) > MOST_TARGETS:
+        raise UsageError(f"a watch tells {MOST_TARGETS} at most, not {len(watch.notify)}")
+
+
+def name_of_query(query: str) -> str:
+    """What a watch is called that was given no name."""
+    return cut(one_line(clean(query)), _LONGEST_NAME)
+
+
+def ask_of(watch: Watch) -> Ask:
+    """Its question over all time."""
+    return Ask(
+        watch.query,
+        watch.depth,
+        watch.sources,
+        limit=watch.limit,
+        about=watch.about,
+        sandbox=watch.sandbox,
+    )
+
+
+def chosen(watches: Sequence[Watch], name: str) -> Watch | None:
+    """The watch of this name or id, or the only one whose id begins so."""
+    exact = [watch for watch in watches if name in {watch.name, watch.id}]
+    begun = [watch for watch in watches if name and watch.id.startswith(name)]
+    fitting = exact or begun
+    return fitting[0] if len(fitting) == 1 else None

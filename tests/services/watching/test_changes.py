@@ -1,0 +1,155 @@
+"""What is called unusual, and what is not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from api.services.watching.changes import looks_at, new_aspects, unusual
+from api.services.watching.counting import POSTS, Keys
+from api.services.watching.run import Change, Counts, SourceCount
+from tests.services.comparing.made import PLACES
+from tests.services.watching.made import of, week
+
+QUIET = [week(number, reddit=of(number % 3 + 4)) for number in range(6)]
+BATTERY = {"mentions:battery": 1, "complaint:battery": 1}
+CALM = [week(number, reddit=of(12, BATTERY)) for number in range(6)]
+
+
+def changes(now: Counts, past: Sequence[Counts], keys: Keys | None = None) -> tuple[Change, ...]:
+    """By these counts."""
+    return unusual(looks_at(now, past), keys or {}, PLACES)
+
+
+def test_more_posts_than_usual() -> None:
+    """With how many are usual, and the posts."""
+    keys: Keys = {(POSTS, "reddit"): ("reddit:1",)}
+    (change,) = changes(week(6, reddit=of(20)), QUIET, keys)
+    assert (change.more, change.count, change.past, change.cites) == (True, 20, 30, ("reddit:1",))
+    assert (change.of, change.past_of) == (None, None)
+    assert change.text == (
+        "Reddit: 20 posts in this time, more than usual: 1 to 11 (95 %, by 30 in 6 runs before)."
+    )
+
+
+def test_fewer_posts_than_usual() -> None:
+    """Where at least five were to be expected; of a source at its limit nobody knows."""
+    past = [week(number, reddit=of(20 + number)) for number in range(6)]
+    (change,) = changes(week(6, reddit=of(3)), past)
+    assert not change.more
+    assert change.text.startswith("Reddit: 3 posts in this time, fewer than usual: ")
+    assert changes(week(6, reddit=of(3, capped=True)), past) == ()
+    assert changes(week(6, reddit=of(0)), [week(n, reddit=of(3)) for n in range(9)]) == ()
+
+
+def test_source_at_its_limit_has_at_least_that_many() -> None:
+    """And is no past for others."""
+    (change,) = changes(week(6, reddit=of(25, capped=True)), QUIET)
+    assert change.text.startswith("Reddit: at least 25 posts")
+    assert (
+        changes(week(6, reddit=of(25)), [week(n, reddit=of(5, capped=True)) for n in range(9)])
+        == ()
+    )
+
+
+def test_gap_is_no_drop() -> None:
+    """Neither in the run that knows nothing, nor later."""
+    past = [*QUIET, week(6)]
+    assert changes(week(7), past) == ()
+    assert changes(week(7, reddit=of(5)), past) == ()
+    (look,) = looks_at(week(7, reddit=of(5)), past)
+    assert look.past == 30
+
+
+def test_times_of_unequal_length_are_compared_by_rate() -> None:
+    """Three weeks at once, after the machine was off, hold three times as much."""
+    long = week(6, reddit=of(16))
+    long = long.model_copy(update={"until": week(8).until})
+    assert changes(long, QUIET) == ()
+    assert changes(week(6, reddit=of(16)), QUIET) != ()
+
+
+def test_wave_that_came_before_is_not_unusual() -> None:
+    """One earlier run had as many."""
+    assert changes(week(7, reddit=of(20)), [*QUIET, week(6, reddit=of(21))]) == ()
+
+
+def test_too_little_past_says_nothing() -> None:
+    """Three runs and seven days."""
+    now = week(6, reddit=of(90))
+    assert looks_at(now, QUIET[:2]) == []
+    hours = [counts.model_copy(update={"until": counts.since.replace(hour=9)}) for counts in QUIET]
+    assert looks_at(now, hours) == []
+    assert len(looks_at(now, QUIET[:3])) == 1
+    assert looks_at(now, [week(0, reddit=of(5)), week(1), week(2)]) == []
+
+
+def test_rise_of_one_complaint() -> None:
+    """It alone: that the aspect is spoken of more goes without saying."""
+    now = week(6, reddit=of(12, {"mentions:battery": 9, "complaint:battery": 9}))
+    (change,) = changes(now, CALM)
+    assert (change.measure, change.subject, change.more) == ("complaint", "battery", True)
+    assert (change.count, change.of, change.past, change.past_of) == (9, 12, 6, 72)
+    assert change.text == (
+        "Battery: complained of in 9 of 12 new posts, before in 6 of 72 (67 percentage points "
+        "more, 95 %: 37 to 83)."
+    )
+
+
+def test_less_of_a_feeling() -> None:
+    """Of the graded posts; without a grade now there is nothing to compare."""
+    past = [week(n, reddit=of(20, {"sounds_negative:": 15}, graded=20)) for n in range(6)]
+    (change,) = changes(week(6, reddit=of(20, graded=20)), past)
+    assert change.text.startswith(
+        "Sounding negative: none of 20 new posts, before in 90 of 120 (75 "
+    )
+    assert "percentage points less" in change.text
+    assert changes(week(6, reddit=of(20)), past) == ()
+
+
+def test_only_sources_that_answered_now_are_the_past_of_a_share() -> None:
+    """Where one that always complains is away, complaints are not fewer."""
+    angry = of(20, {"complaint:battery": 15})
+    past = [week(n, reddit=angry, lemmy=of(20)) for n in range(6)]
+    assert changes(week(6, lemmy=of(20)), past) == ()
+    assert changes(week(6, reddit=of(20), lemmy=of(20)), past) != ()
+
+
+def test_new_aspects() -> None:
+    """Three new posts, and none before; only mentions name one."""
+    now = week(6, reddit=of(9, {"mentions:noise": 3, "complaint:noise": 3, "mentions:size": 2}))
+    assert new_aspects(now, CALM) == ("noise",)
+    assert new_aspects(now, CALM[:2]) == ()
+    assert new_aspects(now, [*CALM, week(7, lemmy=of(1, {"mentions:noise": 1}))]) == ()
+
+
+@pytest.mark.parametrize("rate", [2.0, 8.0, 30.0])
+def test_false_alarms_of_quiet_watches(rate: float) -> None:
+    """200 watches of three sources over eight weeks: one run in twenty at most is unusual."""
+    chance = random.Random(int(rate))
+    aspects = {"battery": 0.2, "price": 0.3, "noise": 0.05, "screen": 0.1, "support": 0.15}
+
+    def drawn() -> SourceCount:
+        number, moment = 0, chance.expovariate(rate)
+        while moment < 1:
+            number, moment = number + 1, moment + chance.expovariate(rate)
+        tallies = {
+            f"{measure}:{name}": sum(chance.random() < share for _ in range(number))
+            for name, share in aspects.items()
+            for measure in ("mentions", "complaint")
+        }
+        negative = sum(chance.random() < 0.4 for _ in range(number))
+        return of(number, tallies | {"sounds_negative:": negative}, graded=number)
+
+    alarms = runs = 0
+    for _ in range(200):
+        past: list[Counts] = []
+        for number in range(8):
+            now = week(number, reddit=drawn(), lemmy=drawn(), hackernews=drawn())
+            runs += len(past) >= 3
+            alarms += bool(changes(now, past))
+            past.append(now)
+    assert runs == 1000
+    assert alarms <= 0.05 * runs
