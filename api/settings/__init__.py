@@ -34,15 +34,16 @@ from api.settings.groups import (
     SourceSettings,
     StandardDepth,
     StreamSettings,
-    Window,
 )
 from api.settings.tracing import TracingSettings
+from api.settings.windows import WINDOW_DAYS, Window
 
 __all__ = [
-    "GROUPS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth", "DepthName",
-    "GeneralSettings", "LimitSettings", "ModelSettings", "QuickDepth", "RankingSettings",
-    "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings", "StandardDepth",
-    "StreamSettings", "TracingSettings", "Window", "data_folder", "load", "variable", "variables",
+    "GROUPS", "WINDOW_DAYS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth",
+    "DepthName", "GeneralSettings", "LimitSettings", "ModelSettings", "QuickDepth",
+    "RankingSettings", "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings",
+    "StandardDepth", "StreamSettings", "TracingSettings", "Window", "data_folder", "load",
+    "variable", "variables",
 ]  # fmt: skip
 
 GROUPS: tuple[type[BaseSettings], ...] = (

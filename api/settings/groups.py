@@ -11,7 +11,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from api.settings.addresses import Forums, Header, Root, Sites
 
 DepthName = Literal["quick", "standard", "deep"]
-Window = Literal["day", "week", "month", "year", "all"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Count = Annotated[int, Field(ge=1, le=10_000)]

@@ -23,10 +23,9 @@ from api.services.flights import Flights
 from api.services.keeping.storage import PageCache
 from api.services.progress import Listener
 from api.services.schemas import Batch, Comment, FetchPlan, Item
-from api.settings import Window
+from api.settings import WINDOW_DAYS, Window
 
 LOST = "pages are not remembered, since the database cannot be used"
-_DAYS: dict[Window, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 _MOST = 32_000_000
 """Characters that a shelf holds; the query that was not asked for longest goes first."""
 _ENTRY, _QUERY = 1_000, 10_000
@@ -192,7 +191,7 @@ async def exact_first(shelf: Shelf, plan: FetchPlan) -> Batch:
 
 def since(window: Window, now: datetime | None = None) -> datetime | None:
     """The earliest time inside the window, aware UTC; None for `all`."""
-    days = _DAYS.get(window)
+    days = WINDOW_DAYS.get(window)
     return None if days is None else (now or datetime.now(UTC)) - timedelta(days=days)
 
 

@@ -14,6 +14,7 @@ from api.store.indexing import no_vectors
 from api.store.migrations import migrate
 from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
 from api.store.vectors import vectors_of
+from api.store.watches import WatchesPart
 
 __all__ = ["SqlStore", "open_store"]
 
@@ -28,6 +29,7 @@ class SqlStore(
     IdempotencyPart,
     FeedbackPart,
     ImportsPart,
+    WatchesPart,
 ):
     """Everything remembered, in one database; belongs to one event loop. See `open_store`."""
 

@@ -48,6 +48,7 @@ from api.store.tables import (
     verdicts,
 )
 from api.store.vectors import StoredVectors
+from api.store.watches import forget_watched
 
 _log = logging.getLogger(__name__)
 UNREADABLE = "the stored report cannot be read by this version of listenpost"
@@ -195,6 +196,7 @@ class AnalysesPart(RunningPart):
                 await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
                 await _forget_in_sessions(connection, key, named)
             await forget_feedback(connection, named)
+            await forget_watched(connection, named)
         return len(gone)
 
     async def _rewrite(

@@ -238,3 +238,19 @@ feedback = _table(
     target=Identity, item_key=Document, rating=Text, comment=Prose, created_at=Moment,
 )  # fmt: skip
 """`target` is the number of a finding or the key of an item, empty for a whole report."""
+
+watches = _table(
+    "watches", tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
+    created_at=Moment, due_at=Moment, began_at=Moment, claim=Text, claimed_until=Moment,
+)  # fmt: skip
+"""`claim` is the run that a process does until `claimed_until`; then another may take it over."""
+watch_runs = _table(
+    "watch_runs", tenant=Identity, watch_id=Identity, id=Identity, rule=Text, counts=Document,
+    body=Document, created_at=Moment,
+)  # fmt: skip
+watch_items = _table(
+    "watch_items", tenant=Identity, watch_id=Identity, key=Identity, dropped_by=Text,
+    facts=Document, seen_at=Moment,
+)  # fmt: skip
+"""What a watch has seen; `dropped_by` is the rule by which it was dropped, empty where it was kept,
+`facts` are the words by which a copy is recognised."""

@@ -114,6 +114,15 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
         assert (brought.intake.comments, brought.intake.left_out) == (2, {"written by a bot": 3})
         assert [aside.line for aside in await store.refusals("a", "imp_1")] == [3]
         assert await store.remove_import("a", "imp_1") == 0
+    if version >= 6:
+        (watch,) = await store.watches("a")
+        (run,) = await store.watch_runs("a", "w1", 9)
+        assert (watch.name, watch.only, watch.due_at.day) == ('mug "小"', "complaints", 30)
+        assert run.counts is not None
+        assert run.counts.sources["reddit"].tallies == {"mentions:battery": 1}
+        assert {entry.key: entry.dropped_by for entry in await store.known(watch, 9)} == {
+            "reddit:t3_1": "", "reddit:t3_9": "old",
+        }  # fmt: skip
     counted_then: list[Counted] = []
     assert not await store.each_counted("a", None, 9, counted_then.append)
     tallies = [entry.tally for entry in counted_then if entry.tally is not None]

@@ -15,6 +15,7 @@ from api.services.archive.imports import Imports
 from api.services.archive.shelf import Archive
 from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report, Summary
+from api.services.watching.shelf import Watches
 
 State = Literal["running", "done", "failed"]
 
@@ -337,7 +338,7 @@ class FeedbackBook(Protocol):
 
 class Store(
     Analyses, Archive, Imports, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies,
-    FeedbackBook, Protocol,
+    FeedbackBook, Watches, Protocol,
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
 

@@ -73,11 +73,14 @@ class Look:
 
     @property
     def beyond(self) -> bool:
-        """It is beyond every single run before: what comes and goes in waves is no news."""
+        """It is beyond every single run before: what comes and goes in waves is no news.
+
+        That an aspect is spoken of less says only that others are spoken of more.
+        """
         rates = [count / weight for count, weight in self.before]
         rate = self.count / self.weight
         if not self.more:
-            return not self.capped and rate < min(rates)
+            return not self.capped and self.measure != "mentions" and rate < min(rates)
         return rate > max(rates)
 
     @property

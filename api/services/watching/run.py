@@ -127,8 +127,3 @@ class WatchRun(Published):
     sample: bool
     created_at: Timestamp
     deliveries: tuple[Delivery, ...] = ()
-
-    @property
-    def notable(self) -> bool:
-        """Something of it is worth a word."""
-        return bool(self.new or self.unusual)

@@ -9,21 +9,11 @@ from api.services.evidence.duplicates import COMPARED, copies_among
 from api.services.reporting.composing import item_of
 from api.services.reporting.report import KeptItem, Report
 from api.services.schemas import Item
+from api.services.watching.shelf import Known
 from api.services.watching.watch import Watch
 
 _VERDICTS = frozenset({"gate", "cutoff", "floor"})
 """What drops a post for not being about it, or not enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A post that a watch has seen."""
-
-    key: str
-    dropped_by: str = ""
-    """The watch's rule by which it was dropped; empty: it was kept."""
-    item: Item | None = None
-    """By which its copies are recognised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from api.errors import UsageError
-from api.services.listening import Ask
 from api.services.question.accepting import question_of
 from api.services.text import clean, cut, one_line, web_url
 from api.services.watching.schedule import Schedule, schedule_of, zone_of
@@ -114,18 +113,6 @@ def check_watch(watch: Watch) -> None:
 def name_of_query(query: str) -> str:
     """What a watch is called that was given no name."""
     return cut(one_line(clean(query)), _LONGEST_NAME)
-
-
-def ask_of(watch: Watch) -> Ask:
-    """Its question over all time."""
-    return Ask(
-        watch.query,
-        watch.depth,
-        watch.sources,
-        limit=watch.limit,
-        about=watch.about,
-        sandbox=watch.sandbox,
-    )
 
 
 def chosen(watches: Sequence[Watch], name: str) -> Watch | None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from api.services.listening import Ask
 from api.services.reporting.report import Report
 from api.services.watching.counting import Counted, counted
 from api.services.watching.run import Counts, SourceCount
 from api.services.watching.sifting import Sifted, sifted
-from api.services.watching.watch import Watch, ask_of
+from api.services.watching.watch import Watch
 from tests.services.comparing.made import about, posts
 
 MONDAY = datetime(2026, 11, 2, 8, tzinfo=UTC)
@@ -36,7 +37,7 @@ def sift(report: Report, watch: Watch = BEGUN, *earlier: Sifted) -> Sifted:
 
 def count(report: Report, watch: Watch = BEGUN) -> Counted:
     """Of the first week."""
-    return counted(report, ask_of(watch), sift(report, watch), MONDAY, MONDAY + WEEK)
+    return counted(report, Ask(watch.query), sift(report, watch), MONDAY, MONDAY + WEEK)
 
 
 def week(number: int, **sources: SourceCount) -> Counts:

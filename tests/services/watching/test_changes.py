@@ -109,6 +109,14 @@ def test_less_of_a_feeling() -> None:
     assert changes(week(6, reddit=of(20)), past) == ()
 
 
+def test_less_spoken_of_is_no_change() -> None:
+    """Something else is spoken of more; that there are fewer complaints is one."""
+    past = [week(n, reddit=of(20, {"mentions:price": 15, "complaint:price": 15})) for n in range(6)]
+    assert changes(week(6, reddit=of(20, {"complaint:price": 15})), past) == ()
+    (change,) = changes(week(6, reddit=of(20, {"mentions:price": 15})), past)
+    assert (change.measure, change.more) == ("complaint", False)
+
+
 def test_only_sources_that_answered_now_are_the_past_of_a_share() -> None:
     """Where one that always complains is away, complaints are not fewer."""
     angry = of(20, {"complaint:battery": 15})

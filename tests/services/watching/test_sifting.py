@@ -10,8 +10,8 @@ from tests.services.watching.made import BEGUN, WATCH, about, heard, sift
 from tests.store.made import dropped
 
 LONG = (
-    "The battery of this Ember is empty after two hours, although the maker promises eight, and the "
-    "shop will not take it back since the box is open. I wrote to them twice and got no answer yet."
+    "The battery of this Ember is empty after two hours, although the maker promises eight, and "
+    "the shop will not take it back since the box is open. I wrote to them and got no answer."
 )
 
 

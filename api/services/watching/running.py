@@ -1,0 +1,203 @@
+"""One run of a watch: an ordinary analysis, compared with the watch's own past, kept and told."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from api.errors import Conflict, ListenpostError, NotFound
+from api.services.listening import Ask
+from api.services.ports import Places
+from api.services.reporting.report import Report
+from api.services.watching.changes import looks_at, new_aspects, unusual
+from api.services.watching.counting import Counted, counted
+from api.services.watching.run import VERSION, Counts, Delivery, Gap, State, WatchRun
+from api.services.watching.schedule import length_of, next_after, zone_of
+from api.services.watching.shelf import Claim, Known, Watches
+from api.services.watching.sifting import sifted
+from api.services.watching.telling import Message, message_of
+from api.services.watching.watch import Target, Watch, chosen
+from api.settings import WINDOW_DAYS, Window
+
+Analyze = Callable[[Watch, Ask, str], Awaitable[Report]]
+"""The report of a watch's question; of one id it is asked and paid once."""
+Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
+LEASE = timedelta(minutes=30)
+"""After which a run that has not ended is another process's."""
+PAST = timedelta(days=84)
+MOST_PAST = 400
+"""How far back a run is compared, in time and in runs."""
+MOST_WORDED = 1000
+"""Posts, the last seen, of which a copy is recognised by its words."""
+SLACK = timedelta(minutes=30)
+"""By which a window may be too short: else what starts a minute late asks for far more."""
+_PATIENCE = timedelta(days=31)
+"""For so long a source that stopped answering is asked for what it had meanwhile."""
+_COMPLAINTS = frozenset({"complaint", "sounds_negative"})
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """Runs watches; what is due may be run by any number of processes."""
+
+    shelf: Watches
+    analyze: Analyze
+    send: Send
+    places: Places
+    similarity: float
+    """Percent from which two long texts are copies."""
+    clock: Callable[[], datetime] = utc_now
+
+    async def run_due(self) -> AsyncIterator[tuple[Watch, WatchRun]]:
+        """Run all that is due, one after the other; a run that was missed is made up once.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        now = self.clock()
+        while (claim := await self.shelf.claim_due(now, now + LEASE, _new_id())) is not None:
+            yield claim.watch, await self._run(claim)
+            now = self.clock()
+
+    async def run(self, watch: Watch) -> WatchRun:
+        """Run this one now, due or not.
+
+        Raises:
+            Conflict: it is being run, or is gone.
+            StoreUnavailable: the database cannot be used.
+        """
+        now = self.clock()
+        claim = await self.shelf.claim_watch(watch.tenant, watch.id, now, now + LEASE, _new_id())
+        if claim is None:
+            raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
+        return await self._run(claim)
+
+    async def _run(self, claim: Claim) -> WatchRun:
+        watch, now = claim.watch, self.clock()
+        schedule, zone = watch.schedule, zone_of(watch.zone)
+        past = await self.shelf.past_counts(watch, now - PAST, MOST_PAST)
+        since = past[0].until if past else now - length_of(schedule, now, zone)
+        ask = Ask(
+            watch.query,
+            watch.depth,
+            watch.sources,
+            window_of(now - min([since, *_last_heard(past, now)])),
+            watch.limit,
+            watch.about,
+            sandbox=watch.sandbox,
+        )
+        learnt: Sequence[Known] = ()
+        try:
+            report = await self.analyze(watch, ask, claim.run_id)
+        except ListenpostError as error:
+            run = _without_report(claim, now, error.public)
+        else:
+            known = await self.shelf.known(watch, MOST_WORDED)
+            sift = sifted(report, watch, known, self.similarity)
+            learnt = sift.learnt
+            tally = counted(report, ask, sift, since, now)
+            run = self._compared(claim, report, tally, past, now)
+        if watch.notify and await self._worth_telling(watch, run):
+            message = message_of(watch, run, self.places)
+            sent = await asyncio.gather(
+                *(self.send(watch, target, message) for target in watch.notify)
+            )
+            run = run.model_copy(update={"deliveries": tuple(sent)})
+        # told before it is kept: a process that dies in between tells again by the same id
+        await self.shelf.finish_run(claim, run, learnt, next_after(schedule, self.clock(), zone))
+        return run
+
+    def _compared(
+        self, claim: Claim, report: Report, now: Counted, past: Sequence[Counts], moment: datetime
+    ) -> WatchRun:
+        """The run that has this report."""
+        watch, heard = claim.watch, bool(now.counts.sources)
+        looks = looks_at(now.counts, past)
+        changes = unusual(looks, now.keys, self.places)
+        new = now.new
+        if watch.only == "complaints":
+            new = tuple(post for post in new if post.complains)
+            changes = tuple(
+                change for change in changes if change.more and change.measure in _COMPLAINTS
+            )
+        state: State = "changed" if new or changes else "nothing"
+        if watch.began_at is None:
+            state = "baseline"
+        if not heard:
+            state = "not_asked" if report.sources else "failed"
+        return WatchRun(
+            version=VERSION,
+            id=claim.run_id,
+            watch_id=watch.id,
+            state=state,
+            reason=None
+            if heard
+            else report.coverage
+            if report.sources
+            else report.decision_rationale,
+            report_id=report.id,
+            counts=now.counts if heard else None,
+            new=new,
+            kept=len(report.items),
+            unusual=changes,
+            looked_at=len(looks),
+            new_aspects=new_aspects(now.counts, past),
+            gaps=tuple(
+                Gap(source=name, outcome=source.outcome, reason=source.reason or source.gate.reason)
+                for name, source in report.sources.items()
+                if name not in now.counts.sources
+            ),
+            sample=report.sample,
+            created_at=moment,
+        )
+
+    async def _worth_telling(self, watch: Watch, run: WatchRun) -> bool:
+        """Something changed, or nothing is heard any more, which is told once."""
+        if run.state in {"not_asked", "failed"}:
+            before = await self.shelf.watch_runs(watch.tenant, watch.id, 1)
+            return not before or before[0].state not in {"not_asked", "failed"}
+        return run.state == "changed" or (run.state == "baseline" and watch.tell_first)
+
+
+async def watch_of(shelf: Watches, tenant: str, name: str) -> Watch:
+    """The watch that a tenant calls so; see `chosen`.
+
+    Raises:
+        NotFound: there is none, or there are several.
+    """
+    watch = chosen(await shelf.watches(tenant), name)
+    if watch is None:
+        raise NotFound(f"there is no watch “{name[:60]}”; `listenpost watch list` shows them")
+    return watch
+
+
+def window_of(length: timedelta) -> Window:
+    """The shortest window that reaches so far back, but for `SLACK`."""
+    fitting = (name for name, days in WINDOW_DAYS.items() if length <= timedelta(days) + SLACK)
+    return next(fitting, "all")
+
+
+def _last_heard(past: Sequence[Counts], now: datetime) -> list[datetime]:
+    """When each source that is still waited for was last heard."""
+    heard = {name: counts.until for counts in reversed(past) for name in counts.sources}
+    return [moment for moment in heard.values() if now - moment <= _PATIENCE]
+
+
+def _without_report(claim: Claim, moment: datetime, reason: str) -> WatchRun:
+    return WatchRun(
+        version=VERSION, id=claim.run_id, watch_id=claim.watch.id, state="failed", reason=reason,
+        report_id=None, counts=None, new=(), kept=0, unusual=(), looked_at=0, new_aspects=(),
+        gaps=(), sample=claim.watch.sandbox, created_at=moment,
+    )  # fmt: skip
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex

@@ -1,0 +1,91 @@
+"""Where watches are kept; `store/` implements it. All methods raise `StoreUnavailable`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from api.services.schemas import Item
+from api.services.watching.run import Counts, WatchRun
+from api.services.watching.watch import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A post that a watch has seen."""
+
+    key: str
+    dropped_by: str = ""
+    """The watch's rule by which it was dropped; empty: it was kept."""
+    item: Item | None = None
+    """By which its copies are recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run that this process alone may do, until a time that is kept with it."""
+
+    watch: Watch
+    run_id: str
+    """Of a claim that died it goes on, so that receivers see one run."""
+
+
+class Watches(Protocol):
+    """Watches of every tenant, their runs, and what they have seen."""
+
+    async def add_watch(self, watch: Watch, most: int) -> None:
+        """Keep a new one.
+
+        Raises:
+            UsageError: its tenant has one of this name, or `most` of them.
+        """
+        ...
+
+    async def watches(self, tenant: str) -> Sequence[Watch]:
+        """All of a tenant, oldest first."""
+        ...
+
+    async def change_watch(self, watch: Watch) -> bool:
+        """Keep it as it is now; False when it is gone. A run under way ends by what it was.
+
+        Raises:
+            UsageError: its tenant has another one of this name.
+        """
+        ...
+
+    async def drop_watch(self, tenant: str, watch_id: str) -> bool:
+        """Delete it, its runs and what it has seen; its reports stay. False when there is none."""
+        ...
+
+    async def claim_due(self, now: datetime, until: datetime, run_id: str) -> Claim | None:
+        """Of what is due, not paused and nobody's, the longest due one, for this process alone."""
+        ...
+
+    async def claim_watch(
+        self, tenant: str, watch_id: str, now: datetime, until: datetime, run_id: str
+    ) -> Claim | None:
+        """This one, due or not; None when it is gone or another process has it."""
+        ...
+
+    async def finish_run(
+        self, claim: Claim, run: WatchRun, learnt: Sequence[Known], due_at: datetime
+    ) -> bool:
+        """Keep the run and what it has seen, and set when the watch is due next, all or nothing.
+
+        False when the claim is another's by now, or the watch is gone: then nothing is kept.
+        """
+        ...
+
+    async def watch_runs(self, tenant: str, watch_id: str, limit: int) -> Sequence[WatchRun]:
+        """The newest first."""
+        ...
+
+    async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[Counts]:
+        """Counts of its runs by its rule that ended since then, the newest first."""
+        ...
+
+    async def known(self, watch: Watch, most: int) -> Sequence[Known]:
+        """All it has seen; the `most` last of what was kept with words."""
+        ...

@@ -1,0 +1,128 @@
+"""A run in words: for a person, for a program, for Slack; never more of a post than is quoted."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from api.services.ports import Places, title_of
+from api.services.text import clean, cut, many, one_line
+from api.services.watching.run import NewPost, WatchRun
+from api.services.watching.watch import Watch
+
+SHOWN = 10
+"""New posts in a text; a program gets them all."""
+_TITLE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent of one run."""
+
+    run_id: str
+    """The same whenever the same run is sent again."""
+    text: str
+    body: bytes
+    """JSON, UTF-8."""
+
+    @property
+    def slack(self) -> bytes:
+        """What Slack's incoming webhooks take: no word of a stranger is a command there."""
+        escaped = self.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return json.dumps({"text": escaped}).encode()
+
+
+def message_of(watch: Watch, run: WatchRun, places: Places) -> Message:
+    """A run for all who are to be told."""
+    text = text_of(watch, run, places)
+    about = {"id": watch.id, "name": watch.name, "query": watch.query, "about": watch.about}
+    document = {
+        "type": "watch.run",
+        "id": run.id,
+        "watch": about,
+        "text": text,
+        "run": run.model_dump(mode="json", exclude={"deliveries"}),
+    }
+    return Message(run.id, text, json.dumps(document).encode())
+
+
+def trial_of(watch: Watch, run_id: str) -> Message:
+    """What tries whether a message arrives."""
+    text = f"{watch.name}: a trial of `listenpost watch notify-test`; nothing has changed."
+    document = {"type": "watch.test", "id": run_id, "watch": {"id": watch.id}, "text": text}
+    return Message(run_id, text, json.dumps(document).encode())
+
+
+def signature(secret: str, moment: int, body: bytes) -> str:
+    """The header by which a receiver knows who sent it, and when: `t=SECONDS,v1=HEX`.
+
+    HEX is the HMAC-SHA256 of `SECONDS.BODY` with the watch's secret.
+    """
+    digest = hmac.new(secret.encode(), b"%d." % moment + body, hashlib.sha256)
+    return f"t={moment},v1={digest.hexdigest()}"
+
+
+def text_of(watch: Watch, run: WatchRun, places: Places) -> str:
+    """A run for a person; one line when nothing is new."""
+    return "\n".join(_lines(watch, run, places))
+
+
+def headline(watch: Watch, run: WatchRun) -> str:
+    """What became of it, on one line."""
+    sample = " (made-up sample data)" if run.sample else ""
+    since = "" if run.counts is None else f" since {_moment(run.counts.since)}"
+    match run.state:
+        case "failed":
+            words = f"the run failed: {one_line(run.reason or 'nobody knows why')}"
+        case "not_asked":
+            words = f"nothing was heard: {one_line(run.reason or 'no source answered')}"
+        case "baseline":
+            posts = many(len(run.new), "post")
+            words = f"the first run found {posts}{since}; later runs tell what is new"
+        case "nothing":
+            words = f"nothing new{since}"
+        case _:
+            parts = [many(len(run.new), "new post")] if run.new else []
+            parts += [many(len(run.unusual), "unusual change")] if run.unusual else []
+            words = " and ".join(parts) + since
+    return f"{watch.name}{sample}: {words}"
+
+
+def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
+    gaps = ", ".join(
+        f"{title_of(places, gap.source)} ({gap.reason or gap.outcome})" for gap in run.gaps
+    )
+    silent = f"Not heard, so nothing is known of: {one_line(gaps)}." if gaps else ""
+    if run.state in {"failed", "not_asked", "nothing"}:
+        unheard = f"; not heard: {one_line(gaps)}" if gaps and run.state == "nothing" else ""
+        yield headline(watch, run) + unheard
+        return
+    yield headline(watch, run)
+    for change in run.unusual:
+        yield f"Unusual: {change.text}"
+    if run.new_aspects:
+        yield f"Spoken of for the first time: {', '.join(run.new_aspects)}."
+    for post in run.new[:SHOWN]:
+        yield from _post(post, places)
+    if len(run.new) > SHOWN:
+        yield f"- and {len(run.new) - SHOWN} more"
+    if silent:
+        yield silent
+    if run.report_id:
+        yield f"Report: {run.report_id}"
+
+
+def _post(post: NewPost, places: Places) -> Iterator[str]:
+    day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
+    title = cut(one_line(clean(post.title)), _TITLE) or post.key
+    yield f"- {title} ({title_of(places, post.source)}{day}) {post.url}".rstrip()
+    if post.passage:
+        yield f"  “{one_line(clean(post.passage))}”"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}Z"

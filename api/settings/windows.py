@@ -1,0 +1,13 @@
+"""How far back a question reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+Window = Literal["day", "week", "month", "year", "all"]
+WINDOW_DAYS: Mapping[Window, int] = MappingProxyType(
+    {"day": 1, "week": 7, "month": 31, "year": 366}
+)
+"""How many days back a window reaches, the shortest first; `all` is not among them."""

@@ -1,0 +1,210 @@
+"""One suite over watches in the store, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from api.errors import UsageError
+from api.services.keeping.storage import Store
+from api.services.schemas import Item
+from api.services.watching.run import VERSION, Delivery, NewPost, WatchRun
+from api.services.watching.shelf import Claim, Known
+from api.services.watching.watch import Target
+from api.store import open_store
+from tests.services.watching.made import MONDAY, WATCH, WEEK, of, week
+from tests.store.made import ODD, counted
+
+LATER = MONDAY + timedelta(minutes=30)
+FULL = replace(
+    WATCH, id="w2", name=ODD.replace("\x00", ""), about=ODD, sources=("reddit",), limit=9,
+    only="complaints", notify=(Target("slack", "https://hooks.example/T/secret"),),
+    created_at=MONDAY + timedelta(seconds=1), due_at=MONDAY + timedelta(seconds=1),
+)  # fmt: skip
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    """With one watch."""
+    opened = await open_store(database_url)
+    await opened.add_watch(WATCH, 9)
+    yield opened
+    await opened.aclose()
+
+
+def run_of(run_id: str, number: int = 0) -> WatchRun:
+    """Of one week."""
+    counts = week(number, reddit=of(3, {"mentions:battery": 1}))
+    post = NewPost(
+        key="reddit:1", source="reddit", title=ODD, url="", created_at=None, passage="",
+        complains=True,
+    )  # fmt: skip
+    return WatchRun(
+        version=VERSION, id=run_id, watch_id="w1", state="changed", reason=None, report_id="r1",
+        counts=counts, new=(post,), kept=1, unusual=(), looked_at=0, new_aspects=(), gaps=(),
+        sample=False, created_at=MONDAY + number * WEEK,
+    )  # fmt: skip
+
+
+async def claimed(store: Store, run_id: str = "run1", now: datetime = MONDAY) -> Claim:
+    """A run of the watch."""
+    claim = await store.claim_watch("local", "w1", now, now + timedelta(minutes=30), run_id)
+    assert claim is not None
+    return claim
+
+
+async def finished(store: Store, number: int = 0, *learnt: Known) -> WatchRun:
+    """The run of a week."""
+    run = run_of(f"run{number}", number)
+    assert await store.finish_run(await claimed(store, run.id), run, learnt, MONDAY + WEEK)
+    return run
+
+
+async def test_watch_is_read_as_it_was_kept(store: Store) -> None:
+    """Every field, oldest first, each tenant's own."""
+    await store.add_watch(FULL, 9)
+    await store.add_watch(replace(WATCH, tenant="b"), 9)
+    assert await store.watches("local") == [WATCH, FULL]
+    assert [watch.tenant for watch in await store.watches("b")] == ["b"]
+
+
+async def test_names_and_numbers_are_limited(store: Store) -> None:
+    """One of each name, and no more than so many."""
+    with pytest.raises(UsageError, match="a watch named “Ember” is there already"):
+        await store.add_watch(replace(WATCH, id="w2"), 9)
+    with pytest.raises(UsageError, match="there are 1 watches; remove one first"):
+        await store.add_watch(FULL, 1)
+    await store.add_watch(FULL, 2)
+    with pytest.raises(UsageError, match="a watch named"):
+        await store.change_watch(replace(FULL, name=WATCH.name))
+
+
+async def test_watch_is_changed(store: Store) -> None:
+    """Not when it began, which only a run says; one that is gone is not."""
+    changed = replace(WATCH, query="cup", paused=True, due_at=LATER, began_at=LATER)
+    assert await store.change_watch(changed)
+    assert await store.watches("local") == [replace(changed, began_at=None)]
+    assert not await store.change_watch(replace(WATCH, id="none", name="none"))
+
+
+async def test_watch_goes_with_all_that_it_has_seen(store: Store, database_url: str) -> None:
+    """A run that is under way then keeps nothing."""
+    await finished(store, 0, Known("reddit:1"))
+    claim = await claimed(store, "run1")
+    assert await store.drop_watch("local", "w1")
+    assert not await store.drop_watch("local", "w1")
+    assert not await store.finish_run(claim, run_of("run1"), (), MONDAY + WEEK)
+    tables = await counted(database_url, "watches", "watch_runs", "watch_items")
+    assert tables == [0, 0, 0]
+
+
+async def test_longest_due_is_claimed_first(store: Store) -> None:
+    """Each once, until none is due; paused ones and those of later never."""
+    await store.add_watch(FULL, 9)
+    await store.add_watch(replace(WATCH, id="w3", name="paused", paused=True), 9)
+    await store.add_watch(replace(WATCH, id="w4", name="later", due_at=LATER), 9)
+    now = MONDAY + timedelta(minutes=1)
+    claims = [await store.claim_due(now, LATER, f"run{number}") for number in range(3)]
+    assert [claim and (claim.watch.id, claim.run_id) for claim in claims] == [
+        ("w1", "run0"), ("w2", "run1"), None,
+    ]  # fmt: skip
+
+
+async def test_two_processes_never_claim_one_watch(store: Store, database_url: str) -> None:
+    """Twenty watches, four at a time."""
+    for number in range(20):
+        await store.add_watch(replace(WATCH, id=f"x{number}", name=f"x{number}"), 99)
+    other = await open_store(database_url)
+    claims: list[str] = []
+
+    async def work(mine: Store, name: str) -> None:
+        while (claim := await mine.claim_due(MONDAY, LATER, name)) is not None:
+            claims.append(claim.watch.id)
+
+    await asyncio.gather(*(work(mine, f"{n}") for n, mine in enumerate((store, other) * 2)))
+    await other.aclose()
+    assert len(claims) == len(set(claims)) == 21
+
+
+async def test_claim_that_died_is_taken_over_with_its_run(store: Store) -> None:
+    """After the time in its row, by the same id; the first then has nothing to say."""
+    first = await claimed(store, "run1")
+    assert await store.claim_watch("local", "w1", MONDAY, LATER, "run2") is None
+    assert await store.claim_due(MONDAY, LATER, "run2") is None
+    assert await store.claim_watch("b", "w1", LATER, LATER, "run2") is None
+    second = await claimed(store, "run2", LATER)
+    assert second.run_id == first.run_id == "run1"
+    assert await store.finish_run(second, run_of("run1"), (), MONDAY + WEEK)
+    assert not await store.finish_run(first, run_of("run1"), (), MONDAY + WEEK)
+    assert (await claimed(store, "run3")).run_id == "run3"
+
+
+async def test_finished_run_says_what_is_next(store: Store) -> None:
+    """When it is due, and when it began: by its first run alone."""
+    await finished(store)
+    (watch,) = await store.watches("local")
+    assert (watch.due_at, watch.began_at) == (MONDAY + WEEK, MONDAY + WEEK)
+    await finished(store, 1)
+    (watch,) = await store.watches("local")
+    assert watch.began_at == MONDAY + WEEK
+
+
+async def test_time_that_a_person_set_meanwhile_stands(store: Store) -> None:
+    """The run that ends does not undo it."""
+    claim = await claimed(store)
+    await store.change_watch(replace(WATCH, due_at=LATER))
+    await store.finish_run(claim, run_of("run1"), (), MONDAY + WEEK)
+    assert [watch.due_at for watch in await store.watches("local")] == [LATER]
+
+
+async def test_runs_are_listed_newest_first(store: Store) -> None:
+    """As they were kept, with who was told, and for each tenant its own."""
+    runs = [await finished(store, number) for number in range(2)]
+    delivery = Delivery(target="file:x", delivered=False, tries=3, reason="no")
+    last = run_of("run2", 2).model_copy(update={"deliveries": (delivery,)})
+    await store.finish_run(await claimed(store, "run2"), last, (), MONDAY + WEEK)
+    assert await store.watch_runs("local", "w1", 2) == [last, runs[1]]
+    assert await store.watch_runs("b", "w1", 2) == []
+
+
+async def test_past_is_of_one_rule(store: Store) -> None:
+    """Since a time, the newest first; a run without counts is none."""
+    runs = [await finished(store, number) for number in range(3)]
+    failed = run_of("failed", 3).model_copy(update={"counts": None})
+    await store.finish_run(await claimed(store, "failed"), failed, (), LATER)
+    past = await store.past_counts(WATCH, MONDAY + WEEK, 9)
+    assert past == [runs[2].counts, runs[1].counts]
+    assert await store.past_counts(WATCH, MONDAY, 1) == [runs[2].counts]
+    assert await store.past_counts(replace(WATCH, about="other"), MONDAY, 9) == []
+
+
+async def test_what_was_seen_is_known(store: Store) -> None:
+    """By key, the last with words; a later run may know better."""
+    item = Item(key="reddit:1", id="1", source="reddit", title="T", body=ODD, link="https://a.b/c")
+    await finished(store, 0, Known("reddit:1", item=item), Known("reddit:2", "rule"))
+    known = sorted(await store.known(WATCH, 9), key=lambda entry: entry.key)
+    assert known == [Known("reddit:1", item=item), Known("reddit:2", "rule")]
+    await finished(store, 1, Known("reddit:2", item=replace(item, key="reddit:2")))
+    known = sorted(await store.known(WATCH, 1), key=lambda entry: entry.key)
+    second = replace(item, key="reddit:2")
+    assert known == [Known("reddit:1"), Known("reddit:2", item=second)]
+
+
+async def test_forgotten_post_leaves_no_words(store: Store) -> None:
+    """Neither among what was seen nor in a run; its key stays known, so it is not told again."""
+    item = Item(key="reddit:1", id="1", source="reddit", title="Secret words")
+    await finished(store, 0, Known("reddit:1", item=item))
+    await store.forget(["reddit:9"])
+    assert (await store.watch_runs("local", "w1", 1))[0].new != ()
+    await store.forget(["reddit:1"])
+    assert await store.known(WATCH, 9) == [Known("reddit:1")]
+    assert (await store.watch_runs("local", "w1", 1))[0].new == ()
+
+
+def test_secrets_are_in_no_log() -> None:
+    """Neither the signing secret nor an address."""
+    assert "secret" not in repr(FULL)

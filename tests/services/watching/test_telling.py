@@ -1,0 +1,166 @@
+"""A run in words."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from api.errors import UsageError
+from api.services.schemas import Outcome
+from api.services.watching.run import VERSION, Change, Gap, NewPost, WatchRun
+from api.services.watching.telling import Message, message_of, signature, text_of, trial_of
+from api.services.watching.watch import Target, check_watch, name_of_query, target_of
+from tests.services.comparing.made import PLACES
+from tests.services.watching.made import MONDAY, WATCH, of, week
+
+POST = NewPost(
+    key="reddit:1", source="reddit", title="My\nEmber <!channel>", url="https://r.example/1",
+    created_at=MONDAY, passage="I hate the battery.", complains=True,
+)  # fmt: skip
+CHANGE = Change(
+    measure="posts", subject="reddit", more=True, count=20, of=None, past=30, past_of=None,
+    usual=(1, 11), chance=0.001, cites=("reddit:1",), text="Reddit: 20 posts in this time.",
+)  # fmt: skip
+GAP = Gap(source="lemmy", outcome=Outcome.TIMED_OUT, reason=None)
+
+
+def run(**more: Any) -> WatchRun:
+    """A run that changed nothing, but for this."""
+    return WatchRun(
+        **{
+            "version": VERSION, "id": "run1", "watch_id": "w1", "state": "changed", "reason": None,
+            "report_id": "r1", "counts": week(0, reddit=of(1)), "new": (), "kept": 1,
+            "unusual": (), "looked_at": 0, "new_aspects": (), "gaps": (), "sample": False,
+            "created_at": MONDAY,
+        }
+        | more
+    )  # fmt: skip
+
+
+def text(**more: Any) -> str:
+    """Of a run."""
+    return text_of(WATCH, run(**more), PLACES)
+
+
+def test_what_changed() -> None:
+    """Unusual first, then each new post with its words, then of what nothing is known."""
+    undated = POST.model_copy(update={"created_at": None, "title": " ", "passage": "", "url": ""})
+    assert text(
+        new=(POST, undated), unusual=(CHANGE,), new_aspects=("noise",), gaps=(GAP,)
+    ).splitlines() == [
+        "Ember: 2 new posts and 1 unusual change since 2026-11-02 08:00Z",
+        "Unusual: Reddit: 20 posts in this time.",
+        "Spoken of for the first time: noise.",
+        "- My Ember <!channel> (Reddit, 2026-11-02) https://r.example/1",
+        "  “I hate the battery.”",
+        "- reddit:1 (Reddit)",
+        "Not heard, so nothing is known of: Lemmy (timed_out).",
+        "Report: r1",
+    ]
+
+
+def test_many_posts_are_counted() -> None:
+    """Ten are shown."""
+    lines = text(new=(POST,) * 12).splitlines()
+    assert lines[0] == "Ember: 12 new posts since 2026-11-02 08:00Z"
+    assert lines[-2] == "- and 2 more"
+    assert text(unusual=(CHANGE,), report_id=None).splitlines()[0].startswith("Ember: 1 unusual")
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"state": "nothing"}, "Ember: nothing new since 2026-11-02 08:00Z"),
+        (
+            {"state": "nothing", "gaps": (GAP,), "sample": True},
+            "Ember (made-up sample data): nothing new since 2026-11-02 08:00Z; not heard: Lemmy "
+            "(timed_out)",
+        ),
+        ({"state": "failed", "reason": "no\nmodel"}, None),
+        ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),
+        ({"state": "failed", "counts": None}, "Ember: the run failed: nobody knows why"),
+        (
+            {"state": "not_asked", "counts": None, "gaps": (GAP,)},
+            "Ember: nothing was heard: no source answered",
+        ),
+        (
+            {"state": "baseline", "report_id": None},
+            "Ember: the first run found 0 posts since 2026-11-02 08:00Z; later runs tell what is "
+            "new",
+        ),
+    ],
+)
+def test_what_is_one_line(more: dict[str, Any], line: str | None) -> None:
+    """Nothing new, nothing heard, a failure."""
+    assert text(**more) == (line or "Ember: the run failed: no model")
+
+
+def test_program_gets_everything() -> None:
+    """With the id of the run, and no word on who else was told."""
+    message = message_of(WATCH, run(new=(POST,) * 12), PLACES)
+    document = json.loads(message.body)
+    assert (document["id"], document["type"], document["watch"]["id"]) == (
+        "run1",
+        "watch.run",
+        "w1",
+    )
+    assert len(document["run"]["new"]) == 12
+    assert "deliveries" not in document["run"]
+    assert "secret" not in message.body.decode()
+    trial = json.loads(trial_of(WATCH, "t1").body)
+    assert (trial["type"], trial["id"]) == ("watch.test", "t1")
+
+
+def test_no_stranger_commands_slack() -> None:
+    """`<!channel>` calls nobody."""
+    slack = json.loads(Message("run1", "a <!channel> & b", b"").slack)
+    assert slack == {"text": "a &lt;!channel&gt; &amp; b"}
+
+
+def test_signature() -> None:
+    """As a receiver computes it."""
+    digest = hmac.new(b"secret", b"1700000000.{}", hashlib.sha256).hexdigest()
+    assert signature("secret", 1_700_000_000, b"{}") == f"t=1700000000,v1={digest}"
+
+
+def test_targets() -> None:
+    """Where it goes, without what may be secret."""
+    shown = {
+        "https://a.example/T/secret?key=x": "webhook:a.example",
+        "slack:https://hooks.slack.example/secret": "slack:hooks.slack.example",
+        " file:/tmp/x.jsonl": "file:/tmp/x.jsonl",
+    }
+    for words, short in shown.items():
+        target = target_of(words, files=True)
+        assert target.shown == short
+        assert "secret" not in repr(target)
+    for words in ("ftp://a.example", "slack:nothing", "file:", "https://ann:pw@a.example/"):
+        with pytest.raises(UsageError, match="or `file:PATH`"):
+            target_of(words, files=True)
+    with pytest.raises(UsageError, match=r"slack:https://...`, and"):
+        target_of("file:/etc/passwd", files=False)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"name": ""}, "one line of 1 to 100"),
+        ({"name": "a\nb"}, "one line of 1 to 100"),
+        ({"name": "x" * 101}, "one line of 1 to 100"),
+        ({"query": "   "}, "Nothing was asked"),
+        ({"every": "never"}, "is no schedule"),
+        ({"zone": "Mars"}, "no time zone"),
+        ({"notify": (Target("file", "x"),) * 6}, "tells 5 at most, not 6"),
+    ],
+)
+def test_watch_that_could_never_run(more: dict[str, Any], words: str) -> None:
+    """It is refused."""
+    check_watch(WATCH)
+    with pytest.raises(UsageError, match=words):
+        check_watch(replace(WATCH, **more))
+    assert name_of_query("a\n" + "b" * 200) == "a " + "b" * 98
