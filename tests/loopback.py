@@ -23,6 +23,7 @@ class Asked:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     form: Mapping[str, str]
+    body: str = ""
 
 
 Manner = Literal[
@@ -78,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         headers = {name.lower(): value for name, value in self.headers.items()}
         query, form = dict(parse_qsl(url.query)), dict(parse_qsl(body))
-        asked = Asked(self.command, url.path, query, headers, form)
+        asked = Asked(self.command, url.path, query, headers, form, body)
         self.server.loopback.asked.append(asked)
         self._send(self.server.loopback.answer(asked))
 

@@ -50,6 +50,8 @@ class GeneralSettings(BaseSettings):
     """Comma-separated keys that may call the HTTP API; unset: loopback only."""
     cors_origins: str | None = None
     """Comma-separated origins whose pages may call the HTTP API; unset: this machine's, keyless."""
+    notify_private: bool = False
+    """Watches may also tell addresses within this network; anybody with a key could look there."""
     user_id: str | None = None
     """User on the spans of what nobody asks by name, see [Langfuse](langfuse.md)."""
     session_id: str | None = None
@@ -60,7 +62,7 @@ class GeneralSettings(BaseSettings):
     def _origins(cls, origins: str | None) -> str | None:
         # what a browser sends: `https://app.example`, `http://localhost:5173`
         form = re.compile(
-            r"https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?"
+            r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?"
         )
         parts = origins.split(",") if origins else ()
         if not all(form.fullmatch(origin.strip()) for origin in parts):

@@ -18,7 +18,7 @@ import typer
 
 import api
 from api.errors import ConfigurationError, ListenpostError
-from api.faces.cli import comparing, importing, langfuse, retrospect, searching, stored
+from api.faces.cli import comparing, importing, langfuse, retrospect, searching, stored, watching
 from api.faces.cli.choices import (
     About,
     As,
@@ -59,6 +59,7 @@ app.add_typer(stored.keys, name="keys")
 app.add_typer(stored.reports, name="reports")
 app.add_typer(langfuse.langfuse, name="langfuse")
 app.add_typer(importing.imports, name="import")
+app.add_typer(watching.watches, name="watch")
 app.command()(retrospect.stats)
 app.command()(retrospect.feedback)
 app.command()(searching.search)

@@ -89,6 +89,20 @@ class Keys:
             raise AccessDenied("the API key is not valid; `listenpost keys list` shows which are")
         return tenant
 
+    async def tenant(self, tenant_id: str) -> Tenant | None:
+        """Who has this id, for what is done in their name; None when their key is gone.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        if tenant_id == LOCAL.id:
+            return LOCAL
+        for _, owner in self._environment:
+            if owner.id == tenant_id:
+                return owner
+        valid = (key for key in await self._ring.keys() if not key.revoked)
+        return next((Tenant(key.id, "store") for key in valid if key.id == tenant_id), None)
+
     async def add(self, name: str) -> tuple[ApiKey, str]:
         """A new key and its text, which is shown this once.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from api.errors import Conflict, ListenpostError, NotFound
 from api.services.listening import Ask
@@ -177,6 +178,16 @@ async def watch_of(shelf: Watches, tenant: str, name: str) -> Watch:
     if watch is None:
         raise NotFound(f"there is no watch “{name[:60]}”; `listenpost watch list` shows them")
     return watch
+
+
+def changed(watch: Watch, fields: Mapping[str, Any]) -> Watch:
+    """The watch with these fields, due when its clock says so next.
+
+    Raises:
+        UsageError: its schedule or zone makes no sense.
+    """
+    new = replace(watch, **fields)
+    return replace(new, due_at=next_after(new.schedule, utc_now(), zone_of(new.zone)))
 
 
 def window_of(length: timedelta) -> Window:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.services.ports import Places, title_of
-from api.services.text import clean, cut, many, one_line
+from api.services.text import clean, cut, many, one_line, web_url
 from api.services.watching.run import NewPost, WatchRun
 from api.services.watching.watch import Watch
 
@@ -82,7 +82,8 @@ def headline(watch: Watch, run: WatchRun) -> str:
             words = f"nothing was heard: {one_line(run.reason or 'no source answered')}"
         case "baseline":
             posts = many(len(run.new), "post")
-            words = f"the first run found {posts}{since}; later runs tell what is new"
+            written = since.replace("since", "written since")
+            words = f"the first run found {posts}{written} or undated; later runs tell what is new"
         case "nothing":
             words = f"nothing new{since}"
         case _:
@@ -107,7 +108,7 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
     if run.new_aspects:
         yield f"Spoken of for the first time: {', '.join(run.new_aspects)}."
     for post in run.new[:SHOWN]:
-        yield from _post(post, places)
+        yield from _post(post, places, opens=not run.sample)
     if len(run.new) > SHOWN:
         yield f"- and {len(run.new) - SHOWN} more"
     if silent:
@@ -116,12 +117,15 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
         yield f"Report: {run.report_id}"
 
 
-def _post(post: NewPost, places: Places) -> Iterator[str]:
+def _post(post: NewPost, places: Places, *, opens: bool) -> Iterator[str]:
+    """What is made up cannot be opened."""
     day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
     title = cut(one_line(clean(post.title)), _TITLE) or post.key
-    yield f"- {title} ({title_of(places, post.source)}{day}) {post.url}".rstrip()
+    yield f"- {title} ({title_of(places, post.source)}{day})"
     if post.passage:
         yield f"  “{one_line(clean(post.passage))}”"
+    if opens and (url := web_url(post.url)):
+        yield f"  {url}"
 
 
 def _moment(moment: datetime) -> str:

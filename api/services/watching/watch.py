@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -108,6 +110,21 @@ def check_watch(watch: Watch) -> None:
     zone_of(watch.zone)
     if len(watch.notify) > MOST_TARGETS:
         raise UsageError(f"a watch tells {MOST_TARGETS} at most, not {len(watch.notify)}")
+
+
+def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:
+    """A watch that is called as it asks, and is due at once; the rest is `replace`d into it."""
+    name = name_of_query(query)
+    return Watch(
+        id=uuid.uuid4().hex,
+        tenant=tenant,
+        name=name,
+        query=query,
+        every=every,
+        secret=f"whsec_{secrets.token_urlsafe(24)}",
+        created_at=now,
+        due_at=now,
+    )
 
 
 def name_of_query(query: str) -> str:

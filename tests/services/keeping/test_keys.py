@@ -40,6 +40,20 @@ async def test_keys_of_the_environment_are_tenants_of_their_own(shelf: Shelf) ->
     assert [key.origin for key in await keys.listed()] == ["environment", "environment"]
 
 
+async def test_tenant_of_an_id_is_there_while_its_key_is(shelf: Shelf) -> None:
+    """For what is done in its name."""
+    keys = Keys(["one", "two"], shelf)
+    two = await keys.authenticate("two")
+    made, _ = await keys.add("ann")
+
+    assert await keys.tenant(LOCAL.id) == LOCAL
+    assert await keys.tenant(two.id) == two
+    assert await keys.tenant(made.id) == Tenant(made.id, "store")
+    await keys.revoke(made.id)
+    assert await keys.tenant(made.id) is None
+    assert await Keys(["one"], shelf).tenant(two.id) is None
+
+
 async def test_a_tenant_does_not_give_its_key_away(shelf: Shelf) -> None:
     """Neither the key nor its digest is in what is listed and stored."""
     keys = Keys(["secret-key"], shelf)

@@ -15,7 +15,7 @@ from api.services.keeping.storage import Store
 from api.services.listening import Ask
 from api.services.reporting.report import Report
 from api.services.watching.run import Delivery, WatchRun
-from api.services.watching.running import Watching, utc_now, watch_of, window_of
+from api.services.watching.running import Watching, changed, utc_now, watch_of, window_of
 from api.services.watching.telling import Message
 from api.services.watching.watch import Target, Watch
 from api.store import open_store
@@ -259,6 +259,14 @@ def test_window(length: timedelta, window: str) -> None:
     """The shortest that reaches so far."""
     assert window_of(length) == window
     assert utc_now().tzinfo is not None
+
+
+def test_changed_watch_is_due_by_its_new_clock() -> None:
+    """Whatever else is changed."""
+    new = changed(WATCH, {"every": "daily 07:30", "zone": "Asia/Tokyo", "about": "a cup"})
+    assert (new.about, new.query) == ("a cup", "Ember")
+    assert timedelta() < new.due_at - utc_now() <= timedelta(days=1)
+    assert (new.due_at.hour, new.due_at.minute) == (22, 30)
 
 
 UNDECIDED: dict[str, Any] = {

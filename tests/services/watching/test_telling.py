@@ -56,8 +56,9 @@ def test_what_changed() -> None:
         "Ember: 2 new posts and 1 unusual change since 2026-11-02 08:00Z",
         "Unusual: Reddit: 20 posts in this time.",
         "Spoken of for the first time: noise.",
-        "- My Ember <!channel> (Reddit, 2026-11-02) https://r.example/1",
+        "- My Ember <!channel> (Reddit, 2026-11-02)",
         "  “I hate the battery.”",
+        "  https://r.example/1",
         "- reddit:1 (Reddit)",
         "Not heard, so nothing is known of: Lemmy (timed_out).",
         "Report: r1",
@@ -69,6 +70,7 @@ def test_many_posts_are_counted() -> None:
     lines = text(new=(POST,) * 12).splitlines()
     assert lines[0] == "Ember: 12 new posts since 2026-11-02 08:00Z"
     assert lines[-2] == "- and 2 more"
+    assert "https" not in text(new=(POST,), sample=True)
     assert text(unusual=(CHANGE,), report_id=None).splitlines()[0].startswith("Ember: 1 unusual")
 
 
@@ -90,8 +92,8 @@ def test_many_posts_are_counted() -> None:
         ),
         (
             {"state": "baseline", "report_id": None},
-            "Ember: the first run found 0 posts since 2026-11-02 08:00Z; later runs tell what is "
-            "new",
+            "Ember: the first run found 0 posts written since 2026-11-02 08:00Z or undated; later "
+            "runs tell what is new",
         ),
     ],
 )
