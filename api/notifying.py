@@ -22,7 +22,7 @@ BACKOFF = (1.0, 4.0)
 """Seconds before the second and the third try."""
 SECONDS = 10.0
 """For one try, from the look-up of the name to the status of the answer."""
-_PASSING = frozenset({408, 425, 429})
+_TRANSIENT = frozenset({408, 425, 429})
 """Statuses below 500 after which another try may succeed."""
 _HERE = "its address is within this network; `LISTENPOST_NOTIFY_PRIVATE=true` allows that"
 
@@ -89,7 +89,7 @@ class Notifier:
             return "", False
         if 300 <= status < 400:
             return f"it answered {status}, and redirects are not followed", False
-        return f"it answered {status}", status >= 500 or status in _PASSING
+        return f"it answered {status}", status >= 500 or status in _TRANSIENT
 
 
 async def _addresses(url: httpx.URL) -> Sequence[str]:

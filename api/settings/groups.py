@@ -61,11 +61,9 @@ class GeneralSettings(BaseSettings):
     @classmethod
     def _origins(cls, origins: str | None) -> str | None:
         # what a browser sends: `https://app.example`, `http://localhost:5173`
-        form = re.compile(
-            r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?"
-        )
+        form = r"https?://(?:(?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?"
         parts = origins.split(",") if origins else ()
-        if not all(form.fullmatch(origin.strip()) for origin in parts):
+        if not all(re.fullmatch(form, origin.strip()) for origin in parts):
             raise ValueError(
                 "needs origins such as `https://app.example`, in small letters, without path or `*`"
             )

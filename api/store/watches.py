@@ -131,6 +131,13 @@ class WatchesPart(Part):
         return True
 
     @unbroken
+    async def let_go(self, claim: Claim) -> None:
+        """Its id stays for the next claim."""
+        mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
+        async with self._database.writing() as connection:
+            await connection.execute(update(watches).where(*mine).values(claimed_until=None))
+
+    @unbroken
     async def watch_runs(self, tenant: str, watch_id: str, limit: int) -> Sequence[WatchRun]:
         """The newest first; one that is damaged is left out."""
         wanted = select(watch_runs.c.body).where(

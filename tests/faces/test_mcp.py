@@ -49,6 +49,8 @@ TOOLS = {
     "relevance_filter": {"query", "source", "items", "about"},
     "analyze_product": {"query", "depth", "sources", "since", "about", "include_dropped"},
     "compare_products": {"products", "about", "depth", "sources", "since", "sandbox"},
+    "watch_product": {"query", "every", "tz", "about", "sources", "depth"},
+    "list_watches": set(),
 }
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -145,7 +147,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 async def assert_tools(client: Client) -> None:
     """The tools of the interface, each with typed arguments and a typed answer."""
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert {n: set(t.input_schema["properties"]) for n, t in tools.items()} == TOOLS
+    assert {n: set(t.input_schema.get("properties", ())) for n, t in tools.items()} == TOOLS
     for name, tool in tools.items():
         schema = tool.output_schema or {}
         wanted = {
@@ -153,11 +155,13 @@ async def assert_tools(client: Client) -> None:
             "analyze_product": "findings",
             "search_archive": "hits",
             "compare_products": "contrasts",
+            "watch_product": "due_at",
+            "list_watches": "watches",
         }
         assert wanted.get(name, "upstream_calls") in schema["required"]
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint
+        assert tool.annotations.read_only_hint == (name != "watch_product")
     for source, spec in SOURCES.items():
         assert tools[f"fetch_{source}"].description == spec.says
     depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
@@ -252,6 +256,26 @@ async def test_products_are_compared(connect: Connect) -> None:
     assert [product["state"] for product in record["products"]] == ["compared", "compared"]
     assert any(words.startswith("Whoop: Reddit: ") for words in heard)
     assert same.startswith("invalid_request: “Oura” and “OURA” are the same product")
+
+
+async def test_product_is_watched_and_listed(connect: Connect, sandbox: Sandbox) -> None:
+    """Nobody is asked yet; whom to tell is no argument, and strangers' words are fenced."""
+    async with asyncio.timeout(90), connect() as client:
+        empty = await client.call_tool("list_watches", {})
+        watch = await call(client, "watch_product", query="Oura", every="hourly")
+        asked = list(sandbox.log)
+        listed = await client.call_tool("list_watches", {})
+        again = await refused(client, "watch_product", query="Oura", tz="Mars")
+        nobody = await refused(client, "watch_product", query="Oura", notify=["https://a.example"])
+    text = str(getattr(listed.content[0], "text", ""))
+    assert getattr(empty.content[0], "text", "") == "Nothing is watched."
+    assert (watch["name"], watch["every"], watch["notify"]) == ("Oura", "hourly", [])
+    assert not asked
+    assert (listed.structured_content or {})["watches"] == [watch]
+    assert "it has not run yet" in text
+    assert watch["id"] in text
+    assert again.startswith("invalid_request: there is no time zone “Mars”")
+    assert "`notify`" in nobody
 
 
 def test_stdout_carries_the_protocol_alone(sandbox: Sandbox, root: Path) -> None:

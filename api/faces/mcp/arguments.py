@@ -24,6 +24,7 @@ from api.faces.web.schemas import (
     RequestBody,
 )
 from api.faces.web.searching import SearchRequest
+from api.faces.web.watches import Every, Places, Zone
 from api.services.listening import MAX_LIMIT
 from api.settings import DepthName
 
@@ -78,6 +79,21 @@ class ComparisonArguments(Arguments, ComparisonRequest):
 
 class SearchArguments(Arguments, SearchRequest):
     """Of the tool that searches what is stored."""
+
+
+class WatchArguments(Arguments):
+    """Of the tool that watches a product; whom to tell is nothing that a model decides."""
+
+    query: Query
+    every: Every = "mon 08:00"
+    tz: Zone = "UTC"
+    about: About = ""
+    sources: Places = ()
+    depth: How = "standard"
+
+
+class NoArguments(Arguments):
+    """Of a tool that needs none."""
 
 
 class RelevanceArguments(Arguments, RelevanceRequest):

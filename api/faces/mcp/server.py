@@ -17,10 +17,11 @@ from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from api.errors import NotFound, UsageError
+from api.faces.mcp.answers import Tool
 from api.faces.mcp.arguments import read
 from api.faces.mcp.prompts import PROMPTS
 from api.faces.mcp.resources import MARKDOWN, PLACES, REPORTS, newest_reports, resource
-from api.faces.mcp.tools import Tool, tools
+from api.faces.mcp.tools import tools
 from api.faces.outline import progress, source_title
 from api.services.chatting.streaming import streamed
 from api.services.containment import Failure, contained
@@ -61,7 +62,10 @@ class _Door:
                     input_schema=tool.arguments.model_json_schema(),
                     output_schema=None if text_only else dict(tool.output),
                     annotations=types.ToolAnnotations(
-                        title=tool.title, read_only_hint=True, open_world_hint=tool.asks
+                        title=tool.title,
+                        read_only_hint=not tool.keeps,
+                        destructive_hint=False if tool.keeps else None,
+                        open_world_hint=tool.asks,
                     ),
                 )
                 for tool in self.tools.values()

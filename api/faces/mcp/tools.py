@@ -7,19 +7,19 @@ program: the JSON of `fetch` and `analyze`, without what was dropped unless that
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from api.faces.markdown import comparison_markdown, report_markdown
+from api.faces.mcp.answers import Answer, Tool, bounded
 from api.faces.mcp.arguments import (
     AnalysisArguments,
-    Arguments,
     ComparisonArguments,
     FetchArguments,
     RelevanceArguments,
     SearchArguments,
 )
 from api.faces.mcp.resources import REPORTS
+from api.faces.mcp.watching import watch_tools
 from api.faces.web.comparisons import comparisons_of
 from api.faces.web.schemas import Relevance
 from api.services.archive.answers import ArchiveAnswer
@@ -37,37 +37,8 @@ from api.services.text import Fence, cut
 from api.sources import NAMED, PLACES, SOURCES
 from api.wiring.serving import House
 
-_NOTE = 100
-"""Characters for the note of how much was cut."""
 _TITLE = 200
 """Characters by which a kept item of one's own is recognised."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool answers."""
-
-    text: str
-    """For a model."""
-    record: Mapping[str, Any]
-    """For a program, as the tool's output schema says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool as a client sees it, and what it does."""
-
-    name: str
-    title: str
-    says: str
-    """When to use it, for a model."""
-    arguments: type[Arguments]
-    output: Mapping[str, Any]
-    """JSON schema of the record."""
-    work: Callable[[Tenant, Any, Listener], Coroutine[Any, Any, Answer]]
-    """Gets the checked arguments. Raises `ListenpostError`s alone, defects apart."""
-    asks: bool = True
-    """Whether it asks the world outside; else it sees its arguments alone."""
 
 
 def tools(house: House) -> dict[str, Tool]:
@@ -94,7 +65,7 @@ def tools(house: House) -> dict[str, Tool]:
         if UNKEPT in report.quality_notes:
             kept = "The structured content holds the whole report."
         return Answer(
-            _bounded(f"{text}\n{kept}", ROOM[given.depth], kept),
+            bounded(f"{text}\n{kept}", ROOM[given.depth], kept),
             _record(report, dropped=given.include_dropped),
         )
 
@@ -126,6 +97,7 @@ def tools(house: House) -> dict[str, Tool]:
             _schema(Report),
             analyze,
         ),
+        *watch_tools(house),
     ]
     return {tool.name: tool for tool in every}
 
@@ -156,7 +128,7 @@ def _comparison_tool(house: House) -> Tool:
             answers = await comparisons.answers(asks, flights, listener)
         comparison = comparison_of(asks, answers, PLACES)
         kept = "The structured content holds every count, passage and cited item."
-        text = _bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
+        text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
         return Answer(text, comparison.model_dump(mode="json"))
 
     return Tool(
@@ -200,12 +172,4 @@ def _kept(items: Sequence[Mapping[str, Any]], gated: Gated) -> str:
     for number in kept:
         item = shown(items[number], "items", number)
         lines.append(fence.quote(cut(item.title or item.body, _TITLE), f"items[{number}]"))
-    return _bounded("\n".join(lines), ROOM["quick"], "`relevant` holds all of them.")
-
-
-def _bounded(text: str, room: int, rest: str) -> str:
-    """The text, or the lines that fit and how much was cut; `rest` says where the whole is."""
-    if len(text) <= room:
-        return text
-    end = text.rfind("\n", 0, room - len(rest) - _NOTE)
-    return f"{text[:end]}\n\nCut: {len(text) - end} of {len(text)} characters are not shown. {rest}"
+    return bounded("\n".join(lines), ROOM["quick"], "`relevant` holds all of them.")

@@ -28,6 +28,7 @@ from api.faces.web import (
     origins,
     searching,
     stats,
+    watches,
 )
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
@@ -46,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     feedback.router,
     searching.router,
     stats.router,
+    watches.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""

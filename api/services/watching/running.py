@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.errors import Conflict, ListenpostError, NotFound
+from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable
 from api.services.listening import Ask
 from api.services.ports import Places
 from api.services.reporting.report import Report
@@ -65,7 +66,7 @@ class Watching:
         """
         now = self.clock()
         while (claim := await self.shelf.claim_due(now, now + LEASE, _new_id())) is not None:
-            yield claim.watch, await self._run(claim)
+            yield claim.watch, await self._ended(claim)
             now = self.clock()
 
     async def run(self, watch: Watch) -> WatchRun:
@@ -79,7 +80,18 @@ class Watching:
         claim = await self.shelf.claim_watch(watch.tenant, watch.id, now, now + LEASE, _new_id())
         if claim is None:
             raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
-        return await self._run(claim)
+        return await self._ended(claim)
+
+    async def _ended(self, claim: Claim) -> WatchRun:
+        """The run; one that is broken off, by a person for example, leaves the watch free."""
+        run: WatchRun | None = None
+        try:
+            run = await self._run(claim)
+        finally:
+            if run is None:
+                with suppress(StoreUnavailable):  # then it is free when its time is over
+                    await self.shelf.let_go(claim)
+        return run
 
     async def _run(self, claim: Claim) -> WatchRun:
         watch, now = claim.watch, self.clock()

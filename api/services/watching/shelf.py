@@ -78,6 +78,10 @@ class Watches(Protocol):
         """
         ...
 
+    async def let_go(self, claim: Claim) -> None:
+        """A run that was broken off is anybody's again, by the same id."""
+        ...
+
     async def watch_runs(self, tenant: str, watch_id: str, limit: int) -> Sequence[WatchRun]:
         """The newest first."""
         ...

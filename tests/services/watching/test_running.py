@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -228,6 +229,26 @@ async def test_one_run_at_a_time(store: Store) -> None:
     await store.claim_watch("local", "w1", world.now, world.now + WEEK, "other")
     with pytest.raises(Conflict, match="“Ember” is being run"):
         await world.watching.run(WATCH)
+
+
+async def test_run_that_is_broken_off_leaves_the_watch_free(store: Store) -> None:
+    """For a run by the same id, which alone is kept."""
+    world, begun = World(store, eight_weeks), asyncio.Event()
+    ids: list[str] = []
+
+    async def hanging(watch: Watch, ask: Ask, run_id: str) -> Report:
+        ids.append(run_id)
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    await store.add_watch(WATCH, 9)
+    running = asyncio.create_task(replace(world.watching, analyze=hanging).run(WATCH))
+    await begun.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+    assert [run.id for run in await world.due()] == ids
 
 
 async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:

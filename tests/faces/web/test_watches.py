@@ -1,0 +1,109 @@
+"""`/v1/watches` over a real store and the real clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.faces.web.conftest import Opening, Served
+from tests.faces.web.test_access import code
+from tests.loopback import Loopback, Reply
+
+URL = "/v1/watches"
+OURA: dict[str, Any] = {"query": "Oura", "depth": "quick", "sources": ["hackernews"]}
+
+
+async def test_watch_is_added_run_and_read(served: Served) -> None:
+    """Its first run is the baseline, its second finds nothing new; the report is an analysis."""
+    added = await served.client.post(URL, json=OURA | {"every": "daily 8:00", "tz": "Asia/Tokyo"})
+    mark = added.json()["id"]
+    runs = [(await served.client.post(f"{URL}/{mark}/run")).json() for _ in range(2)]
+    listed = (await served.client.get(f"{URL}/{mark}/runs", params={"limit": 1})).json()
+    kept = (await served.client.get(f"/v1/analyses/{runs[0]['report_id']}")).json()
+    watch = (await served.client.get(f"{URL}/Oura")).json()
+
+    assert added.status_code == 201
+    assert added.json()["secret"].startswith("whsec_")
+    assert [run["state"] for run in runs] == ["baseline", "nothing"]
+    assert {post["key"] for post in runs[0]["new"]} == {item["key"] for item in kept["items"]}
+    assert listed == {"runs": [runs[1]]}
+    assert (watch["id"], watch["tz"], watch["began_at"]) == (
+        mark, "Asia/Tokyo", runs[0]["counts"]["until"],
+    )  # fmt: skip
+    assert watch["due_at"].endswith("T23:00:00Z")
+    assert "secret" not in watch
+
+
+async def test_watch_is_paused_changed_and_removed(served: Served) -> None:
+    """What is not named stays as it is."""
+    mark = (await served.client.post(URL, json=OURA)).json()["id"]
+    paused = (await served.client.patch(f"{URL}/{mark}", json={"paused": True})).json()
+    changed = (
+        await served.client.patch(
+            f"{URL}/{mark}", json={"about": "a ring", "every": "hourly", "tz": "UTC"}
+        )
+    ).json()
+    assert (paused["paused"], changed["paused"]) == (True, True)
+    assert (changed["about"], changed["every"], changed["query"]) == ("a ring", "hourly", "Oura")
+    assert (await served.client.get(URL)).json() == {"watches": [changed]}
+    assert (await served.client.delete(f"{URL}/{mark}")).status_code == 204
+    assert (await served.client.get(URL)).json() == {"watches": []}
+    assert code(await served.client.get(f"{URL}/{mark}")) == "not_found"
+
+
+async def test_first_run_is_told_where_that_is_wanted(opening: Opening) -> None:
+    """The address is shown to nobody again."""
+    with Loopback(lambda asked: Reply()) as hook:
+        async with opening(NOTIFY_PRIVATE="true") as served:
+            wanted = OURA | {"notify": [f"{hook.url}/hidden"], "tell_first": True}
+            added = (await served.client.post(URL, json=wanted)).json()
+            run = (await served.client.post(f"{URL}/{added['id']}/run")).json()
+    assert added["notify"] == ["webhook:127.0.0.1"]
+    assert run["deliveries"] == [
+        {"target": "webhook:127.0.0.1", "delivered": True, "tries": 1, "reason": ""}
+    ]
+    assert [asked.headers["listenpost-run"] for asked in hook.asked] == [run["id"]]
+
+
+async def test_keys_have_watches_of_their_own(opening: Opening) -> None:
+    """Each within its own limits; a run that may not begin has failed, and says why."""
+    async with opening(keys="a,b", token="a", LIMIT_ANALYSES_PER_DAY="1") as served:
+        mark = (await served.client.post(URL, json=OURA)).json()["id"]
+        theirs = {"Authorization": "Bearer b"}
+        assert (await served.client.get(URL, headers=theirs)).json() == {"watches": []}
+        other = await served.client.get(f"{URL}/{mark}", headers=theirs)
+        runs = [(await served.client.post(f"{URL}/{mark}/run")).json() for _ in range(2)]
+    assert other.status_code == 404
+    assert [run["state"] for run in runs] == ["baseline", "failed"]
+    assert runs[1]["reason"].startswith("the day's 1 analyses are used up")
+
+
+async def test_run_under_way_is_a_conflict(served: Served) -> None:
+    """One at a time."""
+    mark = (await served.client.post(URL, json=OURA)).json()["id"]
+    (watch,) = await served.house.store.watches("local")
+    later = watch.due_at.replace(year=watch.due_at.year + 1)
+    await served.house.store.claim_watch("local", mark, watch.due_at, later, "other")
+    answer = await served.client.post(f"{URL}/{mark}/run")
+    assert (answer.status_code, code(answer)) == (409, "conflict")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"query": "hello"}, "Hello!"),
+        ({"every": "never"}, "“never” is no schedule"),
+        ({"tz": "Mars"}, "there is no time zone “Mars”"),
+        ({"sources": ["myspace"]}, "there is no source `myspace`"),
+        ({"notify": ["file:/etc/cron.d/x"]}, "a notification goes to `https://...`"),
+        ({"only": "praise"}, "`only`"),
+        ({"secret": "mine"}, "`secret`"),
+    ],
+)
+async def test_what_is_wrong_is_named(served: Served, change: dict[str, Any], words: str) -> None:
+    """And nothing is kept."""
+    answer = await served.client.post(URL, json=OURA | change)
+    assert (answer.status_code, code(answer)) == (422, "invalid_request")
+    assert words in answer.json()["error"]["message"]
+    assert (await served.client.get(URL)).json() == {"watches": []}
