@@ -83,7 +83,7 @@ class Notifier:
             return f"no answer in {self.seconds:g} s", True
         except (OSError, httpx.HTTPError) as error:
             return f"no connection ({type(error).__name__})", True
-        except httpx.InvalidURL:
+        except (httpx.InvalidURL, UnicodeError):  # the latter of a name that is too long
             return "its address is none", False
         if 200 <= status < 300:
             return "", False

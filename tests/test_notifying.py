@@ -111,6 +111,8 @@ async def test_nobody_there() -> None:
         silent = await notifier.send(WATCH, target_of(server.url, files=False), MESSAGE)
     closed = await sent(server.url)
     unknown = await sent("https://nobody.example/hook")
+    endless = await sent(f"https://{'x' * 70}.example/hook")
+    assert (endless.tries, endless.reason) == (1, "its address is none")
     assert silent.reason == "no answer in 0.05 s"
     assert closed.reason == "no connection (ConnectError)"
     assert unknown.reason == "no connection (gaierror)"

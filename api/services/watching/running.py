@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api.errors import Conflict, ListenpostError, NotFound, StoreUnavailable
+from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
+from api.services.containment import Failure, contained
 from api.services.listening import Ask
 from api.services.ports import Places
 from api.services.reporting.report import Report
@@ -95,9 +96,28 @@ class Watching:
 
     async def _run(self, claim: Claim) -> WatchRun:
         watch, now = claim.watch, self.clock()
-        schedule, zone = watch.schedule, zone_of(watch.zone)
+        result = await contained(self._listened(claim, now), "a run of a watch")
+        learnt: Sequence[Known] = ()
+        if isinstance(result, Failure):
+            run = _without_report(claim, now, result.message)
+        else:
+            run, learnt = result
+        if watch.notify and await self._worth_telling(watch, run):
+            message = message_of(watch, run, self.places)
+            sent = await asyncio.gather(
+                *(self.send(watch, target, message) for target in watch.notify)
+            )
+            run = run.model_copy(update={"deliveries": tuple(sent)})
+        # told before it is kept: a process that dies in between tells again by the same id
+        await self.shelf.finish_run(claim, run, learnt, _due_after(watch, self.clock()))
+        return run
+
+    async def _listened(self, claim: Claim, now: datetime) -> tuple[WatchRun, Sequence[Known]]:
+        """The run, and what is known from then on."""
+        watch = claim.watch
         past = await self.shelf.past_counts(watch, now - PAST, MOST_PAST)
-        since = past[0].until if past else now - length_of(schedule, now, zone)
+        length = length_of(watch.schedule, now, zone_of(watch.zone))
+        since = past[0].until if past else now - length
         ask = Ask(
             watch.query,
             watch.depth,
@@ -107,26 +127,11 @@ class Watching:
             watch.about,
             sandbox=watch.sandbox,
         )
-        learnt: Sequence[Known] = ()
-        try:
-            report = await self.analyze(watch, ask, claim.run_id)
-        except ListenpostError as error:
-            run = _without_report(claim, now, error.public)
-        else:
-            known = await self.shelf.known(watch, MOST_WORDED)
-            sift = sifted(report, watch, known, self.similarity)
-            learnt = sift.learnt
-            tally = counted(report, ask, sift, since, now)
-            run = self._compared(claim, report, tally, past, now)
-        if watch.notify and await self._worth_telling(watch, run):
-            message = message_of(watch, run, self.places)
-            sent = await asyncio.gather(
-                *(self.send(watch, target, message) for target in watch.notify)
-            )
-            run = run.model_copy(update={"deliveries": tuple(sent)})
-        # told before it is kept: a process that dies in between tells again by the same id
-        await self.shelf.finish_run(claim, run, learnt, next_after(schedule, self.clock(), zone))
-        return run
+        report = await self.analyze(watch, ask, claim.run_id)
+        known = await self.shelf.known(watch, MOST_WORDED)
+        sift = sifted(report, watch, known, self.similarity)
+        tally = counted(report, ask, sift, since, now)
+        return self._compared(claim, report, tally, past, now), sift.learnt
 
     def _compared(
         self, claim: Claim, report: Report, now: Counted, past: Sequence[Counts], moment: datetime
@@ -206,6 +211,14 @@ def window_of(length: timedelta) -> Window:
     """The shortest window that reaches so far back, but for `SLACK`."""
     fitting = (name for name, days in WINDOW_DAYS.items() if length <= timedelta(days) + SLACK)
     return next(fitting, "all")
+
+
+def _due_after(watch: Watch, now: datetime) -> datetime:
+    """When it is due next; a clock that this machine does not know is looked for once a day."""
+    try:
+        return next_after(watch.schedule, now, zone_of(watch.zone))
+    except UsageError:
+        return now + timedelta(days=1)
 
 
 def _last_heard(past: Sequence[Counts], now: datetime) -> list[datetime]:

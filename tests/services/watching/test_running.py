@@ -221,6 +221,28 @@ async def test_run_without_a_report_says_why_and_the_next_is_due(store: Store) -
     assert (unclear.state, unclear.reason) == ("failed", "4 of 7")
 
 
+async def test_watch_that_stumbles_holds_up_no_other(store: Store) -> None:
+    """Over a defect, or a clock that this machine does not know: it has failed, and goes on."""
+    world = World(store, eight_weeks)
+
+    async def stumbling(watch: Watch, ask: Ask, run_id: str) -> Report:
+        if watch.name == "defect":
+            raise ZeroDivisionError
+        return await world.analyze(watch, ask, run_id)
+
+    watches = {"defect": "UTC", "elsewhere": "Mars/Base", "fine": "UTC"}
+    for number, (name, zone) in enumerate(watches.items()):
+        await store.add_watch(replace(WATCH, id=f"w{number}", name=name, zone=zone), 9)
+    runs = [run async for _, run in replace(world.watching, analyze=stumbling).run_due()]
+    due = [watch.due_at for watch in await store.watches("local")]
+
+    assert [run.state for run in runs] == ["failed", "failed", "baseline"]
+    assert runs[0].reason == "an internal error (ZeroDivisionError); the log has the details"
+    assert runs[1].reason is not None
+    assert runs[1].reason.startswith("there is no time zone “Mars/Base”")
+    assert due == [MONDAY + WEEK, MONDAY + timedelta(days=1), MONDAY + WEEK]
+
+
 async def test_one_run_at_a_time(store: Store) -> None:
     """By hand too, due or not; whoever comes second is told."""
     world = World(store, eight_weeks)
