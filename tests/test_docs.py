@@ -288,6 +288,7 @@ RUN_BY: dict[str, dict[str, str]] = {
     "docs/quickstart.md": {"sh": "tests/faces/test_page_commands.py"},
     "docs/stats.md": {"sh": "tests/faces/test_retrospect.py"},
     "docs/store.md": {"python": "tests/faces/test_page_commands.py"},
+    "docs/watches.md": {"sh": "tests/faces/test_page_commands.py"},
 }  # fmt: skip
 """The test that runs, or type-checks, the blocks of a page in each language."""
 

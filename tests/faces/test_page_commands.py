@@ -27,7 +27,10 @@ def run_here(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Her
     return here
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/compare.md"])
+PAGES = ["README.md", "docs/quickstart.md", "docs/compare.md", "docs/watches.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_each_command_answers(run_here: Here, page: str) -> None:
     """With a report, or that there is too little for one."""
     shown = commands(page)

@@ -14,7 +14,7 @@ from api.errors import UsageError
 from api.services.schemas import Outcome
 from api.services.watching.run import VERSION, Change, Gap, NewPost, WatchRun
 from api.services.watching.telling import Message, message_of, signature, text_of, trial_of
-from api.services.watching.watch import Target, check_watch, name_of_query, target_of
+from api.services.watching.watch import Target, check_watch, name_of_query, new_watch, target_of
 from tests.services.comparing.made import PLACES
 from tests.services.watching.made import MONDAY, WATCH, of, week
 
@@ -166,3 +166,12 @@ def test_watch_that_could_never_run(more: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         check_watch(replace(WATCH, **more))
     assert name_of_query("a\n" + "b" * 200) == "a " + "b" * 98
+
+
+def test_new_watch_is_due_at_once() -> None:
+    """By a name, an id and a secret of its own."""
+    first, second = (new_watch("local", "plaud.ai", "hourly", MONDAY) for _ in range(2))
+    assert (first.name, first.due_at, first.began_at) == ("plaud.ai", MONDAY, None)
+    assert first.id != second.id
+    assert first.secret != second.secret
+    assert len(first.secret) > 32
