@@ -12,7 +12,7 @@ import typer
 from api.errors import UsageError
 from api.faces.cli.choices import Depth, DepthChoice, Limit, Query, Sample, Sources
 from api.faces.cli.printing import as_json, say, tell
-from api.faces.cli.retrospect import Shape
+from api.faces.cli.retrospect import Printed
 from api.faces.cli.stored import with_store
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class OnlyChoice(StrEnum):
 
 
 Name = Annotated[str, typer.Argument(help="Its name, its id, or the id's beginning.")]
-Form = Annotated[Shape, typer.Option("--format", help="How to print it.")]
+Form = Annotated[Printed, typer.Option("--format", help="How to print it.")]
 Zone = Annotated[str, typer.Option("--tz", help="Whose clock: Europe/Berlin.")]
 Every = Annotated[
     str,
@@ -98,7 +98,7 @@ def add(
 
 
 @watches.command(name="list")
-def list_watches(form: Form = Shape.text) -> NoReturn:
+def list_watches(form: Form = Printed.text) -> NoReturn:
     """Every watch: id, when it is due next, name."""
 
     async def work(store: Store, keys: Keys) -> None:
@@ -107,7 +107,7 @@ def list_watches(form: Form = Shape.text) -> NoReturn:
         from api.services.keeping.keys import LOCAL
 
         kept = await store.watches(LOCAL.id)
-        if form is Shape.json:
+        if form is Printed.json:
             say(as_json([watch_view(watch).model_dump(mode="json") for watch in kept]))
             return
         for watch in kept:
@@ -119,7 +119,7 @@ def list_watches(form: Form = Shape.text) -> NoReturn:
 
 
 @watches.command()
-def show(name: Name, form: Form = Shape.text) -> NoReturn:
+def show(name: Name, form: Form = Printed.text) -> NoReturn:
     """What one watch asks and tells, its last run, and what did not arrive."""
 
     async def work(store: Store, watch: Watch) -> None:
@@ -129,7 +129,7 @@ def show(name: Name, form: Form = Shape.text) -> NoReturn:
         from api.sources import PLACES
 
         runs = await store.watch_runs(watch.tenant, watch.id, _SHOWN)
-        if form is Shape.json:
+        if form is Printed.json:
             last = runs[0].model_dump(mode="json") if runs else None
             say(as_json({**watch_view(watch).model_dump(mode="json"), "last_run": last}))
             return
@@ -156,7 +156,7 @@ def show(name: Name, form: Form = Shape.text) -> NoReturn:
 def history(
     name: Name,
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
-    form: Form = Shape.text,
+    form: Form = Printed.text,
 ) -> NoReturn:
     """Its runs, a line each."""
 
@@ -165,7 +165,7 @@ def history(
         from api.services.watching.telling import headline
 
         runs = await store.watch_runs(watch.tenant, watch.id, limit)
-        if form is Shape.json:
+        if form is Printed.json:
             say(as_json([run.model_dump(mode="json") for run in runs]))
             return
         for run in runs:
@@ -249,7 +249,7 @@ def notify_test(name: Name) -> NoReturn:
 def run_(
     name: Annotated[str | None, typer.Argument(help="Its name or id; or use --due.")] = None,
     due: Annotated[bool, typer.Option("--due", help="Run all that is due, for cron.")] = False,
-    form: Form = Shape.text,
+    form: Form = Printed.text,
 ) -> NoReturn:
     """Run one watch now, or all that is due; ends with 4 when a run heard nothing or failed."""
     if (name is None) != due:
@@ -280,7 +280,7 @@ def run_(
             async for watch, ran in runs(watching_of(house)):
                 number += 1
                 code = _UNHEARD if ran.state in {"failed", "not_asked"} else code
-                if form is Shape.json:
+                if form is Printed.json:
                     say(as_json(ran.model_dump(mode="json")))
                 else:
                     _print(watch, ran, text_of(watch, ran, PLACES))

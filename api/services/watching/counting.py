@@ -12,7 +12,6 @@ from api.services.comparing.standings import (
     LEANS,
     Candidate,
     candidate_of,
-    capped,
     common_aspects,
 )
 from api.services.listening import Ask
@@ -60,7 +59,7 @@ def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: date
     sources = {
         source: SourceCount(
             posts=len(keys[POSTS, source]),
-            capped=capped(report.sources[source].attempts),
+            capped=report.sources[source].capped is not False,
             fresh=candidate.total("mentions", (source,)),
             graded=candidate.total("sounds_negative", (source,)) if not report.sample else 0,
             tallies={

@@ -69,15 +69,16 @@ def test_a_server_is_started_and_a_key_lets_in(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_curl(server: str) -> None:
-    """A report, a stream that ends in one, judged items, and a comparison."""
+    """A report, a stream that ends in one, judged items, a comparison, and a watch."""
     calls = [block for block in blocks("http.md", "bash") if block.startswith("curl")]
-    report, stream, judged, comparison = (curled(call, server) for call in calls)
+    report, stream, judged, comparison, watch = (curled(call, server) for call in calls)
 
     assert json.loads(report)["decision"] == "full_report"
     assert stream.startswith("event: begun")
     assert "\nevent: report\n" in stream
     assert json.loads(judged)["relevant"] == [{"title": "My Ember mug died"}]
     assert comparison.startswith("# Oura and Whoop, compared")
+    assert json.loads(watch)["due_at"]
 
 
 def test_python(server: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.services.comparing.made import FULL
 from tests.services.watching.made import about, count, heard
 
 BATTERY = "I hate the battery of the Ember."
@@ -30,7 +29,7 @@ def test_posts_since_the_run_before_and_what_new_ones_speak_of() -> None:
 def test_source_that_says_nothing_is_in_no_count() -> None:
     """One that failed, and one whose posts went unjudged."""
     unjudged: dict[str, Any] = {"gate": {"status": "degraded", "reason": "timeout", "model": None}}
-    sources = {"lemmy": {"outcome": "timed_out"}, "reddit": unjudged, "hn": {"attempts": [FULL]}}
+    sources = {"lemmy": {"outcome": "timed_out"}, "reddit": unjudged, "hn": {"capped": True}}
     found = count(about("Ember", heard("I like it."), sources))
     assert {name: source.capped for name, source in found.counts.sources.items()} == {"hn": True}
 
