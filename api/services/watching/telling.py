@@ -74,6 +74,7 @@ def text_of(watch: Watch, run: WatchRun, places: Places) -> str:
 def headline(watch: Watch, run: WatchRun) -> str:
     """What became of it, on one line."""
     sample = " (made-up sample data)" if run.sample else ""
+    noun = "new complaint" if watch.only else "new post"
     since = "" if run.counts is None else f" since {_moment(run.counts.since)}"
     match run.state:
         case "failed":
@@ -81,13 +82,13 @@ def headline(watch: Watch, run: WatchRun) -> str:
         case "not_asked":
             words = f"nothing was heard: {one_line(run.reason or 'no source answered')}"
         case "baseline":
-            posts = many(len(run.new), "post")
             written = since.replace("since", "written since")
-            words = f"the first run found {posts}{written} or undated; later runs tell what is new"
+            words = f"the first run kept {many(run.kept, 'post')}{written} or undated; later runs "
+            words += f"tell of {noun}s"
         case "nothing":
-            words = f"nothing new{since}"
+            words = f"no {noun}s and nothing unusual{since}"
         case _:
-            parts = [many(len(run.new), "new post")] if run.new else []
+            parts = [many(len(run.new), noun)] if run.new else []
             parts += [many(len(run.unusual), "unusual change")] if run.unusual else []
             words = " and ".join(parts) + since
     return f"{watch.name}{sample}: {words}"

@@ -77,11 +77,11 @@ def test_many_posts_are_counted() -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"state": "nothing"}, "Ember: nothing new since 2026-11-02 08:00Z"),
+        ({"state": "nothing"}, "Ember: no new posts and nothing unusual since 2026-11-02 08:00Z"),
         (
             {"state": "nothing", "gaps": (GAP,), "sample": True},
-            "Ember (made-up sample data): nothing new since 2026-11-02 08:00Z; not heard: Lemmy "
-            "(timed_out)",
+            "Ember (made-up sample data): no new posts and nothing unusual since 2026-11-02 "
+            "08:00Z; not heard: Lemmy (timed_out)",
         ),
         ({"state": "failed", "reason": "no\nmodel"}, None),
         ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),
@@ -92,14 +92,23 @@ def test_many_posts_are_counted() -> None:
         ),
         (
             {"state": "baseline", "report_id": None},
-            "Ember: the first run found 0 posts written since 2026-11-02 08:00Z or undated; later "
-            "runs tell what is new",
+            "Ember: the first run kept 1 post written since 2026-11-02 08:00Z or undated; later "
+            "runs tell of new posts",
         ),
     ],
 )
 def test_what_is_one_line(more: dict[str, Any], line: str | None) -> None:
     """Nothing new, nothing heard, a failure."""
     assert text(**more) == (line or "Ember: the run failed: no model")
+
+
+def test_only_complaints() -> None:
+    """Other posts may be new, so that is not denied."""
+    picky = replace(WATCH, only="complaints")
+    assert text_of(picky, run(state="nothing"), PLACES) == (
+        "Ember: no new complaints and nothing unusual since 2026-11-02 08:00Z"
+    )
+    assert text_of(picky, run(new=(POST,)), PLACES).startswith("Ember: 1 new complaint since ")
 
 
 def test_program_gets_everything() -> None:
