@@ -10,11 +10,11 @@ from api.services.comparing.comparison import Measure
 from api.services.comparing.standings import (
     FEELINGS,
     LEANS,
-    Candidate,
-    candidate_of,
-    common_aspects,
+    Contender,
+    contender_of,
 )
 from api.services.listening import Ask
+from api.services.reporting.aspects import aspects
 from api.services.reporting.report import KeptItem, Report
 from api.services.watching.run import Counts, NewPost, SourceCount
 from api.services.watching.sifting import Sifted, sources_heard
@@ -39,16 +39,17 @@ def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: date
     The aspects are the known ones whose words mean the same in every run: those that the question
     alone gives their meaning.
     """
-    names = common_aspects([report.model_copy(update={"items": ()})])
-    candidate = candidate_of(ask, report.model_copy(update={"items": sift.new}), names)
+    stated = f"{report.query} {report.about}"
+    names = tuple(aspect.name for aspect in aspects() if aspect.fits(stated))
+    contender = contender_of(ask, report.model_copy(update={"items": sift.new}), names)
     looks: list[tuple[Measure, str]] = [
-        (measure, name) for name in candidate.words for measure in ("mentions", *LEANS)
+        (measure, name) for name in contender.words for measure in ("mentions", *LEANS)
     ]
-    if candidate.standing.sentiment is not None:
+    if contender.standing.sentiment is not None:
         looks += [(measure, "") for measure in FEELINGS]
     heard = sources_heard(report)
     keys: dict[tuple[Measure, str], tuple[str, ...]] = {
-        (measure, name): candidate.counted(measure, name, heard) for measure, name in looks
+        (measure, name): contender.counted(measure, name, heard) for measure, name in looks
     }
     for source in heard:
         keys[POSTS, source] = tuple(
@@ -60,30 +61,30 @@ def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: date
         source: SourceCount(
             posts=len(keys[POSTS, source]),
             capped=report.sources[source].capped is not False,
-            fresh=candidate.total("mentions", (source,)),
-            graded=candidate.total("sounds_negative", (source,)) if not report.sample else 0,
+            fresh=contender.total("mentions", (source,)),
+            graded=contender.total("sounds_negative", (source,)) if not report.sample else 0,
             tallies={
                 f"{measure}:{name}": number
                 for measure, name in looks
-                if (number := len(candidate.counted(measure, name, (source,))))
+                if (number := len(contender.counted(measure, name, (source,))))
             },
         )
         for source in heard
     }
     counts = Counts(since=since, until=until, sources=sources)
-    new = tuple(_post(item, candidate, report.sample) for item in sift.new)
+    new = tuple(_post(item, contender, report.sample) for item in sift.new)
     return Counted(counts, keys, new)
 
 
-def _post(item: KeptItem, candidate: Candidate, sample: bool) -> NewPost:
+def _post(item: KeptItem, contender: Contender, sample: bool) -> NewPost:
     """A new post in the words that tell most of it: a complaint's before others."""
     complaints = [
-        name for name in candidate.words if item.key in candidate.leans[name, "complaint"]
+        name for name in contender.words if item.key in contender.leans[name, "complaint"]
     ]
     passages = [
         passage.passage
-        for name in (*complaints, *candidate.words)
-        for passage in candidate.words[name]
+        for name in (*complaints, *contender.words)
+        for passage in contender.words[name]
         if passage.key == item.key
     ]
     return NewPost(

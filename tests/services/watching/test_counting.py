@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from tests.services.watching.made import about, count, heard
+from tests.services.watching.made import BEGUN, about, count, heard
 
 BATTERY = "I hate the battery of the Ember."
 
@@ -49,3 +50,12 @@ def test_grades_of_made_up_posts_count_for_nothing() -> None:
     found = count(about("Ember", heard("Sad.", sentiment=-1), sample=True))
     assert found.counts.sources["reddit"].graded == 0
     assert not found.new[0].complains
+
+
+def test_aspects_do_not_depend_on_the_titles_of_a_week() -> None:
+    """Words that mean one only beside others count where the question says those."""
+    drivers = [post | {"title": "My Ember taxi"} for post in heard("I hate the Ember drivers.")]
+    said = replace(BEGUN, about="a taxi")
+    assert count(about("Ember", drivers)).counts.sources["reddit"].tallies == {}
+    tallies = count(about("Ember", drivers, about="a taxi"), said).counts.sources["reddit"].tallies
+    assert "mentions:drivers" in tallies
