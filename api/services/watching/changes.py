@@ -73,15 +73,17 @@ class Look:
 
     @property
     def beyond(self) -> bool:
-        """It is beyond every single run before: what comes and goes in waves is no news.
+        """It is beyond every run before that weighs half as much: what comes in waves is no news.
 
-        That an aspect is spoken of less says only that others are spoken of more.
+        A run with one post, or of one minute, is no wave. That an aspect is spoken of less says
+        only that others are spoken of more.
         """
-        rates = [count / weight for count, weight in self.before]
         rate = self.count / self.weight
-        if not self.more:
-            return not self.capped and self.measure != "mentions" and rate < min(rates)
-        return rate > max(rates)
+        waves = [count / weight for count, weight in self.before if 2 * weight >= self.weight]
+        if self.more:
+            return all(rate > wave for wave in waves)
+        calm = all(rate < wave for wave in waves)
+        return calm and not self.capped and self.measure != "mentions"
 
     @property
     def enough(self) -> bool:
@@ -159,9 +161,9 @@ def _volumes(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
         before = tuple(
             (earlier.sources[name].posts, earlier.seconds)
             for earlier in past
-            if name in earlier.sources and not earlier.sources[name].capped
+            if name in earlier.sources and not earlier.sources[name].capped and earlier.seconds
         )
-        if len(before) >= FEWEST_RUNS:
+        if len(before) >= FEWEST_RUNS and now.seconds:
             yield Look(POSTS, name, source.posts, now.seconds, before, source.capped)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.wiring.watching import watching_of
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.test_access import code
 from tests.loopback import Loopback, Reply
@@ -77,6 +78,20 @@ async def test_keys_have_watches_of_their_own(opening: Opening) -> None:
     assert other.status_code == 404
     assert [run["state"] for run in runs] == ["baseline", "failed"]
     assert runs[1]["reason"].startswith("the day's 1 analyses are used up")
+
+
+async def test_watch_of_a_revoked_key_fails(opening: Opening) -> None:
+    """Nobody is asked in its name any more."""
+    async with opening() as served:
+        made, text = await served.house.keys.add("ann")
+        headers = {"Authorization": f"Bearer {text}"}
+        assert (await served.client.post(URL, json=OURA, headers=headers)).status_code == 201
+        await served.house.keys.revoke(made.id)
+        runs = [run async for _, run in watching_of(served.house).run_due()]
+    assert [(run.state, run.reason) for run in runs] == [
+        ("failed", "the API key that it belongs to is no longer valid")
+    ]
+    assert not served.sandbox.log
 
 
 async def test_run_under_way_is_a_conflict(served: Served) -> None:

@@ -76,6 +76,18 @@ def test_wave_that_came_before_is_not_unusual() -> None:
     assert changes(week(7, reddit=of(20)), [*QUIET, week(6, reddit=of(21))]) == ()
 
 
+def test_short_run_is_no_wave() -> None:
+    """One by hand, a minute after another, or with one post in it; or in the same second."""
+    minute = week(6, reddit=of(1, {"mentions:battery": 1, "complaint:battery": 1}))
+    minute = minute.model_copy(update={"until": minute.since.replace(minute=1)})
+    instant = minute.model_copy(update={"until": minute.since})
+    assert len(changes(week(7, reddit=of(20)), [*QUIET, minute, instant])) == 1
+    now = week(7, reddit=of(12, {"mentions:battery": 9, "complaint:battery": 9}))
+    (change,) = changes(now, [*CALM, minute])
+    assert change.measure == "complaint"
+    assert all(look.measure != POSTS for look in looks_at(instant, CALM))
+
+
 def test_too_little_past_says_nothing() -> None:
     """Three runs and seven days."""
     now = week(6, reddit=of(90))
