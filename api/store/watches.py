@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
 from api.services.schemas import Item, Published
-from api.services.watching.run import Counts, WatchRun
-from api.services.watching.shelf import Claim, Known
+from api.services.watching.run import RunCounts, WatchRun
+from api.services.watching.shelf import Known, RunClaim
 from api.services.watching.watch import Watch
 from api.store.database import Part, unbroken
 from api.store.tables import batches, watch_items, watch_runs, watches
@@ -75,7 +75,7 @@ class WatchesPart(Part):
             return (await connection.execute(dropped)).rowcount > 0
 
     @unbroken
-    async def claim_due(self, now: datetime, until: datetime, run_id: str) -> Claim | None:
+    async def claim_due(self, now: datetime, until: datetime, run_id: str) -> RunClaim | None:
         """The longest due one that no other process claims in the meantime."""
         due = select(watches).where(
             watches.c.paused.is_(False), watches.c.due_at <= now, _free(now)
@@ -91,7 +91,7 @@ class WatchesPart(Part):
     @unbroken
     async def claim_watch(
         self, tenant: str, watch_id: str, now: datetime, until: datetime, run_id: str
-    ) -> Claim | None:
+    ) -> RunClaim | None:
         """This one, due or not."""
         wanted = select(watches).where(*_is(tenant, watch_id), _free(now))
         async with self._database.writing() as connection:
@@ -100,7 +100,7 @@ class WatchesPart(Part):
 
     @unbroken
     async def finish_run(
-        self, claim: Claim, run: WatchRun, learnt: Sequence[Known], due_at: datetime
+        self, claim: RunClaim, run: WatchRun, learnt: Sequence[Known], due_at: datetime
     ) -> bool:
         """Only while the claim is this one's."""
         watch = claim.watch
@@ -131,7 +131,7 @@ class WatchesPart(Part):
         return True
 
     @unbroken
-    async def let_go(self, claim: Claim) -> None:
+    async def let_go(self, claim: RunClaim) -> None:
         """Its id stays for the next claim."""
         mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
         async with self._database.writing() as connection:
@@ -149,7 +149,7 @@ class WatchesPart(Part):
         return [run for body in bodies if (run := _read(WatchRun, body)) is not None]
 
     @unbroken
-    async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[Counts]:
+    async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         """The newest first."""
         wanted = select(watch_runs.c.counts).where(
             watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
@@ -159,7 +159,7 @@ class WatchesPart(Part):
         wanted = wanted.order_by(watch_runs.c.created_at.desc()).limit(most)
         async with self._database.reading() as connection:
             counted = (await connection.scalars(wanted)).all()
-        return [counts for body in counted if (counts := _read(Counts, body)) is not None]
+        return [counts for body in counted if (counts := _read(RunCounts, body)) is not None]
 
     @unbroken
     async def known(self, watch: Watch, most: int) -> Sequence[Known]:
@@ -209,7 +209,7 @@ async def _claimed(
     now: datetime,
     until: datetime,
     run_id: str,
-) -> Claim | None:
+) -> RunClaim | None:
     """The claim, unless another process was faster; a damaged watch is paused instead."""
     owned = row.claim or run_id
     watch = _watch(row)
@@ -220,7 +220,7 @@ async def _claimed(
     taken = update(watches).where(same).values(claim=owned, claimed_until=until)
     if not (await connection.execute(taken)).rowcount:
         return None
-    return Claim(watch, owned)
+    return RunClaim(watch, owned)
 
 
 async def _check_name(connection: AsyncConnection, watch: Watch) -> None:

@@ -13,7 +13,7 @@ from api.errors import UsageError
 from api.services.keeping.storage import Store
 from api.services.schemas import Item
 from api.services.watching.run import VERSION, Delivery, NewPost, WatchRun
-from api.services.watching.shelf import Claim, Known
+from api.services.watching.shelf import Known, RunClaim
 from api.services.watching.watch import Target
 from api.store import open_store
 from tests.services.watching.made import MONDAY, WATCH, WEEK, of, week
@@ -50,7 +50,7 @@ def run_of(run_id: str, number: int = 0) -> WatchRun:
     )  # fmt: skip
 
 
-async def claimed(store: Store, run_id: str = "run1", now: datetime = MONDAY) -> Claim:
+async def claimed(store: Store, run_id: str = "run1", now: datetime = MONDAY) -> RunClaim:
     """A run of the watch."""
     claim = await store.claim_watch("local", "w1", now, now + timedelta(minutes=30), run_id)
     assert claim is not None

@@ -23,7 +23,7 @@ from api.services.ports import Places, title_of
 from api.services.reporting.counting import SHARED
 from api.services.text import many
 from api.services.watching.counting import POSTS, Keys
-from api.services.watching.run import Change, Counts
+from api.services.watching.run import Change, RunCounts
 
 FEWEST_RUNS = 3
 """Earlier runs below which nothing is called unusual."""
@@ -43,7 +43,7 @@ _WORDS: dict[Measure, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Measurement:
     """A measure now and in each run before, over sources that answered then and now.
 
     `weight` is of how many new posts, or in how many seconds.
@@ -114,7 +114,7 @@ class Look:
         return not low <= (self.count if self.measure == POSTS else 0) <= high
 
 
-def looks_at(now: Counts, past: Sequence[Counts]) -> list[Look]:
+def looks_at(now: RunCounts, past: Sequence[RunCounts]) -> list[Measurement]:
     """Everything that could be called unusual, whichever way: with past and posts enough."""
     enough = sum((earlier.seconds for earlier in past), 0.0) >= SHORTEST.total_seconds()
     if len(past) < FEWEST_RUNS or not enough:
@@ -123,7 +123,7 @@ def looks_at(now: Counts, past: Sequence[Counts]) -> list[Look]:
     return [look for look in looks if look.count + look.past >= FEW]
 
 
-def unusual(looks: Sequence[Look], keys: Keys, places: Places) -> tuple[Change, ...]:
+def unusual(looks: Sequence[Measurement], keys: Keys, places: Places) -> tuple[Change, ...]:
     """What chance does not explain, the surest first; of mentions that lean only the lean."""
     chances = holm([look.chance for look in looks])
     ordered = sorted(zip(chances, looks, strict=True), key=lambda pair: pair[0])
@@ -140,7 +140,7 @@ def unusual(looks: Sequence[Look], keys: Keys, places: Places) -> tuple[Change, 
     )
 
 
-def new_aspects(now: Counts, past: Sequence[Counts]) -> tuple[str, ...]:
+def new_aspects(now: RunCounts, past: Sequence[RunCounts]) -> tuple[str, ...]:
     """Aspects of which several new posts speak, and none did in any run before."""
     known = {
         key for earlier in past for source in earlier.sources.values() for key in source.tallies
@@ -155,7 +155,7 @@ def new_aspects(now: Counts, past: Sequence[Counts]) -> tuple[str, ...]:
     )
 
 
-def _volumes(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
+def _volumes(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
     """Posts of each source; a run that hit its limit says too little to be a past."""
     for name, source in now.sources.items():
         before = tuple(
@@ -164,10 +164,10 @@ def _volumes(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
             if name in earlier.sources and not earlier.sources[name].capped and earlier.seconds
         )
         if len(before) >= FEWEST_RUNS and now.seconds:
-            yield Look(POSTS, name, source.posts, now.seconds, before, source.capped)
+            yield Measurement(POSTS, name, source.posts, now.seconds, before, source.capped)
 
 
-def _shares(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
+def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
     """What the new posts speak of, and how they sound."""
     names = {
         key
@@ -179,7 +179,7 @@ def _shares(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
         measure, _, subject = key.partition(":")
         feeling = measure in FEELINGS
 
-        def within(counts: Counts, key: str = key, feeling: bool = feeling) -> tuple[int, float]:
+        def within(counts: RunCounts, key: str = key, feeling: bool = feeling) -> tuple[int, float]:
             sources = [counts.sources[name] for name in now.sources if name in counts.sources]
             number = sum(source.tallies.get(key, 0) for source in sources)
             return number, float(
@@ -189,7 +189,7 @@ def _shares(now: Counts, past: Sequence[Counts]) -> Iterator[Look]:
         count, weight = within(now)
         before = tuple(pair for pair in map(within, past) if pair[1])
         if weight and len(before) >= FEWEST_RUNS:
-            yield Look(_measure(measure), subject, count, weight, before)
+            yield Measurement(_measure(measure), subject, count, weight, before)
 
 
 def _measure(word: str) -> Measure:
@@ -197,7 +197,7 @@ def _measure(word: str) -> Measure:
     return next(measure for measure in _WORDS if measure == word)
 
 
-def _change(look: Look, chance: float, cites: tuple[str, ...], places: Places) -> Change:
+def _change(look: Measurement, chance: float, cites: tuple[str, ...], places: Places) -> Change:
     low, high = look.usual
     least = "at least " if look.capped else ""
     if look.measure == POSTS:

@@ -16,7 +16,7 @@ from api.services.comparing.standings import (
 from api.services.listening import Ask
 from api.services.reporting.aspects import aspects
 from api.services.reporting.report import KeptItem, Report
-from api.services.watching.run import Counts, NewPost, SourceCount
+from api.services.watching.run import NewPost, RunCounts, SourceCount
 from api.services.watching.sifting import Sifted, sources_heard
 
 POSTS: Measure = "posts"
@@ -25,15 +25,15 @@ Keys = Mapping[tuple[Measure, str], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedRun:
     """A run's counts, the posts behind them, and the new posts in words."""
 
-    counts: Counts
+    counts: RunCounts
     keys: Keys
     new: tuple[NewPost, ...]
 
 
-def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: datetime) -> Counted:
+def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: datetime) -> CountedRun:
     """Count what a report holds of the time after `since` up to `until`.
 
     The aspects are the known ones whose words mean the same in every run: those that the question
@@ -71,9 +71,9 @@ def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: date
         )
         for source in heard
     }
-    counts = Counts(since=since, until=until, sources=sources)
+    counts = RunCounts(since=since, until=until, sources=sources)
     new = tuple(_post(item, contender, report.sample) for item in sift.new)
-    return Counted(counts, keys, new)
+    return CountedRun(counts, keys, new)
 
 
 def _post(item: KeptItem, contender: Contender, sample: bool) -> NewPost:

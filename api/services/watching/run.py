@@ -34,7 +34,7 @@ class SourceCount(Published):
     """Of the fresh ones: `MEASURE` or `MEASURE:ASPECT` -> how many."""
 
 
-class Counts(Published):
+class RunCounts(Published):
     """What later runs are compared with."""
 
     since: Timestamp
@@ -113,7 +113,7 @@ class WatchRun(Published):
     reason: str | None
     """Why it failed."""
     report_id: str | None
-    counts: Counts | None
+    counts: RunCounts | None
     new: tuple[NewPost, ...]
     """Told by this run, best first."""
     kept: int

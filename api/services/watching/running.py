@@ -16,10 +16,10 @@ from api.services.listening import Ask
 from api.services.ports import Places
 from api.services.reporting.report import Report
 from api.services.watching.changes import looks_at, new_aspects, unusual
-from api.services.watching.counting import Counted, counted
-from api.services.watching.run import VERSION, Counts, Delivery, Gap, State, WatchRun
+from api.services.watching.counting import CountedRun, counted
+from api.services.watching.run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
 from api.services.watching.schedule import length_of, next_after, zone_of
-from api.services.watching.shelf import Claim, Known, Watches
+from api.services.watching.shelf import Known, RunClaim, Watches
 from api.services.watching.sifting import sifted
 from api.services.watching.telling import Message, message_of
 from api.services.watching.watch import Target, Watch, chosen
@@ -83,7 +83,7 @@ class Watching:
             raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
         return await self._ended(claim)
 
-    async def _ended(self, claim: Claim) -> WatchRun:
+    async def _ended(self, claim: RunClaim) -> WatchRun:
         """The run; one that is broken off, by a person for example, leaves the watch free."""
         run: WatchRun | None = None
         try:
@@ -94,7 +94,7 @@ class Watching:
                     await self.shelf.let_go(claim)
         return run
 
-    async def _run(self, claim: Claim) -> WatchRun:
+    async def _run(self, claim: RunClaim) -> WatchRun:
         watch, now = claim.watch, self.clock()
         result = await contained(self._listened(claim, now), "a run of a watch")
         learnt: Sequence[Known] = ()
@@ -112,7 +112,7 @@ class Watching:
         await self.shelf.finish_run(claim, run, learnt, _due_after(watch, self.clock()))
         return run
 
-    async def _listened(self, claim: Claim, now: datetime) -> tuple[WatchRun, Sequence[Known]]:
+    async def _listened(self, claim: RunClaim, now: datetime) -> tuple[WatchRun, Sequence[Known]]:
         """The run, and what is known from then on."""
         watch = claim.watch
         past = await self.shelf.past_counts(watch, now - PAST, MOST_PAST)
@@ -134,7 +134,12 @@ class Watching:
         return self._compared(claim, report, tally, past, now), sift.learnt
 
     def _compared(
-        self, claim: Claim, report: Report, now: Counted, past: Sequence[Counts], moment: datetime
+        self,
+        claim: RunClaim,
+        report: Report,
+        now: CountedRun,
+        past: Sequence[RunCounts],
+        moment: datetime,
     ) -> WatchRun:
         """The run that has this report."""
         watch, heard = claim.watch, bool(now.counts.sources)
@@ -221,13 +226,13 @@ def _due_after(watch: Watch, now: datetime) -> datetime:
         return now + timedelta(days=1)
 
 
-def _last_heard(past: Sequence[Counts], now: datetime) -> list[datetime]:
+def _last_heard(past: Sequence[RunCounts], now: datetime) -> list[datetime]:
     """When each source that is still waited for was last heard."""
     heard = {name: counts.until for counts in reversed(past) for name in counts.sources}
     return [moment for moment in heard.values() if now - moment <= _PATIENCE]
 
 
-def _without_report(claim: Claim, moment: datetime, reason: str) -> WatchRun:
+def _without_report(claim: RunClaim, moment: datetime, reason: str) -> WatchRun:
     return WatchRun(
         version=VERSION, id=claim.run_id, watch_id=claim.watch.id, state="failed", reason=reason,
         report_id=None, counts=None, new=(), kept=0, unusual=(), looked_at=0, new_aspects=(),

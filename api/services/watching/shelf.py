@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from api.services.schemas import Item
-from api.services.watching.run import Counts, WatchRun
+from api.services.watching.run import RunCounts, WatchRun
 from api.services.watching.watch import Watch
 
 
@@ -24,7 +24,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RunClaim:
     """A run that this process alone may do, until a time that is kept with it."""
 
     watch: Watch
@@ -59,18 +59,18 @@ class Watches(Protocol):
         """Delete it, its runs and what it has seen; its reports stay. False when there is none."""
         ...
 
-    async def claim_due(self, now: datetime, until: datetime, run_id: str) -> Claim | None:
+    async def claim_due(self, now: datetime, until: datetime, run_id: str) -> RunClaim | None:
         """Of what is due, not paused and nobody's, the longest due one, for this process alone."""
         ...
 
     async def claim_watch(
         self, tenant: str, watch_id: str, now: datetime, until: datetime, run_id: str
-    ) -> Claim | None:
+    ) -> RunClaim | None:
         """This one, due or not; None when it is gone or another process has it."""
         ...
 
     async def finish_run(
-        self, claim: Claim, run: WatchRun, learnt: Sequence[Known], due_at: datetime
+        self, claim: RunClaim, run: WatchRun, learnt: Sequence[Known], due_at: datetime
     ) -> bool:
         """Keep the run and what it has seen, and set when the watch is due next, all or nothing.
 
@@ -78,7 +78,7 @@ class Watches(Protocol):
         """
         ...
 
-    async def let_go(self, claim: Claim) -> None:
+    async def let_go(self, claim: RunClaim) -> None:
         """A run that was broken off is anybody's again, by the same id."""
         ...
 
@@ -86,8 +86,8 @@ class Watches(Protocol):
         """The newest first."""
         ...
 
-    async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[Counts]:
-        """Counts of its runs by its rule that ended since then, the newest first."""
+    async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
+        """Those of its runs by its rule that ended since then, the newest first."""
         ...
 
     async def known(self, watch: Watch, most: int) -> Sequence[Known]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from api.services.listening import Ask
 from api.services.reporting.report import Report
-from api.services.watching.counting import Counted, counted
-from api.services.watching.run import Counts, SourceCount
+from api.services.watching.counting import CountedRun, counted
+from api.services.watching.run import RunCounts, SourceCount
 from api.services.watching.sifting import Sifted, sifted
 from api.services.watching.watch import Watch
 from tests.services.comparing.made import about, posts
@@ -35,15 +35,15 @@ def sift(report: Report, watch: Watch = BEGUN, *earlier: Sifted) -> Sifted:
     return sifted(report, watch, [known for one in earlier for known in one.learnt], 92)
 
 
-def count(report: Report, watch: Watch = BEGUN) -> Counted:
+def count(report: Report, watch: Watch = BEGUN) -> CountedRun:
     """Of the first week."""
     return counted(report, Ask(watch.query), sift(report, watch), MONDAY, MONDAY + WEEK)
 
 
-def week(number: int, **sources: SourceCount) -> Counts:
+def week(number: int, **sources: SourceCount) -> RunCounts:
     """Of one week."""
     since = MONDAY + number * WEEK
-    return Counts(since=since, until=since + WEEK, sources=sources)
+    return RunCounts(since=since, until=since + WEEK, sources=sources)
 
 
 def of(

@@ -9,7 +9,7 @@ import pytest
 
 from api.services.watching.changes import looks_at, new_aspects, unusual
 from api.services.watching.counting import POSTS, Keys
-from api.services.watching.run import Change, Counts, SourceCount
+from api.services.watching.run import Change, RunCounts, SourceCount
 from tests.services.comparing.made import PLACES
 from tests.services.watching.made import of, week
 
@@ -18,7 +18,9 @@ BATTERY = {"mentions:battery": 1, "complaint:battery": 1}
 CALM = [week(number, reddit=of(12, BATTERY)) for number in range(6)]
 
 
-def changes(now: Counts, past: Sequence[Counts], keys: Keys | None = None) -> tuple[Change, ...]:
+def changes(
+    now: RunCounts, past: Sequence[RunCounts], keys: Keys | None = None
+) -> tuple[Change, ...]:
     """By these counts."""
     return unusual(looks_at(now, past), keys or {}, PLACES)
 
@@ -165,7 +167,7 @@ def test_false_alarms_of_quiet_watches(rate: float) -> None:
 
     alarms = runs = 0
     for _ in range(200):
-        past: list[Counts] = []
+        past: list[RunCounts] = []
         for number in range(8):
             now = week(number, reddit=drawn(), lemmy=drawn(), hackernews=drawn())
             runs += len(past) >= 3

@@ -52,7 +52,7 @@ def test_crosspost_is_not_new() -> None:
 def test_link_to_the_same_page_is_a_copy() -> None:
     """Whoever posted it."""
     first = sift(about("Ember", heard("See", link="https://example.org/mugs?utm_source=a")))
-    again = heard("Look", key="reddit:y", link="https://example.org/mugs")
+    again = heard("Measurement", key="reddit:y", link="https://example.org/mugs")
     assert sift(about("Ember", again), BEGUN, first).new == ()
 
 
