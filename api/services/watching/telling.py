@@ -108,7 +108,8 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
         yield f"Unusual: {change.text}"
     if run.new_aspects:
         yield f"Spoken of for the first time: {', '.join(run.new_aspects)}."
-    for post in run.new[:SHOWN]:
+    cited = {key for change in run.unusual for key in change.cites}
+    for post in sorted(run.new, key=lambda post: post.key not in cited)[:SHOWN]:
         yield from _post(post, places, opens=not run.sample)
     if len(run.new) > SHOWN:
         yield f"- and {len(run.new) - SHOWN} more"

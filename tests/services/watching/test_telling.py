@@ -102,6 +102,14 @@ def test_what_is_one_line(more: dict[str, Any], line: str | None) -> None:
     assert text(**more) == (line or "Ember: the run failed: no model")
 
 
+def test_posts_behind_a_change_come_first() -> None:
+    """However many others are new."""
+    others = POST.model_copy(update={"key": "reddit:2", "title": "Another"})
+    lines = text(new=(*[others] * 12, POST), unusual=(CHANGE,)).splitlines()
+    assert lines[2].startswith("- My Ember")
+    assert lines[5].startswith("- Another")
+
+
 def test_only_complaints() -> None:
     """Other posts may be new, so that is not denied."""
     picky = replace(WATCH, only="complaints")
