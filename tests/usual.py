@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from api.sources import SOURCES
+from api.sources.archive import ARCHIVE
 
 USUAL = {"LISTENPOST_MODE": "sandbox", "LISTENPOST_SOURCES": "reddit,youtube,amazon"}
-*_OTHERS, _LAST = (f"`{name}`" for name in SOURCES)
+*_OTHERS, _LAST = (f"`{name}`" for name in (*SOURCES, ARCHIVE.name))
 EITHER = f"{', '.join(_OTHERS)} or {_LAST}"
-"""All places, as a refusal names them."""
+"""All places and the archive, as a refusal names them."""
