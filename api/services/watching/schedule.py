@@ -36,7 +36,7 @@ def schedule_of(text: str) -> Schedule:
     Raises:
         UsageError: they are none of the forms, or an interval is below a minute or above 31 days.
     """
-    words = re.sub(r"\s*,\s*", ",", " ".join(text.lower().split()))
+    words = ",".join(part.strip() for part in " ".join(text.lower().split()).split(","))
     if words == "hourly":
         return Schedule(interval=timedelta(hours=1))
     if match := _CLOCK.fullmatch(words):
