@@ -35,6 +35,14 @@ KEYED = [
     ("GET", "/v1/chats", None),
     ("GET", f"/v1/chats/{ID}", None),
     ("DELETE", f"/v1/chats/{ID}", None),
+    ("POST", "/v1/comparisons", {"products": ["plaud.ai", "Oura"], "depth": "quick"}),
+    ("POST", "/v1/watches", {"query": "plaud.ai", "every": "daily 08:00"}),
+    ("GET", "/v1/watches", None),
+    ("GET", f"/v1/watches/{ID}", None),
+    ("PATCH", f"/v1/watches/{ID}", {"paused": True}),
+    ("DELETE", f"/v1/watches/{ID}", None),
+    ("POST", f"/v1/watches/{ID}/run", None),
+    ("GET", f"/v1/watches/{ID}/runs", None),
     ("GET", "/v1/sources", None),
     ("GET", "/metrics", None),
 ]
@@ -49,6 +57,7 @@ def bearer(key: str) -> dict[str, str]:
 def named(path: str) -> str:
     """A path as the routes have it."""
     name = "{session_id}" if "/chat" in path else "{analysis_id}"
+    name = "{watch_id}" if "/watches" in path else name
     return path.replace(ID, name).replace("/reddit", "/{source}")
 
 
@@ -101,7 +110,7 @@ async def test_a_key_is_needed_and_must_be_valid(
     assert {answer.status_code for answer in refused} == {401}
     assert {code(answer) for answer in refused} == {"unauthorized"}
     assert {answer.headers["www-authenticate"] for answer in refused} == {"Bearer"}
-    assert {answer.status_code for answer in let_in} <= {200, 204, 404}
+    assert {answer.status_code for answer in let_in} <= {200, 201, 204, 404}
 
 
 @pytest.mark.parametrize("path", OPEN)
