@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from api import wiring
 from api.faces.web.app import create_app
 from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
 from api.wiring.serving import House, open_house
 
 QUESTION = {"query": "plaud.ai", "depth": "quick"}
@@ -38,8 +39,8 @@ Opening = Callable[..., AbstractAsyncContextManager[Served]]
 
 @pytest.fixture(scope="session")
 def shared_sandbox() -> Iterator[Sandbox]:
-    """One for all, since starting it costs."""
-    with Sandbox.start() as started:
+    """One for all, since starting it costs, with searches enough for all."""
+    with Sandbox.start(options=Options.endless()) as started:
         yield started
 
 
