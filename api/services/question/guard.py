@@ -98,9 +98,15 @@ def few_foreign_words(written: str, query: str) -> bool:
     pairs = pairs_of(written)
     count = sum(1 for word in _foreign(written, query) if content_words(word))
     for run in _runs(query):
-        for pair in pairs:
-            run = run.replace(pair, " ")
-        count += sum(-(-len(part) // _PER_WORD) for part in run.split())
+        known = {
+            at + letter
+            for at in range(len(run))
+            for size in (1, 2)
+            if run[at : at + size] in pairs
+            for letter in range(size)
+        }
+        added = "".join(" " if at in known else letter for at, letter in enumerate(run))
+        count += sum(-(-len(part) // _PER_WORD) for part in added.split())
     return count <= FOREIGN_WORDS
 
 
