@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from api.sandbox.server import environment
 from tests.faces.command import COMMAND, Here, bare
 
 
@@ -20,7 +21,7 @@ def test_what_it_prints_points_the_command_at_it(
         env=bare(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip
         assert running.stdout is not None
-        exports = [running.stdout.readline().split() for _ in range(13)]
+        exports = [running.stdout.readline().split() for _ in environment("")]
         for word, pair in exports:
             assert word == "export"
             monkeypatch.setenv(*pair.split("=", 1))
