@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from api.services.comparing.comparison import Measure
 from api.services.evidence.intervals import Interval
@@ -125,5 +125,5 @@ class WatchRun(Published):
     new_aspects: tuple[str, ...]
     gaps: tuple[Gap, ...]
     sample: bool
-    created_at: Timestamp
+    created_at: AwareDatetime
     deliveries: tuple[Delivery, ...] = ()
