@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from api.sources import SOURCES
-from api.sources.archive import ARCHIVE
+from api.sources import ASKABLE
 
 USUAL = {"LISTENPOST_MODE": "sandbox", "LISTENPOST_SOURCES": "reddit,youtube,amazon"}
-*_OTHERS, _LAST = (f"`{name}`" for name in (*SOURCES, ARCHIVE.name))
+*_OTHERS, _LAST = (f"`{name}`" for name in ASKABLE)
 EITHER = f"{', '.join(_OTHERS)} or {_LAST}"
 """All places and the archive, as a refusal names them."""

@@ -23,11 +23,10 @@ from api.services.comparing.comparison import (
 )
 from api.services.reporting.findings import Passage
 from api.services.schemas import Outcome
-from api.services.text import many
+from api.services.text import SHORT_ID, many
 
 SHOWN = 2
 """Passages of each product under a finding; the rest stand in the JSON."""
-_SHORT_ID = 8
 _STATES: dict[State, str] = {
     "compared": "compared",
     "nothing": "nothing was about it",
@@ -101,7 +100,7 @@ def table(comparison: Comparison) -> list[Row]:
         sides = {side.query: _side(side) for side in finding.sides}
         cells = tuple(sides.get(each.query, "-") for each in products)
         rows.append(Row(f"{finding.aspect}{' *' if finding.marked else ''}", cells))
-    ids = (each.analysis_id[:_SHORT_ID] if each.analysis_id else "-" for each in products)
+    ids = (each.analysis_id[:SHORT_ID] if each.analysis_id else "-" for each in products)
     return [*rows, Row("report", tuple(ids))]
 
 

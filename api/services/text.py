@@ -12,10 +12,13 @@ import secrets
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import takewhile
 
 import regex
 
+SHORT_ID = 8
+"""Characters of an id that tell it from the others, as good as always."""
 _CONTROL = regex.compile(r"[\p{Cc}--[\n\t]]|[\p{Bidi_Control}]", regex.V1)
 _ESCAPE = regex.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 
@@ -95,6 +98,11 @@ def one_line(text: str) -> str:
 
 # a sign that can be seen: a letter or an emoji, but no blank and no U+200B
 _SEEN = regex.compile(r"[^\s\p{C}]")
+
+
+def minute(moment: datetime) -> str:
+    """A UTC time as a person reads it: `2026-11-29 08:00Z`."""
+    return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
 def many(number: int, singular: str, plural: str = "") -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from api.errors import ConfigurationError
+from api.errors import ConfigurationError, UsageError
 from api.services.ports import Place
 from api.settings import SourceSettings
 from api.sources.amazon import AMAZON
@@ -37,11 +37,31 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
 """Every place by its name, in the order in which they are shown."""
 PLACES: Mapping[str, Place] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
 """The same, and a person's own items: everything that an item can be from."""
-TITLES: Mapping[str, str] = MappingProxyType({name: place.title for name, place in PLACES.items()})
+ARCHIVE = Place("archive", "The archive", "What is stored: what was heard before, and imports.")
+"""See `api/sources/archive.py`."""
+EVERYWHERE: Mapping[str, Place] = MappingProxyType({**PLACES, ARCHIVE.name: ARCHIVE})
+"""The same, and what is stored: everything that a report can name as a source."""
+ASKABLE: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
+"""Names that a question can be put to."""
+TITLES: Mapping[str, str] = MappingProxyType(
+    {name: place.title for name, place in EVERYWHERE.items()}
+)
 """What a person calls each of them."""
 *_others, _last = (spec.title for spec in SOURCES.values())
 NAMED = f"{', '.join(_others)} and {_last}"
 """All places in one phrase."""
+
+
+def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE) -> None:
+    """Refuse a name that a question cannot be put to.
+
+    Raises:
+        UsageError: it names those that there are.
+    """
+    for name in names:
+        if name not in known:
+            listed = ", ".join(f"`{other}`" for other in known)
+            raise UsageError(f"there is no source `{name[:40]}`; there are {listed}")
 
 
 def chosen(settings: SourceSettings) -> tuple[str, ...]:

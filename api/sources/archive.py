@@ -10,14 +10,14 @@ from api.services.archive.ranking import combined
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import Archive, ArchiveFilters, Embed
 from api.services.archive.words import tokens
-from api.services.ports import Place, Probe
+from api.services.ports import Probe
 from api.services.reporting.composing import item_of
 from api.services.schemas import Batch, Commented, FetchPlan, Item
 from api.services.text import searchable
+from api.sources import ARCHIVE
 from api.sources.paging import since
 from api.sources.spec import Price
 
-ARCHIVE = Place("archive", "The archive", "What is stored: what was heard before, and imports.")
 PRICE = Price(entries=1_000, searches=0, quotes=False, threads=0)
 """Nobody is asked."""
 _PIECES = 4

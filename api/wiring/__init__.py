@@ -23,8 +23,7 @@ from api.services.listening import Product
 from api.services.ports import Probing, SilentObserver, Source
 from api.services.prompts import PackagedPrompts, Prompts
 from api.settings import ModelSettings, Settings, TracingSettings
-from api.sources import PLACES, SOURCES, chosen
-from api.sources.archive import ARCHIVE
+from api.sources import EVERYWHERE, SOURCES, chosen
 from api.sources.items import NAME, ItemsSource, OwnItems
 from api.wiring.models import (
     agent_model,
@@ -212,7 +211,7 @@ def _product(
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
-        places={**PLACES, ARCHIVE.name: ARCHIVE},
+        places=EVERYWHERE,
         chosen=() if own is not None else chosen(settings.sources),
         prompts=prompts,
         agent_model=(

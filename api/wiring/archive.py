@@ -16,7 +16,8 @@ from api.services.listening import Product
 from api.services.ports import Grader
 from api.services.schemas import Item, Question
 from api.settings import Settings
-from api.sources.archive import ARCHIVE, ArchiveSource
+from api.sources import ARCHIVE
+from api.sources.archive import ArchiveSource
 
 
 def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:

@@ -18,8 +18,8 @@ from api.services.ports import PER_CALL
 from api.services.question.query import screen
 from api.services.reporting.writing import WRITER_REQUESTS
 from api.settings import Settings
-from api.sources import SOURCES, chosen
-from api.sources.archive import ARCHIVE, PRICE
+from api.sources import ARCHIVE, SOURCES, chosen
+from api.sources.archive import PRICE
 from api.sources.spec import Price
 from api.wiring import for_own_items, mode_of, stand_in
 

@@ -35,8 +35,7 @@ from api.services.reporting.dossier import Dossier
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated, Question
 from api.settings import Settings
-from api.sources import SOURCES
-from api.sources.archive import ARCHIVE
+from api.sources import ARCHIVE, SOURCES
 from api.sources.items import handed_items
 from api.wiring import build, build_gate, in_sandbox, mode_of, only_over
 from api.wiring.archive import archive_search, with_archive

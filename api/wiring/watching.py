@@ -10,8 +10,7 @@ from api.services.watching.running import Watching
 from api.services.watching.shelf import Watches
 from api.services.watching.watch import Watch, check_watch
 from api.settings import Settings
-from api.sources import PLACES, SOURCES
-from api.sources.archive import ARCHIVE
+from api.sources import EVERYWHERE, check_askable
 from api.wiring.serving import House
 
 MOST = 100
@@ -31,7 +30,7 @@ def watching_of(house: House) -> Watching:
         house.store,
         analyze,
         notifier_of(house.settings).send,
-        {**PLACES, ARCHIVE.name: ARCHIVE},
+        EVERYWHERE,
         house.settings.ranking.duplicate_similarity,
     )
 
@@ -49,11 +48,7 @@ async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:
         StoreUnavailable: the database cannot be used.
     """
     check_watch(watch)
-    known = (*SOURCES, ARCHIVE.name)
-    for name in watch.sources:
-        if name not in known:
-            listed = ", ".join(f"`{other}`" for other in known)
-            raise UsageError(f"there is no source `{name[:40]}`; there are {listed}")
+    check_askable(watch.sources)
     if new:
         await store.add_watch(watch, MOST)
     elif not await store.change_watch(watch):

@@ -14,7 +14,7 @@ from api.errors import NotConfigured
 from api.services import tools
 from api.services.listening import Ask
 from api.settings import Settings, SourceSettings
-from api.sources import NAMED, PLACES, SOURCES, TITLES
+from api.sources import ARCHIVE, ASKABLE, EVERYWHERE, NAMED, PLACES, SOURCES, TITLES
 from api.sources.spec import SourceSpec
 from api.wiring import build, mode_of
 from api.wiring.estimating import estimate
@@ -89,6 +89,13 @@ def test_a_spec_is_sound(spec: SourceSpec) -> None:
     assert "\n" not in spec.says
     assert spec.missing(complete) == ()
     assert spec.price(complete).entries > 0
+
+
+def test_the_archive_can_be_asked_and_is_no_place_that_an_item_is_from() -> None:
+    """It has one name at every door."""
+    assert (*SOURCES, ARCHIVE.name) == ASKABLE
+    assert TITLES[ARCHIVE.name] == EVERYWHERE[ARCHIVE.name].title == "The archive"
+    assert ARCHIVE.name not in PLACES
 
 
 @pytest.mark.parametrize("spec", SOURCES.values(), ids=SOURCES)

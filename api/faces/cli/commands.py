@@ -34,9 +34,9 @@ from api.services.listening import Ask, Product
 from api.services.question.accepting import origin_of, question_of
 from api.services.reporting.report import Report
 from api.services.schemas import Decision, Outcome
+from api.services.text import SHORT_ID
 from api.settings import Settings
-from api.sources import SOURCES
-from api.sources.archive import ARCHIVE
+from api.sources import ARCHIVE, ASKABLE, check_askable
 from api.sources.items import NAME, OwnItems, item_of
 from api.sources.lines import read_lines
 from api.sources.paging import within
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from api.wiring.estimating import Estimate
 
 ANSWERED, USAGE, INSUFFICIENT, NOT_ASKED = 0, 2, 3, 4
-SHORT_ID = 8
-"""Characters of an id that tell it from the others, as good as always."""
 _MAX_BYTES = 64_000_000
 
 
@@ -60,7 +58,7 @@ def analyze_command(
     if estimate:
         from api.wiring.estimating import estimate as estimated
 
-        check_sources(ask, (NAME,) if own is not None else (*SOURCES, ARCHIVE.name))
+        check_askable(ask.sources, ASKABLE if own is None else (NAME,))
         count = None
         if own is not None:
             count = len({item.key for item in own.items if within(ask.window, item.created_at)})
@@ -98,7 +96,7 @@ def fetch_command(
     if estimate:
         from api.wiring.estimating import fetch_estimate
 
-        check_sources(ask, (*SOURCES, ARCHIVE.name))
+        check_askable(ask.sources)
         sample = wiring.mode_of(settings) == "sandbox"
         return say_estimate(fetch_estimate(settings, ask), handover, sample=sample)
 
@@ -204,18 +202,6 @@ def _read(path: Path) -> OwnItems:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}") from None
     except UsageError as error:
         raise UsageError(f"`{path}`: {error}") from None
-
-
-def check_sources(ask: Ask, known: Sequence[str]) -> None:
-    """Refuse a source that is not among the known ones.
-
-    Raises:
-        UsageError: it names them.
-    """
-    for name in ask.sources:
-        if name not in known:
-            there = ", ".join(f"`{source}`" for source in known)
-            raise UsageError(f"there is no source `{name[:40]}`; there are {there}")
 
 
 def say_estimate(estimate: Estimate, handover: Handover, *, sample: bool) -> int:

@@ -66,7 +66,6 @@ def _compare(asks: Sequence[Ask], handover: Handover, *, verbose: bool, estimate
         INSUFFICIENT,
         NOT_ASKED,
         built,
-        check_sources,
         keep,
         say_estimate,
     )
@@ -76,8 +75,7 @@ def _compare(asks: Sequence[Ask], handover: Handover, *, verbose: bool, estimate
     from api.services.comparing.composing import comparison_of
     from api.services.listening import analyze
     from api.services.reporting.report import Report
-    from api.sources import SOURCES
-    from api.sources.archive import ARCHIVE
+    from api.sources import check_askable
 
     like = asks[0]
     settings = wiring.load_settings(sandbox=like.sandbox)
@@ -86,7 +84,7 @@ def _compare(asks: Sequence[Ask], handover: Handover, *, verbose: bool, estimate
         from api.wiring.estimating import estimate as estimated
         from api.wiring.estimating import together
 
-        check_sources(like, (*SOURCES, ARCHIVE.name))
+        check_askable(like.sources)
         sample = wiring.mode_of(settings) == "sandbox"
         total = together([estimated(settings, ask) for ask in asks])
         return say_estimate(total, handover, sample=sample)

@@ -17,7 +17,7 @@ from api.errors import NotFound, UsageError
 from api.faces.cli.printing import as_json, say, tell
 from api.faces.cli.retrospect import As, Printed
 from api.faces.cli.stored import with_store
-from api.services.text import many
+from api.services.text import many, minute
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -129,7 +129,7 @@ def list_imports(form: As = Printed.text) -> None:
             say(as_json([_plain(row) for row in listed]))
             return
         for row in listed:
-            when = f"{row.created_at:%Y-%m-%d %H:%M}Z" if row.created_at else "unknown"
+            when = minute(row.created_at) if row.created_at else "unknown"
             state = "" if row.finished_at else "  unfinished"
             say(f"{row.id}  {when}  {_counts(row.intake)}  {_shown(row.card.name)}{state}")
         if not listed:

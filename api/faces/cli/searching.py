@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from api.faces.cli.printing import as_json, say, tell
-from api.faces.cli.retrospect import Back, Printed
+from api.faces.cli.retrospect import As, Back, Printed
 
 if TYPE_CHECKING:
     from api.services.archive.answers import ArchiveAnswer
@@ -31,7 +31,7 @@ def search(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Search what was heard in the sample world.")
     ] = False,
-    form: Annotated[Printed, typer.Option("--format", help="How to print it.")] = Printed.text,
+    form: As = Printed.text,
 ) -> NoReturn:
     """Search what is stored; nothing is fetched and nothing is asked again; docs/archive.md."""
     from datetime import UTC, datetime

@@ -239,8 +239,8 @@ async def kept_of(store: Store, name: str) -> Kept:
 
 def _line(listed: Listed) -> str:
     """One analysis: on one line, or with its question on a second where the terminal is narrow."""
-    from api.faces.cli.commands import SHORT_ID
     from api.faces.cli.terminal import padded, shown
+    from api.services.text import SHORT_ID, minute
 
     summary, columns = listed.summary, shutil.get_terminal_size((100, 24)).columns
     ended, kept, query = str(listed.state), "", shown(listed.query)
@@ -251,7 +251,7 @@ def _line(listed: Listed) -> str:
         kept = f"kept {summary.total_survived} of {fetched}" if sources else ""
         query += f" - {shown(summary.about)}" if summary.about else ""
         query = f"(sample) {query}" if summary.sample else query
-    head = f"{listed.id[:SHORT_ID]:<{SHORT_ID}}  {listed.created_at:%Y-%m-%d %H:%M}Z"
+    head = f"{listed.id[:SHORT_ID]:<{SHORT_ID}}  {minute(listed.created_at)}"
     facts = f"  {ended:<17}  {kept:>14}"
     narrow = columns < _TABLE
     room = columns - 2 if narrow else min(columns, 120) - len(head) - len(facts) - 2

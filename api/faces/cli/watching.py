@@ -12,8 +12,9 @@ import typer
 from api.errors import UsageError
 from api.faces.cli.choices import Depth, DepthChoice, Limit, Query, Sample, Sources
 from api.faces.cli.printing import as_json, say, tell
-from api.faces.cli.retrospect import Printed
+from api.faces.cli.retrospect import As, Printed
 from api.faces.cli.stored import with_store
+from api.services.text import SHORT_ID, minute
 
 if TYPE_CHECKING:
     from api.services.keeping.keys import Keys
@@ -36,7 +37,6 @@ class OnlyChoice(StrEnum):
 
 
 Name = Annotated[str, typer.Argument(help="Its name, its id, or the id's beginning.")]
-Form = Annotated[Printed, typer.Option("--format", help="How to print it.")]
 Zone = Annotated[str, typer.Option("--tz", help="Whose clock: Europe/Berlin.")]
 Every = Annotated[
     str,
@@ -90,7 +90,8 @@ def add(
         await keep_watch(store, watch, new=True)
         say(watch.id)
         tell(f"watching “{watch.name}”, {watch.every} ({watch.zone}); the first run is due now:")
-        tell(f"`listenpost watch run {watch.id[:8]}`, or `listenpost watch run --due` from cron")
+        by_hand = f"`listenpost watch run {watch.id[:SHORT_ID]}`"
+        tell(f"{by_hand}, or `listenpost watch run --due` from cron")
         if any(target.kind == "webhook" for target in watch.notify):
             tell(f"webhooks are signed with `{watch.secret}`; it is not shown again")
 
@@ -98,7 +99,7 @@ def add(
 
 
 @watches.command(name="list")
-def list_watches(form: Form = Printed.text) -> NoReturn:
+def list_watches(form: As = Printed.text) -> NoReturn:
     """Every watch: id, when it is due next, name."""
 
     async def work(store: Store, keys: Keys) -> None:
@@ -111,7 +112,7 @@ def list_watches(form: Form = Printed.text) -> NoReturn:
             say(as_json([watch_view(watch).model_dump(mode="json") for watch in kept]))
             return
         for watch in kept:
-            say(f"{watch.id[:8]}  {_due(watch):<27}{watch.every:<16}{shown(watch.name)}")
+            say(f"{watch.id[:SHORT_ID]}  {_due(watch):<27}{watch.every:<16}{shown(watch.name)}")
         if not kept:
             tell('nothing is watched; `listenpost watch add "PRODUCT"` watches one')
 
@@ -119,21 +120,22 @@ def list_watches(form: Form = Printed.text) -> NoReturn:
 
 
 @watches.command()
-def show(name: Name, form: Form = Printed.text) -> NoReturn:
+def show(name: Name, form: As = Printed.text) -> NoReturn:
     """What one watch asks and tells, its last run, and what did not arrive."""
 
     async def work(store: Store, watch: Watch) -> None:
         from api.faces.cli.terminal import shown
         from api.faces.watches import watch_view
         from api.services.watching.telling import text_of
-        from api.sources import PLACES
+        from api.sources import EVERYWHERE
 
         runs = await store.watch_runs(watch.tenant, watch.id, _SHOWN)
         if form is Printed.json:
             last = runs[0].model_dump(mode="json") if runs else None
             say(as_json({**watch_view(watch).model_dump(mode="json"), "last_run": last}))
             return
-        say(f"{shown(watch.name)} ({watch.id[:8]}): {watch.every}, {watch.zone}; {_due(watch)}")
+        heading = f"{shown(watch.name)} ({watch.id[:SHORT_ID]})"
+        say(f"{heading}: {watch.every}, {watch.zone}; {_due(watch)}")
         if watch.about or watch.query != watch.name:
             say(f"asks: {shown(watch.query)}{f' - {shown(watch.about)}' if watch.about else ''}")
         places = ", ".join(watch.sources) or "all that are set"
@@ -142,11 +144,11 @@ def show(name: Name, form: Form = Printed.text) -> NoReturn:
         say(f"tells: {shown(tells)}{f'; only {watch.only}' if watch.only else ''}")
         for run in runs[:1]:
             say("")
-            _print(watch, run, text_of(watch, run, PLACES))
+            _print(watch, run, text_of(watch, run, EVERYWHERE))
         for run in runs:
             for missing in run.deliveries:
                 if not missing.delivered:
-                    when = f"{run.created_at:%Y-%m-%d %H:%M}Z"
+                    when = minute(run.created_at)
                     say(f"undelivered: {when} to {shown(missing.target)}: {missing.reason}")
 
     _with_watch(name, work)
@@ -156,7 +158,7 @@ def show(name: Name, form: Form = Printed.text) -> NoReturn:
 def history(
     name: Name,
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
-    form: Form = Printed.text,
+    form: As = Printed.text,
 ) -> NoReturn:
     """Its runs, a line each."""
 
@@ -169,10 +171,10 @@ def history(
             say(as_json([run.model_dump(mode="json") for run in runs]))
             return
         for run in runs:
-            report = f"  report {run.report_id[:8]}" if run.report_id else ""
-            say(f"{run.created_at:%Y-%m-%d %H:%M}Z  {shown(headline(watch, run))}{report}")
+            report = f"  report {run.report_id[:SHORT_ID]}" if run.report_id else ""
+            say(f"{minute(run.created_at)}  {shown(headline(watch, run))}{report}")
         if not runs:
-            tell(f"it has not run yet: `listenpost watch run {watch.id[:8]}`")
+            tell(f"it has not run yet: `listenpost watch run {watch.id[:SHORT_ID]}`")
 
     _with_watch(name, work)
 
@@ -249,7 +251,7 @@ def notify_test(name: Name) -> NoReturn:
 def run_(
     name: Annotated[str | None, typer.Argument(help="Its name or id; or use --due.")] = None,
     due: Annotated[bool, typer.Option("--due", help="Run all that is due, for cron.")] = False,
-    form: Form = Printed.text,
+    form: As = Printed.text,
 ) -> NoReturn:
     """Run one watch now, or all that is due; ends with 4 when a run heard nothing or failed."""
     if (name is None) != due:
@@ -259,7 +261,7 @@ def run_(
     from api.services.keeping.keys import LOCAL
     from api.services.watching.running import Watching, watch_of
     from api.services.watching.telling import text_of
-    from api.sources import PLACES
+    from api.sources import EVERYWHERE
     from api.wiring.serving import open_house
     from api.wiring.watching import watching_of
 
@@ -283,7 +285,7 @@ def run_(
                 if form is Printed.json:
                     say(as_json(ran.model_dump(mode="json")))
                 else:
-                    _print(watch, ran, text_of(watch, ran, PLACES))
+                    _print(watch, ran, text_of(watch, ran, EVERYWHERE))
         if not number:
             tell("nothing is due")
         return code

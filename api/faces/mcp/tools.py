@@ -34,7 +34,7 @@ from api.services.question.accepting import question_of
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated
 from api.services.text import Fence, cut
-from api.sources import NAMED, PLACES, SOURCES
+from api.sources import EVERYWHERE, NAMED, PLACES, SOURCES
 from api.wiring.serving import House
 
 _TITLE = 200
@@ -126,7 +126,7 @@ def _comparison_tool(house: House) -> Tool:
         asks, comparisons = given.asks(), comparisons_of(house)
         async with comparisons.begun(tenant, asks) as flights:
             answers = await comparisons.answers(asks, flights, listener)
-        comparison = comparison_of(asks, answers, PLACES)
+        comparison = comparison_of(asks, answers, EVERYWHERE)
         kept = "The structured content holds every count, passage and cited item."
         text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
         return Answer(text, comparison.model_dump(mode="json"))

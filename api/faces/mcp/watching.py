@@ -15,7 +15,7 @@ from api.services.text import Fence
 from api.services.watching.running import utc_now
 from api.services.watching.telling import text_of
 from api.services.watching.watch import new_watch
-from api.sources import PLACES
+from api.sources import EVERYWHERE
 from api.wiring.serving import House
 from api.wiring.watching import keep_watch
 
@@ -40,7 +40,7 @@ def watch_tools(house: House) -> list[Tool]:
         watches, fence, lines = await house.store.watches(tenant.id), Fence(), []
         for kept in watches:
             runs = await house.store.watch_runs(tenant.id, kept.id, 1)
-            last = text_of(kept, runs[0], PLACES) if runs else "it has not run yet"
+            last = text_of(kept, runs[0], EVERYWHERE) if runs else "it has not run yet"
             state = "paused" if kept.paused else f"due {kept.due_at:%Y-%m-%d %H:%M} UTC"
             lines.append(fence.quote(f"{kept.every} ({kept.zone}), {state}: {last}", kept.id))
         text = "\n".join([fence.rule, *lines]) if lines else "Nothing is watched."

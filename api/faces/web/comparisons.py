@@ -27,7 +27,7 @@ from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.text import many
 from api.settings import DepthName
-from api.sources import PLACES
+from api.sources import EVERYWHERE
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
@@ -131,7 +131,7 @@ async def create_comparison(
             if detached and any(map(_runs, flights)):
                 return _pending(flights)
             answers = await comparisons.answers(asks, flights)
-        return _shown(comparison_of(asks, answers, PLACES), wanted)
+        return _shown(comparison_of(asks, answers, EVERYWHERE), wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 

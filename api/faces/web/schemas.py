@@ -18,14 +18,11 @@ from api.services.question.query import LONGEST
 from api.services.reporting.report import Report, Share
 from api.services.schemas import Decision, Gated, Status
 from api.settings import DepthName, Window
-from api.sources import PLACES, SOURCES
-from api.sources.archive import ARCHIVE
+from api.sources import ASKABLE, PLACES
 
 Format = Literal["json", "html", "markdown", "csv", "events"]
 Text = Annotated[str, Field(max_length=5_000)]
-SourceName = Annotated[
-    str, Field(max_length=100, json_schema_extra={"enum": [*SOURCES, ARCHIVE.name]})
-]
+SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(ASKABLE)})]
 Query = Annotated[
     str, Field(max_length=LONGEST, description="A product or a question, as you would say it.")
 ]

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.faces.watches import WatchView, watch_view
 from api.faces.web.access import Asker, Opened
+from api.faces.web.analyses import COMMON
 from api.faces.web.errors import WRONG_LIMIT, documented
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.schemas import About, RequestBody, SourceName
@@ -22,7 +23,7 @@ from api.settings import DepthName
 from api.wiring.watching import keep_watch, watching_of
 
 router = APIRouter(prefix="/v1/watches", tags=["watches"])
-_COMMON = (401, 403, 422, 429, 500, 503)
+_COMMON = (422, *COMMON)
 Every = Annotated[
     str,
     Field(max_length=60, description="`mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`."),

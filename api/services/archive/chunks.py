@@ -16,7 +16,6 @@ MOST = 20
 """Pieces of one text; what comes later (of a book in a post) is not searched."""
 TITLE = 300
 """Characters of the title before each piece."""
-
 _SHORTEST_NAME = 5
 """Characters of an id."""
 

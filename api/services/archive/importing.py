@@ -74,9 +74,13 @@ async def import_file(
     batch = await read()
     while batch is not None:
         following = asyncio.create_task(read()) if ahead else None  # while this one is stored
-        begun = await store.keep_batch(tenant, begun, batch)
-        heard(begun.intake, begun.mark)
-        batch = await (following or read())
+        try:
+            begun = await store.keep_batch(tenant, begun, batch)
+            heard(begun.intake, begun.mark)
+            batch = await (following or read())
+        finally:
+            if following is not None:
+                following.cancel()
     return await store.finish_import(tenant, begun), True
 
 

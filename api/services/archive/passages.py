@@ -12,11 +12,13 @@ from api.services.reporting.sentences import beginning, sentences
 from api.services.text import cut, one_line
 
 
-def passage_of(query: str, piece: Chunk, item: ItemFacts, embed: Embed) -> str:
+def passage_of(
+    query: str, vector: bytes | None, piece: Chunk, item: ItemFacts, embed: Embed
+) -> str:
     """A whole sentence of the piece, at most `LONGEST_PASSAGE` characters; else its beginning.
 
     The one that shares most words with the question, of those the nearest in meaning; the title
-    of an item without a text.
+    of an item without a text. `vector` is the question's; None: nothing is near.
     """
     comment = comment_of(item, piece)
     text = beginning(item.body if comment is None else comment.body)
@@ -24,8 +26,8 @@ def passage_of(query: str, piece: Chunk, item: ItemFacts, embed: Embed) -> str:
     parts = [part for part in whole if one_line(part) in piece.text]
     if not parts:
         return _beginning(piece.text or one_line(item.title))
-    wanted, vectors = set(tokens(query)), embed([query, *parts])
-    near = cosines(vectors[0], vectors[1:]) if vectors else [0.0] * len(parts)
+    wanted, vectors = set(tokens(query)), embed(parts) if vector else None
+    near = cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
     shared = [len(wanted.intersection(tokens(part))) for part in parts]
     return max(zip(shared, near, parts, strict=True), key=lambda ranked: ranked[:2])[2]
 

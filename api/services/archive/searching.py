@@ -116,7 +116,13 @@ class ArchiveSearch:
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
         entries = scored(matches, words, vector, phrases(query))
         if filters.language:
-            entries = await self._written_in(filters.language, tenant, entries)
+            facts, pieces = await self._read(tenant, entries)
+            entries = [
+                entry
+                for entry in entries
+                if (piece := pieces.get(entry.id))
+                and filters.language in languages_of(piece.text or piece.title)
+            ]
         line = combined(entries, retrieval.vector_weight, vectors=matches.vectors)
         retrieved = Retrieval(
             vectorMax=max((e.cosine for e in entries if e.cosine is not None), default=None),
@@ -131,14 +137,15 @@ class ArchiveSearch:
             left_out = FloorCounts(absolute=out.absolute, score=out.score, vector=out.vector)
             retrieved = retrieved.model_copy(update={"filteredByFloor": left_out})
         window = max(most, retrieval.rerank_window)
-        facts, pieces = await self._read(tenant, line[: 2 * window])
+        if not filters.language:  # else they are read already
+            facts, pieces = await self._read(tenant, line[: 2 * window])
         line = [entry for entry in line[: 2 * window] if entry.id in pieces]
         if retrieval.guardrails_enable:
             if retrieval.rerank_enable and in_doubt(line, retrieval):
                 line, retrieved = await self._reranked(query, line, pieces, retrieved)
             line = diverse(line, self.ranking)
         hits = [
-            self._hit(f"E{place}", query, entry, pieces[entry.id], facts[entry.id[0]])
+            self._hit(f"E{place}", query, vector, entry, pieces[entry.id], facts[entry.id[0]])
             for place, entry in enumerate(line[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
@@ -159,18 +166,6 @@ class ArchiveSearch:
             for piece in chunked(item)
         }
         return facts, pieces
-
-    async def _written_in(
-        self, language: str, tenant: str, entries: Sequence[Scored]
-    ) -> list[Scored]:
-        """Those whose text may be in a language."""
-        _, pieces = await self._read(tenant, entries)
-        return [
-            entry
-            for entry in entries
-            if (piece := pieces.get(entry.id))
-            and language in languages_of(piece.text or piece.title)
-        ]
 
     async def _reranked(
         self, query: str, line: list[Scored], pieces: Mapping[ChunkId, Chunk], retrieved: Retrieval
@@ -194,10 +189,16 @@ class ArchiveSearch:
         return line, retrieved.model_copy(update=used)
 
     def _hit(
-        self, label: str, query: str, entry: Scored, piece: Chunk, item: ItemFacts
+        self,
+        label: str,
+        query: str,
+        vector: bytes | None,
+        entry: Scored,
+        piece: Chunk,
+        item: ItemFacts,
     ) -> ArchiveHit:
         comment = comment_of(item, piece)
-        passage = passage_of(query, piece, item, self.embed)
+        passage = passage_of(query, vector, piece, item, self.embed)
         below = self.retrieval.low_relevance_below
         return ArchiveHit(
             label=label,

@@ -12,10 +12,10 @@ from api.services.comparing.standings import FEELINGS, LEANS, Contender
 from api.services.evidence.intervals import (
     Interval,
     count_ratio,
-    even_split,
     fisher,
     holm,
     share_difference,
+    split,
 )
 from api.services.ports import Places, title_of
 from api.services.reporting.counting import SHARED
@@ -58,7 +58,7 @@ class Look:
     def chance(self) -> float:
         """How often chance alone makes a difference as large."""
         (count, other), (n, m) = self.counts, self.totals
-        return even_split(count, other) if self.measure == "posts" else fisher(count, n, other, m)
+        return split(count, other) if self.measure == "posts" else fisher(count, n, other, m)
 
     @property
     def interval(self) -> Interval | None:

@@ -66,16 +66,8 @@ def count_ratio(count: int, other: int) -> Interval | None:
     return low / (1 - low), high / (1 - high) if other else inf
 
 
-def even_split(count: int, other: int) -> float:
-    """How often two Poisson counts of one rate differ as much: two-sided, exact."""
-    total = count + other
-    ways = sum(comb(total, some) for some in range(min(count, other) + 1))
-    chance: float = 2 * ways / 2**total
-    return min(1.0, chance)
-
-
-def uneven_split(count: int, other: int, share: float) -> float:
-    """How often two Poisson counts of one rate differ as much, in times of unequal length.
+def split(count: int, other: int, share: float = 0.5) -> float:
+    """How often two Poisson counts of one rate differ as much: exact.
 
     `share` is the first's of both times, between 0 and 1. Two-sided: the smaller tail twice.
     """
@@ -94,9 +86,9 @@ def usual_counts(other: int, share: float) -> tuple[int, int]:
     """Fewest and most of a Poisson count that the other one makes likely: 95 %, see above."""
     few = middle = round(other * share / (1 - share))
     most = middle
-    while few and uneven_split(few - 1, other, share) >= 1 - LEVEL:
+    while few and split(few - 1, other, share) >= 1 - LEVEL:
         few -= 1
-    while uneven_split(most + 1, other, share) >= 1 - LEVEL:
+    while split(most + 1, other, share) >= 1 - LEVEL:
         most += 1
     return few, most
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import cast
 
 from api.services.comparing.comparison import Measure
 from api.services.comparing.standings import FEELINGS
@@ -16,7 +17,7 @@ from api.services.evidence.intervals import (
     fisher,
     holm,
     share_difference,
-    uneven_split,
+    split,
     usual_counts,
 )
 from api.services.ports import Places, title_of
@@ -95,7 +96,7 @@ class Measurement:
         """How often chance alone makes a difference as large."""
         if self.measure == POSTS:
             share = self.weight / (self.weight + self.past_weight)
-            return uneven_split(self.count, self.past, share)
+            return split(self.count, self.past, share)
         return fisher(self.count, int(self.weight), self.past, int(self.past_weight))
 
     @property
@@ -189,12 +190,7 @@ def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
         count, weight = within(now)
         before = tuple(pair for pair in map(within, past) if pair[1])
         if weight and len(before) >= FEWEST_RUNS:
-            yield Measurement(_measure(measure), subject, count, weight, before)
-
-
-def _measure(word: str) -> Measure:
-    """The measure of a tally."""
-    return next(measure for measure in _WORDS if measure == word)
+            yield Measurement(cast("Measure", measure), subject, count, weight, before)
 
 
 def _change(look: Measurement, chance: float, cites: tuple[str, ...], places: Places) -> Change:

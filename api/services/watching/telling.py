@@ -7,10 +7,9 @@ import hmac
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from api.services.ports import Places, title_of
-from api.services.text import clean, cut, many, one_line, web_url
+from api.services.text import clean, cut, many, minute, one_line, web_url
 from api.services.watching.run import NewPost, WatchRun
 from api.services.watching.watch import Watch
 
@@ -75,7 +74,7 @@ def headline(watch: Watch, run: WatchRun) -> str:
     """What became of it, on one line."""
     sample = " (made-up sample data)" if run.sample else ""
     noun = "new complaint" if watch.only else "new post"
-    since = "" if run.counts is None else f" since {_moment(run.counts.since)}"
+    since = "" if run.counts is None else f" since {minute(run.counts.since)}"
     match run.state:
         case "failed":
             words = f"the run failed: {one_line(run.reason or 'nobody knows why')}"
@@ -128,7 +127,3 @@ def _post(post: NewPost, places: Places, *, opens: bool) -> Iterator[str]:
         yield f"  “{one_line(clean(post.passage))}”"
     if opens and (url := web_url(post.url)):
         yield f"  {url}"
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}Z"

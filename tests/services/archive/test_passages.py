@@ -10,11 +10,13 @@ from api.services.archive.scoring import cosines
 from api.services.reporting.findings import LONGEST_PASSAGE
 from tests.services.archive.made import comment, embed, facts, no_vectors, vector
 
+UP = vector(100, 0)
+"""Of a question."""
+
 
 def turning(texts: Sequence[str]) -> list[bytes]:
-    """The question points up; what says `near` nearly so, all else aside."""
-    planes = [(100, 0), *((96, 28) if "near" in text else (0, 100) for text in texts[1:])]
-    return [vector(*plane) for plane in planes]
+    """What says `near` points up nearly as the question does, all else aside."""
+    return [vector(96, 28) if "near" in text else vector(0, 100) for text in texts]
 
 
 def test_sentence_with_most_words_of_the_question_is_shown_as_it_stands() -> None:
@@ -22,17 +24,18 @@ def test_sentence_with_most_words_of_the_question_is_shown_as_it_stands() -> Non
     item = facts(body="It is a mug. The  battery\tdied. The battery is near. Bye.")
     (chunk,) = chunked(item)
 
-    assert passage_of("battery died", chunk, item, no_vectors) == "The  battery\tdied."
-    assert passage_of("battery", chunk, item, turning) == "The battery is near."
-    assert passage_of("battery", chunk, item, no_vectors) == "The  battery\tdied."
-    assert passage_of("lid", chunk, item, embed) == "It is a mug."
+    assert passage_of("battery died", None, chunk, item, no_vectors) == "The  battery\tdied."
+    assert passage_of("battery", UP, chunk, item, turning) == "The battery is near."
+    assert passage_of("battery", None, chunk, item, turning) == "The  battery\tdied."
+    assert passage_of("battery", UP, chunk, item, no_vectors) == "The  battery\tdied."
+    assert passage_of("lid", UP, chunk, item, embed) == "It is a mug."
 
 
 def test_comment_is_quoted_from_itself() -> None:
     """Of two with one id the one that was found."""
     item = facts(body="The lid is fine.", comments=(comment("The lid broke."), comment("A lid.")))
 
-    quoted = [passage_of("lid", chunk, item, no_vectors) for chunk in chunked(item)]
+    quoted = [passage_of("lid", None, chunk, item, no_vectors) for chunk in chunked(item)]
 
     assert quoted == ["The lid is fine.", "The lid broke.", "A lid."]
 
@@ -42,7 +45,7 @@ def test_sentence_stands_in_the_piece_that_was_found() -> None:
     item = facts(body=("The lid broke. " + "word " * 250 + "The end. ") * 2)
 
     last = chunked(item)[-1]
-    assert passage_of("end lid", last, item, no_vectors) in last.text
+    assert passage_of("end lid", None, last, item, no_vectors) in last.text
 
 
 def test_item_without_a_sentence_is_quoted_from_its_beginning() -> None:
@@ -52,7 +55,7 @@ def test_item_without_a_sentence_is_quoted_from_its_beginning() -> None:
     bare = facts(title="My\nmug", body="")
     link = facts(body="https://example.org/1")
 
-    begun = [passage_of("mug", chunked(i)[0], i, embed) for i in (long, unspaced, bare, link)]
+    begun = [passage_of("mug", UP, chunked(i)[0], i, embed) for i in (long, unspaced, bare, link)]
 
     assert begun == [
         ("word " * 40).strip(), "字" * LONGEST_PASSAGE, "My mug", "https://example.org/1",

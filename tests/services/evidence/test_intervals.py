@@ -8,11 +8,10 @@ import pytest
 
 from api.services.evidence.intervals import (
     count_ratio,
-    even_split,
     fisher,
     holm,
     share_difference,
-    uneven_split,
+    split,
     usual_counts,
     wilson,
 )
@@ -75,10 +74,10 @@ def test_a_ratio_of_counts() -> None:
 @pytest.mark.parametrize(
     ("count", "other", "chance"), [(2, 8, 0.1094), (5, 10, 0.3018), (0, 6, 0.03125), (3, 3, 1.0)]
 )
-def test_an_even_split(count: int, other: int, chance: float) -> None:
+def test_a_split_of_equal_times(count: int, other: int, chance: float) -> None:
     """The exact binomial test of one half."""
-    assert even_split(count, other) == pytest.approx(chance, abs=5e-5)
-    assert even_split(other, count) == pytest.approx(chance, abs=5e-5)
+    assert split(count, other) == pytest.approx(chance, abs=5e-5)
+    assert split(other, count) == pytest.approx(chance, abs=5e-5)
 
 
 def test_holm() -> None:
@@ -97,21 +96,23 @@ def test_nothing_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(("count", "other"), [(0, 0), (3, 9), (20, 8), (150, 160)])
-def test_uneven_split_of_equal_times_is_the_even_one(count: int, other: int) -> None:
-    """Half of the time each."""
-    assert uneven_split(count, other, 0.5) == pytest.approx(even_split(count, other))
+def test_a_split_counts_the_ways(count: int, other: int) -> None:
+    """Half of the time each: so many of all ways, exactly."""
+    total = count + other
+    ways = sum(comb(total, some) for some in range(min(count, other) + 1))
+    assert split(count, other) == pytest.approx(min(1.0, 2 * ways / 2**total))
 
 
-def test_uneven_split() -> None:
+def test_a_split_of_unequal_times() -> None:
     """Przyborowski and Wilenski (1940): by the binomial's own tail."""
     tail = sum(comb(22, some) * (1 / 7) ** some * (6 / 7) ** (22 - some) for some in range(10, 23))
-    assert uneven_split(10, 12, 1 / 7) == pytest.approx(2 * tail)
+    assert split(10, 12, 1 / 7) == pytest.approx(2 * tail)
 
 
 def test_usual_counts_are_those_that_chance_explains() -> None:
     """Thirty in six times as long."""
     few, most = usual_counts(30, 1 / 7)
     assert (few, most) == (1, 11)
-    assert uneven_split(few - 1, 30, 1 / 7) < 0.05 <= uneven_split(few, 30, 1 / 7)
-    assert uneven_split(most + 1, 30, 1 / 7) < 0.05 <= uneven_split(most, 30, 1 / 7)
+    assert split(few - 1, 30, 1 / 7) < 0.05 <= split(few, 30, 1 / 7)
+    assert split(most + 1, 30, 1 / 7) < 0.05 <= split(most, 30, 1 / 7)
     assert usual_counts(0, 0.5) == (0, 5)
