@@ -32,7 +32,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import asyncpg
+import psycopg
 from sqlalchemy import text
 
 from api.judges.embedding import embed
@@ -70,7 +70,7 @@ SELECT indexname, indexdef FROM pg_indexes
 WHERE tablename = 'chunks' AND indexname IN ('chunks_by_words', 'chunks_by_meaning')
 """
 COLUMNS = """
-SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'chunks'
+SELECT column_name FROM information_schema.columns WHERE table_name = 'chunks'
 """
 Place = tuple[str, Path | None]
 """A database's address, and its file if it is one."""
@@ -199,7 +199,7 @@ async def size(store: SqlStore, file: Path | None) -> int:
         return int(await connection.scalar(wanted) or 0)
 
 
-async def multiplied(place: Place, times: int, round_: int) -> None:
+def multiplied(place: Place, times: int, round_: int) -> None:
     """Copy everything so many times; without the indexes that are cheaper to make at once."""
     url, file = place
     copies = [COPY.format(suffix=f"~{round_}.{copy}", round_=round_) for copy in range(1, times)]
@@ -209,20 +209,15 @@ async def multiplied(place: Place, times: int, round_: int) -> None:
             for statement in ("BEGIN", *statements, "COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)"):
                 connection.execute(statement)
         return
-    connection = await asyncpg.connect(url)
-    indexes = await connection.fetch(INDEXES)
-    if indexes and "embedding" in {row["name"] for row in await connection.fetch(COLUMNS)}:
-        statements = [part.replace("vector", "vector, embedding") for part in statements]
-    statements = [part.replace("tokens", "tokens, words") for part in statements]
-    for name, _ in indexes:
-        await connection.execute(f"DROP INDEX {name}")
-    for statement in statements:
-        await connection.execute(statement)
-    await connection.execute("SET maintenance_work_mem = '1GB'")
-    for _, definition in indexes:
-        await connection.execute(definition)
-    await connection.execute("ANALYZE")
-    await connection.close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        indexes = connection.execute(INDEXES).fetchall()
+        if indexes and ("embedding",) in connection.execute(COLUMNS).fetchall():
+            statements = [part.replace("vector", "vector, embedding") for part in statements]
+        statements = [part.replace("tokens", "tokens, words") for part in statements]
+        statements += ["SET maintenance_work_mem = '1GB'"]
+        statements += [definition for _, definition in indexes]
+        for statement in (*(f"DROP INDEX {name}" for name, _ in indexes), *statements, "ANALYZE"):
+            connection.execute(statement)
 
 
 async def bench(
@@ -240,7 +235,7 @@ async def bench(
         await fill(every, World(0), sizes[0] // EACH)
         await fill(alone, World(0), sizes[-1] // EACH * SHARES["few"] // 100, only="few")
         for round_, (wanted, before) in enumerate(zip(sizes, (sizes[0], *sizes), strict=False)):
-            await multiplied(places[1], wanted // before, round_)
+            multiplied(places[1], wanted // before, round_)
             seconds = await fill(every, more, MORE // EACH)
             small, large = await searched([(first, "most"), (every, "most")], asked, meaning)
             held = (await size(every, places[1][1]) - empty) / (wanted + (round_ + 1) * MORE)

@@ -39,7 +39,8 @@ from api.settings import data_folder
 VARIABLE = "`LISTENPOST_DATABASE_URL`"
 CONNECT_SECONDS = 5.0
 """For a connection, and for SQLite's lock held by another process."""
-_STATEMENT_SECONDS = 30.0
+STATEMENT_SECONDS = 30.0
+"""For PostgreSQL's answer to one statement."""
 _CACHE_KB = 8_000
 """Of each connection to SQLite: the upper pages of the trees of a million entries stay there."""
 _BUSY = "all connections are in use"
@@ -50,11 +51,32 @@ _ALONE = 0x4C504F53
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
-    "postgresql": "postgresql+asyncpg",
-    "postgresql+asyncpg": "postgresql+asyncpg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+    "postgresql+asyncpg": "postgresql+psycopg",  # as older addresses have it, with `ssl`
 }
 _PARAMETERS = {"host", "port", "ssl", "sslmode"}
 _FORMS = "`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`"
+_COMPLAINTS = {
+    "Connection refused": "connection refused",
+    "root certificate file": "there is no root certificate to check the server's by",
+    "No such file or directory": "there is no such file or socket",
+    "failed to resolve host": "there is no such host",
+    "authentication failed": "wrong user or password",
+    "no password supplied": "no password",
+    "no pg_hba.conf entry": "the server's `pg_hba.conf` does not let us in",
+    " does not exist": "there is no such database or user",
+    "invalid sslmode value": "`sslmode` has a value that is not known",
+    "does not support SSL": "the server has no TLS",
+    "certificate verify failed": "the server's certificate is not trusted",
+    "too many clients": _BUSY,
+    "timeout expired": "no answer in time",
+    "server closed the connection": "the server closed the connection",
+}
+"""What stands in libpq's words over a connection, which hold names and addresses: our words for it.
+
+The first that fits: a certificate's file, too, "does not exist".
+"""
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound="Part")
@@ -89,7 +111,7 @@ def engine_url(text: str | None) -> URL:
     if driver is None:
         raise ConfigurationError(
             f"{VARIABLE} names neither SQLite nor PostgreSQL; write {_FORMS}, with no driver but "
-            "`aiosqlite` or `asyncpg`"
+            "`aiosqlite` or `psycopg`"
         )
     url = url.set(drivername=driver)
     if driver == "sqlite+aiosqlite":
@@ -101,17 +123,22 @@ def engine_url(text: str | None) -> URL:
             f"{VARIABLE} has the parameter `{unknown[0]}`, which is not known; "
             f"known are {', '.join(f'`{name}`' for name in sorted(_PARAMETERS))}"
         )
-    if "sslmode" in url.query:  # libpq's name for what asyncpg calls ssl
-        mode = url.query["sslmode"]
-        url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
+    if "ssl" in url.query:  # asyncpg's name for libpq's sslmode
+        mode = url.query.get("sslmode", url.query["ssl"])
+        url = url.difference_update_query(["ssl"]).update_query_dict({"sslmode": mode})
     return url
 
 
 class Database:
     """A database that is known to be there; belongs to one event loop."""
 
-    def __init__(self, url: URL, seconds: float = CONNECT_SECONDS) -> None:
-        """Connect to nothing yet; `url` has its async driver, `seconds` are for each wait."""
+    def __init__(
+        self,
+        url: URL,
+        seconds: float = CONNECT_SECONDS,
+        statement_seconds: float = STATEMENT_SECONDS,
+    ) -> None:
+        """Connect to nothing yet; `url` has its async driver, see the constants for the waits."""
         self._seconds = seconds
         self._calls: set[asyncio.Task[Any]] = set()
         self.sqlite = url.get_backend_name() == "sqlite"
@@ -142,25 +169,21 @@ class Database:
             self._reader = self._engine.execution_options(begin="BEGIN")
             self._writing = asyncio.Lock()
         else:
+            from api.store.postgresql import connecting
+
             self._engine = create_async_engine(
                 url,
-                connect_args={"timeout": seconds, "command_timeout": _STATEMENT_SECONDS},
+                connect_args={
+                    "async_creator_fn": connecting(seconds, statement_seconds),
+                    # a pooler may give each transaction another connection, where what was
+                    # prepared is unknown; and each search is planned for its own words
+                    "prepare_threshold": None,
+                },
                 pool_timeout=seconds,
                 pool_pre_ping=True,
+                # of an insert, too: psycopg forgets it with its cursor
+                execution_options={"preserve_rowcount": True},
             )
-
-            @event.listens_for(self._engine.sync_engine, "do_connect")
-            def connecting(dialect: Any, record: object, given: Any, options: Any) -> Any:
-                try:
-                    return dialect.connect(*given, **options)
-                except (ValueError, dialect.loaded_dbapi.InterfaceError) as error:
-                    # over a variable that the driver reads by itself: `PGPORT=abc`
-                    names = sorted(f"`{name}`" for name in os.environ if name.startswith("PG"))
-                    raise StoreUnavailable(
-                        f"the database {self._where} cannot be used: {_reason(error)}; "
-                        f"check {', '.join([VARIABLE, *names])}"
-                    ) from None
-
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ")
             self._writing = nullcontext()
 
@@ -239,11 +262,7 @@ class Database:
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Drivers' errors hold statements, values and passwords: only their kind is passed on."""
-        foreign: tuple[type[Exception], ...] = ()
-        if not self.sqlite:  # what asyncpg raises while it connects, before SQLAlchemy looks at it
-            import asyncpg
-
-            foreign = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+        driver = self._engine.dialect.loaded_dbapi
         try:
             yield
             return
@@ -251,31 +270,33 @@ class Database:
             why = _reason(error.orig)
         except PoolTimeout:
             why = _BUSY
-        except TimeoutError:
-            why = f"no answer within {self._seconds:g} s"
-        except (OSError, sqlite3.Error) as error:
+        except TimeoutError as error:
+            why = str(error)
+        except (OSError, driver.Error) as error:  # what SQLAlchemy did not look at
             why = _reason(error)
-        except foreign as error:
-            why = type(error).__name__
         if why == _BUSY or "locked" in why:
             words = "the database is busy; try again in a moment"
             raise StoreUnavailable(f"{words} ({self._where}: {why})", words) from None
         words = f"the database cannot be used: {why}"
+        # libpq reads there what the URL leaves out, such as `PGPORT`
+        names = [] if self.sqlite else sorted(n for n in os.environ if n.startswith("PG"))
+        variables = ", ".join([VARIABLE, *(f"`{name}`" for name in names)])
         raise StoreUnavailable(
-            f"the database {self._where} cannot be used: {why}; check {VARIABLE}", words
+            f"the database {self._where} cannot be used: {why}; check {variables}", words
         ) from None
 
 
 def _reason(error: BaseException | None) -> str:
-    """Words without values: SQLite's own, the system's, or the name of the error."""
+    """Words without values: SQLite's own, the system's, ours, or the name of the error."""
     if isinstance(error, sqlite3.Error):
         return str(error)
-    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-        return "connection refused"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    cause = error.__cause__ if error is not None and error.__cause__ is not None else error
-    return type(cause).__name__
+    if getattr(error, "sqlstate", None) is None:  # else it is about a statement, and may quote one
+        for words, reason in _COMPLAINTS.items():
+            if words in str(error):
+                return reason
+    return type(error).__name__
 
 
 def _write_ahead(file: Path, seconds: float) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import psycopg
 import pytest
 from sqlalchemy import text, update
 
@@ -359,9 +359,8 @@ async def restored(url: str, version: int) -> None:
         file.executescript(script)
         file.close()
     else:
-        connection = await asyncpg.connect(url)
-        await connection.execute(script)
-        await connection.close()
+        with psycopg.connect(url) as connection:
+            connection.execute(script.encode())
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])

@@ -187,7 +187,7 @@ def test_an_unknown_session_is_a_mistake(sandbox: Sandbox, environment: dict[str
 
 def test_without_a_database_it_talks_all_the_same(environment: dict[str, str]) -> None:
     """With a warning; going on with a session is then impossible."""
-    broken = environment | {"LISTENPOST_DATABASE_URL": "postgresql+asyncpg://127.0.0.1:9/none"}
+    broken = environment | {"LISTENPOST_DATABASE_URL": "postgresql://127.0.0.1:9/none"}
 
     done = talk(broken, "hello")
     again = talk(broken, "hello", "--session", "s1")

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import psycopg
 import pytest
 from sqlalchemy import Column, text
 
@@ -224,9 +224,8 @@ async def test_a_foreign_database_is_unavailable(database_url: str, versions: st
         file.executescript(script)
         file.close()
     else:
-        connection = await asyncpg.connect(database_url)
-        await connection.execute(script)
-        await connection.close()
+        with psycopg.connect(database_url) as connection:
+            connection.execute(script.encode())
 
     async def used() -> None:
         store = await open_store(database_url)

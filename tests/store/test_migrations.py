@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import asyncpg
+import psycopg
 import pytest
 from sqlalchemy import Connection, inspect, text
 
@@ -35,9 +35,8 @@ async def restored(url: str, version: int) -> None:
         file.executescript(script)
         file.close()
     else:
-        connection = await asyncpg.connect(url)
-        await connection.execute(script)
-        await connection.close()
+        with psycopg.connect(url) as connection:
+            connection.execute(script.encode())
 
 
 def shape(connection: Connection) -> dict[str, Any]:

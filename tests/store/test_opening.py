@@ -56,8 +56,9 @@ async def test_default_folder_that_cannot_be_made_is_named(
     [
         ("sqlite:///a.db", "sqlite+aiosqlite"),
         ("sqlite+aiosqlite:////tmp/a.db", "sqlite+aiosqlite"),
-        (" postgresql://u:p@h/d ", "postgresql+asyncpg"),
-        ("postgresql+asyncpg://u:p@h:5433/d", "postgresql+asyncpg"),
+        (" postgresql://u:p@h/d ", "postgresql+psycopg"),
+        ("postgresql+psycopg://u:p@h:5433/d", "postgresql+psycopg"),
+        ("postgresql+asyncpg://u:p@h:5433/d", "postgresql+psycopg"),
     ],
 )
 def test_url_gets_its_async_driver(text: str, driver: str) -> None:
@@ -65,9 +66,10 @@ def test_url_gets_its_async_driver(text: str, driver: str) -> None:
     assert engine_url(text).drivername == driver
 
 
-def test_url_of_a_managed_server_is_understood() -> None:
-    """What libpq calls `sslmode` is `ssl` to the driver."""
-    assert engine_url("postgresql://u@h/d?sslmode=require").query == {"ssl": "require"}
+@pytest.mark.parametrize("query", ["sslmode=require", "ssl=require", "ssl=x&sslmode=require"])
+def test_url_of_a_managed_server_is_understood(query: str) -> None:
+    """What older addresses call `ssl` is `sslmode` to the driver."""
+    assert engine_url(f"postgresql://u@h/d?{query}").query == {"sslmode": "require"}
 
 
 @pytest.mark.parametrize(
@@ -128,10 +130,58 @@ async def test_a_variable_of_the_driver_is_named(
 
 
 async def test_wrong_database_is_unavailable(postgres: Postgres) -> None:
-    """The server's own complaint is named by its kind."""
+    """The server's own complaint is told in our words: its own hold the name."""
     good = postgres.create()
 
-    assert "InvalidCatalogNameError" in await refused(good.replace("/test_", f"/{PASSWORD}_"))
+    complaint = await refused(good.replace("/test_", f"/{PASSWORD}_"))
+
+    assert "there is no such database or user" in complaint
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("/d?host=/nowhere", "there is no such file or socket"),
+        ("a..b/d", "there is no such host"),
+        ("127.0.0.1:1/d?ssl=x", "`sslmode` has a value that is not known"),
+    ],
+)
+async def test_an_address_that_leads_nowhere_is_unavailable(address: str, reason: str) -> None:
+    """No such folder, a name that can be none, and a word that libpq does not know."""
+    assert reason in await refused(f"postgresql://u:{PASSWORD}@{address}")
+
+
+@pytest.mark.parametrize(
+    ("complaint", "reason"),
+    [
+        (f'password authentication failed for user "{PASSWORD}"', "wrong user or password"),
+        (f'no pg_hba.conf entry for host "{PASSWORD}"', "`pg_hba.conf` does not let us in"),
+        ("sorry, too many clients already", "busy; try again in a moment"),
+        (f"{PASSWORD}", "OperationalError"),
+    ],
+)
+async def test_a_server_that_refuses_is_told_in_our_words(complaint: str, reason: str) -> None:
+    """Never in its own, which quote names and addresses."""
+    fields = f"SFATAL\0VFATAL\0CXX000\0M{complaint}\0\0".encode()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4)
+        writer.write(b"E" + (len(fields) + 4).to_bytes(4) + fields)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        database = Database(
+            engine_url(f"postgresql://u:{PASSWORD}@127.0.0.1:{port}/d?sslmode=disable")
+        )
+        with pytest.raises(StoreUnavailable) as refusal:
+            async with database.reading():
+                pass
+        await database.aclose()
+
+    assert reason in str(refusal.value)
+    assert PASSWORD not in str(refusal.value)
 
 
 async def test_silent_server_is_unavailable() -> None:
@@ -147,6 +197,45 @@ async def test_silent_server_is_unavailable() -> None:
                 pass
 
         await database.aclose()
+
+
+async def test_a_statement_without_an_answer_is_given_up(postgres: Postgres) -> None:
+    """It is ended at the server too, and its connection is good for the next."""
+    database = Database(engine_url(postgres.create()), statement_seconds=0.2)
+
+    with pytest.raises(StoreUnavailable, match=r"no answer within 0\.2 s"):
+        async with database.reading() as connection:
+            await connection.exec_driver_sql("SELECT pg_sleep(60)")
+    async with database.reading() as connection:
+        sleeping = await connection.exec_driver_sql(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%%'"
+        )
+
+        assert sleeping.scalar() == 0
+    await database.aclose()
+
+
+async def test_a_reader_that_leaves_ends_its_statement(postgres: Postgres) -> None:
+    """A caller that is cancelled is let go at once, and the database is good for the next."""
+    database = Database(engine_url(postgres.create()))
+    asking = asyncio.Event()
+
+    async def sleep() -> None:
+        async with database.reading() as connection:
+            asking.set()
+            await connection.exec_driver_sql("SELECT pg_sleep(60)")
+
+    task = asyncio.create_task(sleep())
+    await asking.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 30)
+    async with database.reading() as connection:
+        number = (await connection.exec_driver_sql("SELECT 1")).scalar()
+    await database.aclose()
+
+    assert number == 1
 
 
 async def test_missing_folder_is_unavailable(tmp_path: Path) -> None:
