@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from api import wiring
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.listening import Ask
 from api.wiring.serving import House, open_house

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 
 from api.errors import NotConfigured, UsageError
 from api.services.callers import asking, caller
+from api.services.durable import Keep, unkept
 from api.services.evidence.pipeline import Steps, collect
 from api.services.evidence.run import Bounds, Run, Searches, Sources
 from api.services.flights import Flights
@@ -137,12 +138,14 @@ class Product:
         """Close sockets and threads, hand over the last traces, stop the sandbox; once."""
         await self.closing.aclose()
 
-    def start(self, window: Window = "all", listener: Listener = silent) -> Run:
+    def start(
+        self, window: Window = "all", listener: Listener = silent, keep: Keep = unkept
+    ) -> Run:
         """A run with an empty memory."""
         bounds = Bounds(self.adaptive, self.crawl_seconds, window)
         return Run(
             self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
-            self.places, self._searches,
+            self.places, keep, self._searches,
         )  # fmt: skip
 
     async def listen(
@@ -213,9 +216,15 @@ class Heard:
 
 
 async def analyze(
-    product: Product, ask: Ask, listener: Listener = silent, report_id: str | None = None
+    product: Product,
+    ask: Ask,
+    listener: Listener = silent,
+    report_id: str | None = None,
+    keep: Keep = unkept,
 ) -> Report:
     """The report on one question; every upstream failure is part of it.
+
+    What each source gave, the grades and the report are steps that `keep` takes.
 
     Raises:
         UsageError: an unknown source or a limit out of range.
@@ -226,16 +235,21 @@ async def analyze(
     with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
         if screened.ok:
-            run = product.start(ask.window, listener)
+            run = product.start(ask.window, listener, keep)
             evidence = await collect(run, scope, product.steps)
-            conclusion = await conclude(
-                run, evidence, product.writer, product.checker, product.explainer, product.places
-            )
-            total = int((time.monotonic() - began) * 1000)
-            spent = conclusion.evidence.timings_ms.get("evidence", 0)
-            timings = Timings(evidence=spent, report=total - spent, total=total)
-            seen = replace(origin, observations=product.observer.observations)
-            report = report_of(conclusion, seen, timings)
+
+            async def reporting() -> Report:
+                conclusion = await conclude(
+                    run, evidence, product.writer, product.checker, product.explainer,
+                    product.places,
+                )  # fmt: skip
+                total = int((time.monotonic() - began) * 1000)
+                spent = conclusion.evidence.timings_ms.get("evidence", 0)
+                timings = Timings(evidence=spent, report=total - spent, total=total)
+                seen = replace(origin, observations=product.observer.observations)
+                return report_of(conclusion, seen, timings)
+
+            report = await keep("report", Report, reporting)
         else:
             report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
         cost, rate, count = report.cost, report.support.rate, len(report.items)

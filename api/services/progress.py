@@ -27,6 +27,11 @@ class Event:
         }
 
 
+def kind_of(name: str) -> type[Event]:
+    """The class of a moment, by its `kind`."""
+    return next(kind for kind in Event.__subclasses__() if kind.kind == name)
+
+
 Listener = Callable[[Event], None]
 
 

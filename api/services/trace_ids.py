@@ -17,6 +17,11 @@ def new_trace_id() -> str:
     return _current.get()
 
 
+def keep_trace_id(trace_id: str) -> None:
+    """What this context sets off belongs to a trace that another process began."""
+    _current.set(trace_id)
+
+
 def current_trace_id() -> str:
     """The id that a trace must have which begins here; empty: any."""
     return _current.get()

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, case, delete, select, update
+from sqlalchemy import ColumnElement, Row, Update, case, delete, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
 from api.services.keeping.storage import ApiKey, KeptSession, SessionListing
 from api.store.database import Part, unbroken
 from api.store.paging import below, cursor_at, dated
-from api.store.tables import idempotency, identity, keys, ledger, pages, sessions
+from api.store.tables import charges, idempotency, identity, keys, ledger, pages, sessions
 
+_UNBOUNDED = 2**62
 PAGE_LIFE = timedelta(days=1)
 """No page is kept longer."""
 
@@ -25,6 +27,45 @@ class LedgerPart(Part):
     @unbroken
     async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
         """Reserve units if they fit: one conditional upsert."""
+        async with self._database.writing() as connection:
+            return await self._take(connection, scope, day, units, limit)
+
+    @unbroken
+    async def give_back(self, scope: str, day: date, units: int) -> None:
+        """Release units; never below none."""
+        async with self._database.writing() as connection:
+            await connection.execute(_fewer(scope, day, units))
+
+    @unbroken
+    async def charge(self, work_id: str, scope: str, day: date, units: int, limit: int) -> bool:
+        """Reserve units for a piece of work if they fit, or were reserved for it before."""
+        row = self._database.insert(charges).values(
+            work_id=work_id, scope=scope, day=day, units=units, settled=False
+        )
+        async with self._database.writing() as connection:
+            if not (await connection.execute(row.on_conflict_do_nothing())).rowcount:
+                return True
+            fits = not units or await self._take(connection, scope, day, units, limit)
+            if not fits:
+                await connection.execute(delete(charges).where(*_is(work_id, scope)))
+            return fits
+
+    @unbroken
+    async def settle(self, work_id: str, scope: str, units: int) -> None:
+        """Correct what was reserved for a piece of work to what it used; once."""
+        settled = update(charges).where(*_is(work_id, scope), charges.c.settled.is_(False))
+        settled = settled.values(settled=True)
+        async with self._database.writing() as connection:
+            reservation = settled.returning(charges.c.day, charges.c.units)
+            for day, reserved in await connection.execute(reservation):
+                if units > reserved:
+                    await self._take(connection, scope, day, units - reserved, _UNBOUNDED)
+                elif units < reserved:
+                    await connection.execute(_fewer(scope, day, reserved - units))
+
+    async def _take(
+        self, connection: AsyncConnection, scope: str, day: date, units: int, limit: int
+    ) -> bool:
         if units > limit:
             return False
         row = self._database.insert(ledger).values(scope=scope, day=day, units=units)
@@ -34,16 +75,7 @@ class LedgerPart(Part):
             set_={"units": total},
             where=total <= limit,
         )
-        async with self._database.writing() as connection:
-            return (await connection.execute(upsert)).rowcount == 1
-
-    @unbroken
-    async def give_back(self, scope: str, day: date, units: int) -> None:
-        """Release units; never below none."""
-        left = case((ledger.c.units > units, ledger.c.units - units), else_=0)
-        fewer = update(ledger).where(ledger.c.scope == scope, ledger.c.day == day)
-        async with self._database.writing() as connection:
-            await connection.execute(fewer.values(units=left))
+        return (await connection.execute(upsert)).rowcount == 1
 
     @unbroken
     async def spent(self, scope: str, day: date) -> int:
@@ -51,6 +83,15 @@ class LedgerPart(Part):
         units = select(ledger.c.units).where(ledger.c.scope == scope, ledger.c.day == day)
         async with self._database.reading() as connection:
             return await connection.scalar(units) or 0
+
+
+def _fewer(scope: str, day: date, units: int) -> Update:
+    left = case((ledger.c.units > units, ledger.c.units - units), else_=0)
+    return update(ledger).where(ledger.c.scope == scope, ledger.c.day == day).values(units=left)
+
+
+def _is(work_id: str, scope: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return charges.c.work_id == work_id, charges.c.scope == scope
 
 
 class PagesPart(Part):

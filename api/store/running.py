@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import sys
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,9 +21,10 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
+from api.services.keeping.processes import DurableWork
 from api.store.database import Database, Part, unbroken
 from api.store.records import PAGE_LIFE
-from api.store.tables import analyses, idempotency, ledger, pages, runs, sessions
+from api.store.tables import analyses, charges, idempotency, ledger, pages, runs, sessions
 
 BEAT = 10.0
 """Seconds between two heartbeats."""
@@ -101,16 +103,16 @@ class RunningPart(Part):
         self._heart: asyncio.Task[None] | None = None
 
     @unbroken
-    async def begin(self, tenant: str, analysis_id: str, query: str) -> datetime:
+    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "") -> datetime:
         """Note that an analysis is under way here, and say since when; a done one stays done."""
         now = datetime.now(UTC)
+        here = {"state": "running", "run_id": self._owner.id, "work_id": work_id or None}
         row = self._database.insert(analyses).values(
-            tenant=tenant, id=analysis_id, state="running", run_id=self._owner.id,
-            created_at=now, query=query,
-        )  # fmt: skip
+            tenant=tenant, id=analysis_id, created_at=now, query=query, **here
+        )
         upsert = row.on_conflict_do_update(
             index_elements=[analyses.c.tenant, analyses.c.id],
-            set_={"state": "running", "run_id": self._owner.id, "reason": None},
+            set_={**here, "reason": None},
             where=analyses.c.state != "done",
         )
         mine = analyses.c.tenant == tenant, analyses.c.id == analysis_id
@@ -119,9 +121,20 @@ class RunningPart(Part):
             await connection.execute(upsert)
             created_at = await connection.execute(select(analyses.c.created_at).where(*mine))
             began: datetime = created_at.scalar_one() or now
+        self._live()
+        return began
+
+    @unbroken
+    async def appear(self) -> str:
+        """Let other processes know that this one lives, until it is closed; its name."""
+        async with self._database.writing() as connection:
+            await self._beat(connection, datetime.now(UTC))
+        self._live()
+        return self._owner.id
+
+    def _live(self) -> None:
         if self._heart is None:
             self._heart = asyncio.create_task(self._keep_beating(), name="store heartbeat")
-        return began
 
     @unbroken
     async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
@@ -138,7 +151,9 @@ class RunningPart(Part):
             select(analyses.c.run_id, runs)
             .join_from(analyses, runs, analyses.c.run_id == runs.c.id, isouter=True)
             .where(
-                analyses.c.state == "running", analyses.c.run_id.is_distinct_from(self._owner.id)
+                analyses.c.state == "running",
+                analyses.c.work_id.is_(None),
+                analyses.c.run_id.is_distinct_from(self._owner.id),
             )
             .distinct()
         )
@@ -147,8 +162,9 @@ class RunningPart(Part):
             for run_id, _, place, pid, started, seen_at in await connection.execute(running):
                 owner = seen_at and Owner(place, pid, started, run_id)
                 if owner is None or gone(owner, seen_at, self._owner, now):
-                    swept += await _mark_failed(connection, STOPPED, analyses.c.run_id == run_id)
+                    swept += await _mark_stopped(connection, run_id)
             for past in (
+                delete(charges).where(charges.c.day < (now - LEDGER_DAYS).date()),
                 delete(pages).where(pages.c.stored_at < now - PAGE_LIFE),
                 delete(sessions).where(sessions.c.saved_at < now - SESSION_DAYS),
                 delete(idempotency).where(idempotency.c.claimed_at < now - IDEMPOTENCY_DAYS),
@@ -157,6 +173,28 @@ class RunningPart(Part):
             ):
                 await connection.execute(past)
         return swept
+
+    @unbroken
+    async def durable(self) -> Sequence[DurableWork]:
+        """Analyses under way that do not end with their process."""
+        wanted = select(analyses.c.tenant, analyses.c.id, analyses.c.work_id)
+        wanted = wanted.where(analyses.c.state == "running", analyses.c.work_id.is_not(None))
+        async with self._database.reading() as connection:
+            return [DurableWork(*row) for row in await connection.execute(wanted)]
+
+    @unbroken
+    async def gone(self, processes: Collection[str]) -> Collection[str]:
+        """Of these names of processes, those that have ended or are silent for a minute."""
+        now = datetime.now(UTC)
+        wanted = select(runs).where(runs.c.id.in_(processes))
+        async with self._database.reading() as connection:
+            living = {
+                row.id
+                for row in await connection.execute(wanted)
+                if not gone(Owner(row.place, row.pid, row.started, row.id), row.seen_at,
+                            self._owner, now)
+            }  # fmt: skip
+        return set(processes) - living
 
     async def _stop(self) -> None:
         """End the heartbeat; what still runs here will never be finished."""
@@ -168,7 +206,7 @@ class RunningPart(Part):
         self._heart = None
         with suppress(StoreUnavailable):
             async with self._database.writing() as connection:
-                await _mark_failed(connection, STOPPED, analyses.c.run_id == self._owner.id)
+                await _mark_stopped(connection, self._owner.id)
                 await connection.execute(delete(runs).where(runs.c.id == self._owner.id))
 
     async def _keep_beating(self) -> None:
@@ -185,6 +223,12 @@ class RunningPart(Part):
         owner = self._owner
         row = self._database.upsert(runs, ("id",), **asdict(owner), seen_at=now)
         await connection.execute(row)
+
+
+async def _mark_stopped(connection: AsyncConnection, run_id: str) -> int:
+    """Mark what ended with its process failed; how many."""
+    ends = analyses.c.run_id == run_id, analyses.c.work_id.is_(None)
+    return await _mark_failed(connection, STOPPED, *ends)
 
 
 async def _mark_failed(connection: AsyncConnection, reason: str, *which: object) -> int:

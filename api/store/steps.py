@@ -206,4 +206,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX watch_items_by_key ON watch_items (key)",
     ),
+    (  # 7: work that another process goes on with
+        "ALTER TABLE analyses ADD COLUMN work_id TEXT",
+        """
+        CREATE TABLE charges (
+            work_id TEXT NOT NULL, scope TEXT NOT NULL, day DATE NOT NULL, units BIGINT NOT NULL,
+            settled BOOLEAN NOT NULL,
+            PRIMARY KEY (work_id, scope)
+        )
+        """,
+    ),
 )

@@ -192,7 +192,8 @@ runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_a
 """Processes that run analyses; `place` is host, boot and process namespace."""
 
 analyses = _table(
-    "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, created_at=Moment,
+    "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text,
+    created_at=Moment,
     query=Prose, reason=Prose, decision=Identity, report_version=Integer, summary=Document,
     tally=Document, body=Document,
 )  # fmt: skip
@@ -226,6 +227,10 @@ refusals = _table(
 """Lines of imports that could not be read."""
 
 ledger = _table("ledger", scope=Identity, day=Date, units=BigInteger)
+charges = _table(
+    "charges", work_id=Text, scope=Identity, day=Date, units=BigInteger, settled=Boolean
+)
+"""What a piece of work has taken from the ledger, so that no process takes it again."""
 pages = _table("pages", key=Identity, text=Document, stored_at=Moment)
 keys = _table("keys", id=Identity, name=Prose, digest=Identity, created_at=Moment, revoked=Boolean)
 sessions = _table("sessions", tenant=Identity, id=Identity, text=Document, saved_at=Moment)

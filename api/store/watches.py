@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Row, and_, case, delete, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, or_, select, update
 from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -77,10 +77,7 @@ class WatchesPart(Part):
     @unbroken
     async def claim_due(self, now: datetime, until: datetime, run_id: str) -> RunClaim | None:
         """The longest due one that no other process claims in the meantime."""
-        due = select(watches).where(
-            watches.c.paused.is_(False), watches.c.due_at <= now, _free(now)
-        )
-        due = due.order_by(watches.c.due_at, watches.c.id).limit(1)
+        due = _due(now).limit(1)
         async with self._database.writing() as connection:
             while (row := (await connection.execute(due)).one_or_none()) is not None:
                 claim = await _claimed(connection, row, now, until, run_id)
@@ -89,11 +86,27 @@ class WatchesPart(Part):
         return None
 
     @unbroken
+    async def due_watches(self, now: datetime, most: int) -> Sequence[Watch]:
+        """The longest due first; one that is damaged is left out."""
+        async with self._database.reading() as connection:
+            rows = await connection.execute(_due(now).limit(most))
+            return [watch for row in rows if (watch := _watch(row)) is not None]
+
+    @unbroken
     async def claim_watch(
-        self, tenant: str, watch_id: str, now: datetime, until: datetime, run_id: str
+        self,
+        tenant: str,
+        watch_id: str,
+        now: datetime,
+        until: datetime,
+        run_id: str,
+        due_at: datetime | None = None,
     ) -> RunClaim | None:
-        """This one, due or not."""
-        wanted = select(watches).where(*_is(tenant, watch_id), _free(now))
+        """This one, due or not, or as it was due."""
+        free = or_(_free(now), watches.c.claim == run_id)
+        wanted = select(watches).where(*_is(tenant, watch_id), free)
+        if due_at is not None:
+            wanted = wanted.where(watches.c.due_at == due_at, watches.c.paused.is_(False))
         async with self._database.writing() as connection:
             row = (await connection.execute(wanted)).one_or_none()
             return None if row is None else await _claimed(connection, row, now, until, run_id)
@@ -198,6 +211,11 @@ def _is(tenant: str, watch_id: str) -> tuple[ColumnElement[bool], ColumnElement[
     return watches.c.tenant == tenant, watches.c.id == watch_id
 
 
+def _due(now: datetime) -> Select[*tuple[Any, ...]]:
+    due = watches.c.paused.is_(False), watches.c.due_at <= now, _free(now)
+    return select(watches).where(*due).order_by(watches.c.due_at, watches.c.id)
+
+
 def _free(now: datetime) -> ColumnElement[bool]:
     """Nobody's, or of a process whose time is over."""
     return or_(watches.c.claimed_until.is_(None), watches.c.claimed_until <= now)
@@ -213,7 +231,8 @@ async def _claimed(
     """The claim, unless another process was faster; a damaged watch is paused instead."""
     owned = row.claim or run_id
     watch = _watch(row)
-    same = and_(*_is(row.tenant, row.id), watches.c.due_at == row.due_at, _free(now))
+    mine = or_(_free(now), watches.c.claim == run_id)
+    same = and_(*_is(row.tenant, row.id), watches.c.due_at == row.due_at, mine)
     if watch is None:
         await connection.execute(update(watches).where(same).values(paused=True))
         return None

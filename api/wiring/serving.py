@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from typing import Any
 
+from api.errors import StoreUnavailable
 from api.judges import Switchboard
-from api.judges.local_vectors import vectors
 from api.services import listening
 from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.searching import ArchiveSearch
@@ -21,12 +22,13 @@ from api.services.archive.shelf import ArchiveFilters
 from api.services.chatting.chats import Chats
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
+from api.services.durable import GoOn, Keep, Unkept
 from api.services.flights import Flights
-from api.services.keeping.analyses import Runner
+from api.services.keeping.analyses import KIND, Runner
 from api.services.keeping.keys import LOCAL, Keys, Tenant
 from api.services.keeping.limits import Limits, fetch_within, judge_within
 from api.services.keeping.reports import stored_report
-from api.services.keeping.storage import SourceMemory, Store
+from api.services.keeping.storage import Store
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.progress import Listener, silent
@@ -35,10 +37,12 @@ from api.services.reporting.dossier import Dossier
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated, Question
 from api.settings import Settings
-from api.sources import ARCHIVE, SOURCES
+from api.sources import ARCHIVE
 from api.sources.items import handed_items
-from api.wiring import build, build_gate, in_sandbox, mode_of, only_over
+from api.wiring import build_gate, in_sandbox, mode_of, only_over, watching
 from api.wiring.archive import archive_search, with_archive
+from api.wiring.durable import HouseEngine
+from api.wiring.loading import loaded_product
 from api.wiring.models import chat, turn_usd
 from api.wiring.storing import environment_keys, open_store_of
 
@@ -46,7 +50,6 @@ _MANY = 2**31
 """More probes than a day has room for."""
 _MOST_EXHIBITS = 200
 """Whose labels are remembered for one tenant; what is shown again later gets a new one."""
-_MODEL_PARTS = ("client", "booleans", "explain", "grades", "rewrites")
 
 
 @dataclass(slots=True)
@@ -57,8 +60,12 @@ class House:
     store: Store
     keys: Keys
     limits: Limits
+    durable: bool = False
+    """Another process goes on with what this one leaves; of these there is one in a process."""
     runner: Runner = field(init=False)
     """Begins analyses and keeps them."""
+    engine: HouseEngine | None = field(default=None, init=False)
+    """What keeps the steps of durable work."""
     _switchboard: Switchboard = field(init=False)
     """The limit on model calls, of everything that asks a model here."""
     _loading: asyncio.Task[Product] | None = None
@@ -78,8 +85,17 @@ class House:
 
     def __post_init__(self) -> None:
         self._switchboard = Switchboard(self.settings.models.model_concurrency)
-        grace = self.settings.streams.grace
-        self.runner = Runner(self.store, self.limits, self._analyze, self._most, grace)
+        if self.durable:
+            kinds: dict[str, GoOn] = {
+                KIND: lambda request, life: self.runner.go_on(request, life),
+                watching.KIND: partial(watching.go_on_with_run, self),
+            }
+            look = partial(watching.queue_due, self)
+            self.engine = HouseEngine(self.settings, self.store, kinds, look)
+        self.runner = Runner(
+            self.store, self.limits, self._analyze, self._most, self.settings.streams.grace,
+            engine=self.engine or Unkept(), tenants=self.keys.tenant,
+        )  # fmt: skip
 
     @property
     def sample(self) -> bool:
@@ -245,6 +261,8 @@ class House:
     async def aclose(self) -> None:
         """Cancel what is under way, then close everything."""
         await self.runner.aclose()
+        if self.engine is not None:
+            await self.engine.aclose()
         if self._loading is not None:
             loading, self._loading = self._loading, None
             await asyncio.wait([loading])
@@ -258,10 +276,10 @@ class House:
         await self.store.aclose()
 
     async def _analyze(
-        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: Keep
     ) -> Report:
         product = await self._product_for(ask, tenant)
-        return await listening.analyze(product, ask, listener, report_id)
+        return await listening.analyze(product, ask, listener, report_id, keep)
 
     async def _product_for(self, ask: Ask, tenant: Tenant = LOCAL) -> Product:
         """The product that answers this question: over its own items, in the sandbox, or as usual.
@@ -277,7 +295,9 @@ class House:
             return only_over(self._own or product, handed_items(ask.own))
         if ask.sandbox and not self.sample:
             if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
-                self._sandbox = asyncio.create_task(self._built(in_sandbox(self.settings)))
+                self._sandbox = asyncio.create_task(
+                    loaded_product(in_sandbox(self.settings), self.store, self._switchboard)
+                )
             product = await asyncio.shield(self._sandbox)
         if ARCHIVE.name in ask.sources:
             return with_archive(product, self.settings, self.store, tenant)
@@ -292,33 +312,19 @@ class House:
 
     async def _load(self, modules: Sequence[str]) -> Product:
         """The product, and what judges own items where that is another one."""
-        product = await self._built(self.settings, modules)
+        product = await loaded_product(self.settings, self.store, self._switchboard, modules)
+        if self.engine is not None:
+            with suppress(StoreUnavailable):  # whoever needs it hears of it
+                await self.engine.opened()
         if product.sample:  # else its own gate is just this one
             self._own = build_gate(self.settings, switchboard=self._switchboard)
         return product
 
-    async def _built(self, settings: Settings, modules: Sequence[str] = ()) -> Product:
-        """Load what building and the first report would load while everybody waits; build."""
-        sample = mode_of(settings) == "sandbox"
-        needed = ["api.services.tools", "api.wiring.estimating"]
-        needed += [spec.module for spec in SOURCES.values()]
-        if sample:
-            needed.append("api.sandbox.server")
-        if sample or settings.models.openai_api_key is not None:
-            needed += [f"api.judges.{part}" for part in _MODEL_PARTS]
-            needed += ["pydantic_ai.models.openai", "api.services.reporting.agent"]
-        if sample or settings.tracing.langfuse_secret_key is not None:
-            needed.append("api.tracing")
-        if settings.tracing.prompts == "langfuse" and not self.sample:
-            needed.append("api.tracing.prompts")
-        await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
-        await asyncio.to_thread(vectors)
-        memory = SourceMemory(self.store, self.store)
-        return build(settings, switchboard=self._switchboard, memory=memory)
 
-
-async def open_house(settings: Settings) -> House:
+async def open_house(settings: Settings, *, durable: bool = False) -> House:
     """Open the store, mark what another process left unfinished, and be ready for requests.
+
+    With `durable` its analyses outlive the process; that is for one house of a process.
 
     Raises:
         ConfigurationError: the database URL is none of ours.
@@ -338,4 +344,5 @@ async def open_house(settings: Settings) -> House:
             limits.usd_per_day,
             turns=Turns(limits.at_once, limits.waiting),
         ),
+        durable=durable,
     )

@@ -1,20 +1,49 @@
-"""Watches over an open house: who analyses, who tells, and which places there are."""
+"""Watches over an open house: who analyses, who tells, which places there are, and what is due."""
 
 from __future__ import annotations
 
-from api.errors import AccessDenied, UsageError
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
+
+from api.errors import AccessDenied, Conflict, NotFound, UsageError
 from api.notifying import Notifier
+from api.services.durable import Life
 from api.services.listening import Ask
 from api.services.reporting.report import Report
-from api.services.watching.running import Watching
+from api.services.watching.run import WatchRun
+from api.services.watching.running import Watching, new_run_id, utc_now, watch_of
 from api.services.watching.shelf import Watches
 from api.services.watching.watch import Watch, check_watch
 from api.settings import Settings
 from api.sources import EVERYWHERE, check_askable
-from api.wiring.serving import House
+
+if TYPE_CHECKING:
+    from api.wiring.serving import House
 
 MOST = 100
 """Watches of one tenant."""
+KIND = "watch"
+"""Of durable work."""
+MOST_DUE = 1_000
+"""Watches that are left to the queue at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a process needs to run a watch, or to go on with a run that another began."""
+
+    tenant: str
+    watch_id: str
+    run_id: str
+    due_at: datetime | None
+    """When it was due; None: somebody wanted it now."""
+
+
+_REQUEST = TypeAdapter(RunRequest)
 
 
 def watching_of(house: House) -> Watching:
@@ -33,6 +62,60 @@ def watching_of(house: House) -> Watching:
         EVERYWHERE,
         house.settings.ranking.duplicate_similarity,
     )
+
+
+async def run_watch(house: House, watch: Watch) -> WatchRun:
+    """Run a watch now; when this process dies, the next one of a durable house goes on.
+
+    Raises:
+        Conflict: it is being run, or is gone.
+        StoreUnavailable: the database cannot be used.
+    """
+    watching, run_id = watching_of(house), new_run_id()
+    if house.engine is None:
+        return await watching.run(watch, run_id)
+    request = RunRequest(watch.tenant, watch.id, run_id, None)
+
+    async def work(life: Life) -> WatchRun:
+        return await watching.run(watch, run_id, life.keep)
+
+    return await house.engine.run(
+        KIND, f"watch.{watch.id}.{run_id}", _REQUEST.dump_json(request).decode(), work
+    )
+
+
+async def queue_due(house: House) -> None:
+    """Leave what is due to whichever process has room; each once, however many look.
+
+    Raises:
+        StoreUnavailable: the database cannot be used.
+    """
+    assert house.engine is not None
+    due = {
+        f"watch.{watch.id}.{watch.due_at:%Y%m%dT%H%M%S.%f}": watch
+        for watch in await house.store.due_watches(utc_now(), MOST_DUE)
+    }
+    if not due:
+        return
+    for work_id in due.keys() - await house.engine.known(due):
+        watch = due[work_id]
+        request = RunRequest(watch.tenant, watch.id, new_run_id(), watch.due_at)
+        await house.engine.enqueue(
+            KIND, work_id, _REQUEST.dump_json(request).decode(), watch.tenant
+        )
+
+
+async def go_on_with_run(house: House, written: str, life: Life) -> None:
+    """Run a watch that was due, or go on with a run that another process began."""
+    request, watching = _REQUEST.validate_json(written), watching_of(house)
+    if request.due_at is not None:
+        await watching.run_as_due(
+            request.tenant, request.watch_id, request.due_at, request.run_id, life.keep
+        )
+        return
+    with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
+        watch = await watch_of(house.store, request.tenant, request.watch_id)
+        await watching.run(watch, request.run_id, life.keep)
 
 
 def notifier_of(settings: Settings) -> Notifier:

@@ -27,6 +27,7 @@ class Shelf:
     claims: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     ring: dict[str, ApiKey] = field(default_factory=dict)
     beginning: asyncio.Event = field(default_factory=asyncio.Event)
+    charges: dict[tuple[str, str], tuple[date, int]] = field(default_factory=dict)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
     before_claim: Awaitable[object] | None = None
     """What a claim waits for."""
@@ -54,10 +55,24 @@ class Shelf:
         self._may("give_back")
         self.units[scope, day] -= units
 
+    async def charge(self, work_id: str, scope: str, day: date, units: int, limit: int) -> bool:
+        if (work_id, scope) in self.charges:
+            return True
+        fits = await self.take(scope, day, units, limit)
+        if fits:
+            self.charges[work_id, scope] = day, units
+        return fits
+
+    async def settle(self, work_id: str, scope: str, units: int) -> None:
+        self._may("settle")
+        day, reserved = self.charges[work_id, scope]
+        self.charges[work_id, scope] = day, units
+        self.units[scope, day] += units - reserved
+
     async def spent(self, scope: str, day: date) -> int:
         return self.units[scope, day]
 
-    async def begin(self, tenant: str, analysis_id: str, query: str) -> datetime:
+    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "") -> datetime:
         self._may("begin")
         self.beginning.set()
         await self.may_begin.wait()

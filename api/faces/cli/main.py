@@ -230,6 +230,14 @@ def serve(
 
 
 @app.command()
+def work(sandbox: Sample = False) -> None:
+    """Run watches and queued analyses without a port; see docs/scaling.md."""
+    from api.faces.cli.serve import work_command
+
+    raise typer.Exit(work_command(sandbox=sandbox))
+
+
+@app.command()
 def doctor(form: As = Format.text) -> None:
     """Say per upstream: configured, reachable, what is left of the quota, how to fix it."""
     from api.faces.cli.doctor import doctor_command

@@ -1,4 +1,4 @@
-"""`serve` and `sandbox`: processes that listen, and say where.
+"""`serve`, `work` and `sandbox`: processes that stay, and say where they listen.
 
 `serve` listens before the product's libraries are loaded.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
     settings = wiring.load_settings(sandbox=sandbox)
 
     async def work() -> None:
-        house = await open_house(settings)
+        house = await open_house(settings, durable=True)
         try:
             keyed = await house.keys.configured()
             if not keyed and not is_this_machine(host):
@@ -63,6 +64,32 @@ def serve_command(host: str, port: int, *, sandbox: bool = False) -> int:
         asyncio.run(work())
     except KeyboardInterrupt:
         return INTERRUPTED
+    return 0
+
+
+def work_command(*, sandbox: bool = False) -> int:
+    """Work at what is queued and at what other processes have left, until interrupted.
+
+    Raises:
+        StoreUnavailable: the database cannot be used.
+    """
+    settings = wiring.load_settings(sandbox=sandbox)
+
+    async def work() -> None:
+        house, stopped = await open_house(settings, durable=True), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopped.set)
+        try:
+            await house.product()
+            assert house.engine is not None
+            await house.engine.opened()
+            print("Listenpost works at what is queued", file=sys.stderr, flush=True)
+            await stopped.wait()
+        finally:
+            await house.aclose()
+
+    asyncio.run(work())
     return 0
 
 

@@ -60,7 +60,7 @@ def mcp_command(*, text_only: bool, sandbox: bool = False) -> int:
 
     async def serve() -> None:
         admit(Caller("mcp"))
-        house = await open_house(settings)
+        house = await open_house(settings, durable=True)
         try:
             if house.sample:
                 words = "sample data: everything is made up and served by the offline sandbox"

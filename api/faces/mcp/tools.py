@@ -26,8 +26,8 @@ from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.describing import described
 from api.services.comparing.comparison import Comparison
 from api.services.comparing.composing import comparison_of
-from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
+from api.services.keeping.performing import UNKEPT
 from api.services.listening import ROOM
 from api.services.progress import Listener
 from api.services.question.accepting import question_of

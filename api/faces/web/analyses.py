@@ -35,7 +35,7 @@ from api.faces.web.schemas import (
     Pending,
     ReadQuery,
 )
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Filters, Kept
 from api.services.reporting.report import Report
@@ -169,7 +169,7 @@ async def create_analysis(
     async def work() -> Response:
         flight: AnalysisFlight | Kept | None
         if last_seen is None:
-            flight = await runner.join(tenant, ask, idempotency_key)
+            flight = await runner.join(tenant, ask, idempotency_key, detached=detached)
         elif (flight := await runner.follow(tenant, last_seen.analysis_id)) is None:
             raise _nothing(last_seen.analysis_id)
         location = {"Location": f"/v1/analyses/{flight.id}"}

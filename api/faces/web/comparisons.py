@@ -21,7 +21,7 @@ from api.faces.web.schemas import About, Format, Pending, Query, RequestBody, Si
 from api.services.comparing.asking import FEWEST, MOST, asks_of
 from api.services.comparing.comparison import Comparison
 from api.services.comparing.composing import comparison_of
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.comparisons import Comparisons
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask

@@ -17,7 +17,8 @@ from starlette.types import Receive, Scope, Send
 from api.errors import ListenpostError, UsageError
 from api.faces.web.errors import described, trace_id_of
 from api.faces.web.schemas import Pending
-from api.services.keeping.analyses import AnalysisFlight, Runner
+from api.services.keeping.analyses import Runner
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.storage import Kept, State
 from api.services.progress import Event
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from api.faces.web.open_objects import OwnItem, OwnItems
 from api.services.gate.handed import WORDS
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.storage import Kept, Listed, State
 from api.services.listening import MAX_LIMIT, Ask
 from api.services.question.query import LONGEST

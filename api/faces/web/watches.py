@@ -20,7 +20,8 @@ from api.services.watching.run import WatchRun
 from api.services.watching.running import changed, utc_now, watch_of
 from api.services.watching.watch import MOST_TARGETS, Only, Watch, new_watch, target_of
 from api.settings import DepthName
-from api.wiring.watching import keep_watch, watching_of
+from api.wiring.watching import keep_watch
+from api.wiring.watching import run_watch as ran_now
 
 router = APIRouter(prefix="/v1/watches", tags=["watches"])
 _COMMON = (422, *COMMON)
@@ -165,7 +166,7 @@ async def run_watch(
 ) -> WatchRun | Response:
     """Due or not, within your limits like any analysis; who is to be told is told."""
     watch = await watch_of(house.store, tenant.id, watch_id)
-    running = watching_of(house).run(watch)
+    running = ran_now(house, watch)
     return await unless_gone(request.receive, running) or Response(status_code=GONE)
 
 

@@ -81,7 +81,9 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
             for entry in evidence.dropped
             if entry.dropped_by != "unfit"
         ]
-        rewrites = await _rewritten(steps.rewriter, question, depth.retry_variants, gaps[:GAPS])
+        rewrites = await _rewritten(
+            run, steps.rewriter, question, depth.retry_variants, gaps[:GAPS]
+        )
         more = await _search(
             run, scope, new_queries(rewrites.queries, [question.text, *crawled.queries])
         )
@@ -98,18 +100,22 @@ async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Craw
         return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:
         first = group.create_task(_search(run, scope, [original]))
-        rewrites = await _rewritten(rewriter, scope.question, variants)
+        rewrites = await _rewritten(run, rewriter, scope.question, variants)
         fresh = new_queries(rewrites.queries, [scope.question.text, original])
         second = group.create_task(_search(run, scope, fresh))
     return merged(first.result(), second.result()), rewrites.usage
 
 
 async def _rewritten(
-    rewriter: Rewriter, question: Question, variants: int, gaps: Sequence[str] = ()
+    run: Run, rewriter: Rewriter, question: Question, variants: int, gaps: Sequence[str] = ()
 ) -> Rewrites:
     """Queries to ask; the original alone when the rewriter stumbles."""
-    rewrites = await contained(rewriter.rewrite(question, variants, gaps), "the rewriter")
-    return Rewrites((question.text,)) if isinstance(rewrites, Failure) else rewrites
+
+    async def rewriting() -> Rewrites:
+        rewrites = await contained(rewriter.rewrite(question, variants, gaps), "the rewriter")
+        return Rewrites((question.text,)) if isinstance(rewrites, Failure) else rewrites
+
+    return await run.keep(f"rewrite to {variants}", Rewrites, rewriting)
 
 
 async def _search(run: Run, scope: Scope, queries: Sequence[str]) -> Crawl:

@@ -10,6 +10,7 @@ from functools import partial
 
 from api.errors import SourceError
 from api.services.containment import Failure, contained
+from api.services.durable import Keep, unkept
 from api.services.flights import Flights
 from api.services.gate.adaptive import Policy, gather
 from api.services.gate.basket import failed
@@ -67,6 +68,8 @@ class Run:
     observer: Observer
     listener: Listener = silent
     places: Places = field(default_factory=dict)
+    keep: Keep = unkept
+    """Takes what asks places and models, and what another process need not ask again."""
     under_way: Searches = field(default_factory=Flights)
     """What other runs ask at this moment."""
     searches: list[Gathered] = field(default_factory=list)
@@ -89,7 +92,8 @@ class Run:
         async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
             name = name_of(named(question.text))
             plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
-            gathered = await self._gather(question, source, plan)
+            step = f"ask {source} for {limit}: {plan.query}"
+            gathered = await self.keep(step, Gathered, lambda: self._gather(question, source, plan))
             fresh.append(replace(gathered, title=title_of(self.places, source)))
             return {key: fresh[0]}
 
@@ -146,9 +150,11 @@ class Run:
         spent = [Usage()]
 
         async def find(mine: Mapping[tuple[str, ...], Item]) -> dict[tuple[str, ...], Grade]:
-            graded = await contained(grader.grade(question, tuple(mine.values())), "the grader")
-            if isinstance(graded, Failure):
-                graded = Grades((UNGRADED,) * len(mine))
+            async def grading() -> Grades:
+                graded = await contained(grader.grade(question, tuple(mine.values())), "the grader")
+                return Grades((UNGRADED,) * len(mine)) if isinstance(graded, Failure) else graded
+
+            graded = await self.keep(f"grade {len(mine)}", Grades, grading)
             spent.append(graded.usage)
             grades = dict(zip(mine, graded.grades, strict=True))
             for key, grade in grades.items():

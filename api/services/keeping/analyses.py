@@ -11,67 +11,40 @@ import asyncio
 import hashlib
 import json
 import logging
-import time
+import secrets
 import uuid
-from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from collections.abc import Coroutine
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from api.errors import Conflict, ListenpostError, StoreUnavailable, UsageError
-from api.services.flights import Flight
-from api.services.keeping.forgetting import keep_report
+from api.errors import Conflict, ListenpostError, UsageError
+from api.services.callers import admit, caller
+from api.services.durable import Engine, Life, Unkept
+from api.services.keeping.analysis_flight import (
+    AnalysisFlight,
+    Analyze,
+    Begin,
+    Ended,
+    Estimate,
+    Request,
+    Tenants,
+    nobody,
+)
 from api.services.keeping.keys import Tenant
-from api.services.keeping.limits import Limits, Spending
-from api.services.keeping.storage import Kept, State, Store
-from api.services.keeping.turns import Seat
+from api.services.keeping.limits import Limits
+from api.services.keeping.performing import Performance
+from api.services.keeping.storage import Kept, Store
 from api.services.listening import Ask
-from api.services.progress import Event, Listener, SourceFetched, silent
+from api.services.progress import Listener, silent
 from api.services.reporting.report import Report
+from api.services.trace_ids import current_trace_id, keep_trace_id
 
 _log = logging.getLogger(__name__)
-Analyze = Callable[[Tenant, Ask, Listener, str], Coroutine[Any, Any, Report]]
-"""The report of a question under the id that is given."""
-Estimate = Callable[[Ask], Coroutine[Any, Any, float]]
-"""USD that an analysis may cost at most; raises `UsageError` for what cannot be asked."""
-Ended = Callable[[Report | None, str], None]
-"""Told at the end: the report, or None and why there is none."""
+KIND = "analysis"
+"""Of durable work."""
 PAUSE = 1.0
 """Seconds between two looks at an analysis that another process runs."""
-UNKEPT = "this report could not be stored and is lost when the server stops"
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class AnalysisFlight(Flight[Report]):
-    """An analysis under way in this process; `result` is its finished report.
-
-    Raises:
-        Conflict: it was cancelled.
-        LimitReached: it may not be begun.
-        ListenpostError: it failed, code `error`.
-    """
-
-    id: str
-    tenant: Tenant
-    ask: Ask
-    began: datetime = field(init=False)
-    """As it is stored; known once `join` has returned it."""
-    first: int = field(default_factory=lambda: time.time_ns() // 1_000)
-    """Number of its first event: microseconds since 1970, which a later run under the same id, in
-    whatever process, has more of than this one will have numbers."""
-    _begun: asyncio.Event = field(default_factory=asyncio.Event)
-    _work: asyncio.Task[Report] | None = None
-
-    @property
-    def query(self) -> str:
-        """What is asked."""
-        return self.ask.query
-
-    def cancel(self) -> None:
-        """End the work; what became of it is still noted."""
-        self.cancelled = True
-        if self._work is not None:
-            self._work.cancel()
 
 
 class Runner:
@@ -85,45 +58,49 @@ class Runner:
         estimate: Estimate,
         grace: float = 0.0,
         pause: float = PAUSE,
+        engine: Engine | None = None,
+        tenants: Tenants = nobody,
     ) -> None:
         """Nothing runs yet; `grace` is how many seconds a lost connection still counts as one."""
         self._store, self._limits = store, limits
-        self._analyze, self._estimate = analyze, estimate
+        self._engine, self._tenants = engine or Unkept(), tenants
+        self._performance = Performance(store, limits, analyze, estimate)
         self._grace, self._pause = grace, pause
         self._flights: dict[str, AnalysisFlight] = {}
-        # while the store fails nothing is begun, so these are no more than were under way
-        self._unstored: dict[str, Kept] = {}
         self._claiming = asyncio.Lock()
-        self._ended: list[Ended] = []
 
     def on_end(self, ended: Ended) -> None:
         """Tell `ended` about every analysis that ends."""
-        self._ended.append(ended)
+        self._performance.ended.append(ended)
 
     async def run(
         self, tenant: Tenant, ask: Ask, listener: Listener = silent, key: str | None = None
     ) -> Report:
         """A finished report; cancelling the caller cancels the work nobody else waits for.
 
+        One that another process works on is waited for.
+
         Raises:
-            Conflict: the key was used for another request, or it runs in another process.
+            Conflict: the key was used for another request, or what it stood for has failed.
             LimitReached: the tenant may begin none now.
             StoreUnavailable: it could not be kept, so it was not begun.
             UsageError: it cannot be asked.
         """
         flight = await self.join(tenant, ask, key)
         if isinstance(flight, Kept):
-            if flight.report is None:
-                raise Conflict(f"the analysis `{flight.id}` runs in another process; ask for it")
-            return flight.report
+            return await self.outcome(flight)
         try:
             flight.listen(listener)
             return await flight.result()
         finally:
             self.leave(flight)
 
-    async def join(self, tenant: Tenant, ask: Ask, key: str | None = None) -> AnalysisFlight | Kept:
+    async def join(
+        self, tenant: Tenant, ask: Ask, key: str | None = None, *, detached: bool = False
+    ) -> AnalysisFlight | Kept:
         """The flight for a request, begun or shared; call `leave` when done with it.
+
+        One that nobody waits for, `detached`, is left to the queue when it would wait here.
 
         With an idempotency key that was used before it is that request's flight, or what is kept of
         it: a report, or one that runs in another process. One that failed is begun again.
@@ -133,19 +110,21 @@ class Runner:
             LimitReached: the tenant may begin none now.
             StoreUnavailable: it could not be kept, so it was not begun.
         """
-        if key is None:
-            flight: AnalysisFlight | Kept = self._same(tenant, ask) or self._launch(
-                tenant, ask, _new_id()
-            )
-        else:
+        begin: Begin = self._launch
+        if detached and self._engine.queues and self._limits.turns.full(tenant):
+            begin = self._queue
+        flight: AnalysisFlight | Kept | None
+        if key is not None:
             async with self._claiming:
-                flight = await self._claimed(tenant, ask, key)
+                flight = await self._claimed(tenant, ask, key, begin)
+        elif (flight := self._same(tenant, ask)) is None:
+            flight = await begin(tenant, ask, _new_id())
         if isinstance(flight, Kept):
             return flight
         flight.waiting += 1
         boarded = False
         try:
-            await flight._begun.wait()
+            await flight.begun.wait()
             flight.check()
             boarded = True
         finally:
@@ -155,7 +134,7 @@ class Runner:
 
     async def kept(self, tenant: str, analysis_id: str) -> Kept | None:
         """One analysis of this tenant as it is stored, or as it ended if that could not be."""
-        unstored = self._unstored.get(analysis_id)
+        unstored = self._performance.unstored.get(analysis_id)
         if unstored is not None and unstored.tenant == tenant:
             return unstored
         return await self._store.get(tenant, analysis_id)
@@ -166,7 +145,7 @@ class Runner:
         Its flight while it runs here, call `leave` when done with that; else what is kept of it.
         """
         flight = self._flights.get(analysis_id)
-        if flight is not None and flight.tenant.id == tenant.id and flight._begun.is_set():
+        if flight is not None and flight.tenant.id == tenant.id and flight.begun.is_set():
             flight.waiting += 1
             return flight
         return await self.kept(tenant.id, analysis_id)
@@ -202,14 +181,36 @@ class Runner:
         flight = self._flights.get(analysis_id)
         if flight is not None and flight.tenant.id == tenant.id:
             await self._stop(flight)
+        elif (kept := await self.kept(tenant.id, analysis_id)) and kept.state == "running":
+            await self._engine.cancel(_work_of(analysis_id))
         deleted = await self._store.delete(tenant.id, analysis_id)
         if deleted:
-            self._unstored.pop(analysis_id, None)
+            self._performance.unstored.pop(analysis_id, None)
         return deleted
 
     async def aclose(self) -> None:
-        """Cancel everything under way and note it as failed."""
-        await asyncio.gather(*(self._stop(flight) for flight in self._flights.values()))
+        """Stop everything under way: what is durable goes on elsewhere, the rest has failed."""
+        await asyncio.gather(*map(self._end, self._flights.values()))
+
+    async def go_on(self, written: str, life: Life) -> None:
+        """Go on with an analysis that another process began, or left in the queue."""
+        request = Request.read(written)
+        tenant = await self._tenants(request.tenant)
+        if tenant is None:
+            reason = "the API key that it belongs to is no longer valid"
+            await self._store.fail(request.tenant, request.analysis_id, reason)
+            return
+        admit(request.caller)
+        keep_trace_id(request.trace_id)
+        flight = AnalysisFlight(
+            id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True
+        )
+        self._flights[flight.id], name = flight, f"analysis {flight.id}"
+        flight.begin(self._flown(flight, self._performance.perform(flight, life)), name)
+        try:
+            await flight.result()
+        except ListenpostError as error:  # one that ran has said so itself
+            await self._store.fail(tenant.id, flight.id, str(error))
 
     async def _stop(self, flight: AnalysisFlight) -> None:
         flight.cancel()
@@ -221,7 +222,9 @@ class Runner:
                 return flight
         return None
 
-    async def _claimed(self, tenant: Tenant, ask: Ask, key: str) -> AnalysisFlight | Kept:
+    async def _claimed(
+        self, tenant: Tenant, ask: Ask, key: str, begin: Begin
+    ) -> AnalysisFlight | Kept:
         same = self._same(tenant, ask)
         wanted = same.id if same else _new_id()
         request = json.dumps(asdict(ask), sort_keys=True)
@@ -239,79 +242,45 @@ class Runner:
             kept = await self.kept(tenant.id, owner)
             if kept is not None and kept.state != "failed":
                 return kept
-        return self._launch(tenant, ask, owner)
+        return await begin(tenant, ask, owner)
 
-    def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
+    async def _end(self, flight: AnalysisFlight) -> None:
+        flight.abandon()
+        await flight.over()
+
+    async def _queue(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Kept:
+        usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
+        await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
+        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id)
+        request = Request(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        await self._engine.enqueue(KIND, work_id, request.written, tenant.id)
+        return Kept(analysis_id, tenant.id, "running", began, ask.query, None)
+
+    async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
         flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
         self._flights[analysis_id] = flight
-        flight.begin(self._fly(flight), f"analysis {analysis_id}")
+        request = Request(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        work = partial(self._performance.perform, flight)
+        running = self._engine.run(KIND, _new_work(analysis_id), request.written, work)
+        flight.begin(self._flown(flight, running), f"analysis {analysis_id}")
         return flight
 
-    async def _fly(self, flight: AnalysisFlight) -> Report:
+    async def _flown(self, flight: AnalysisFlight, work: Coroutine[Any, Any, Report]) -> Report:
         try:
-            usd, limits, tenant = await self._estimate(flight.ask), self._limits, flight.tenant
-            with limits.turns.seat(tenant) as seat:
-                async with limits.spending(tenant, usd=usd, analyses=1) as spent:
-                    flight.began = await self._store.begin(tenant.id, flight.id, flight.ask.query)
-                    self._unstored.pop(flight.id, None)
-                    return await self._landed(flight, seat, spent)
-        finally:
-            del self._flights[flight.id]
-            flight._begun.set()
+            return await work
+        finally:  # also when it could not begin
+            if self._flights.get(flight.id) is flight:  # and not a later one of its id
+                del self._flights[flight.id]
+            flight.begun.set()
 
-    async def _landed(self, flight: AnalysisFlight, seat: Seat, spent: Spending) -> Report:
-        def hear(event: Event) -> None:
-            if isinstance(event, SourceFetched):
-                spent.counts = True
 
-        async def worked() -> Report:
-            flight.listen(hear)
-            await seat.turn()
-            return await self._analyze(flight.tenant, flight.ask, flight.tell, flight.id)
+def _new_work(analysis_id: str) -> str:
+    return f"{_work_of(analysis_id)}{secrets.token_hex(4)}"
 
-        work = flight._work = asyncio.create_task(worked())
-        if flight.cancelled:
-            work.cancel()
-        flight._begun.set()
-        await asyncio.wait([work])
-        if work.cancelled():
-            await self._failed(flight, "cancelled")
-            raise Conflict(f"the analysis `{flight.id}` was cancelled")
-        if (error := work.exception()) is not None:
-            if isinstance(error, ListenpostError):
-                await self._failed(flight, str(error))
-                raise error
-            _log.error("the analysis %s failed", flight.id, exc_info=error)
-            await self._failed(flight, "internal error")
-            raise ListenpostError("internal error")
-        report = work.result()
-        spent.counts, spent.usd = bool(report.cost.tokens), report.cost.usd
-        try:
-            await keep_report(self._store, flight.tenant.id, report)
-        except StoreUnavailable as failure:
-            _log.warning("the analysis %s could not be stored: %s", flight.id, failure)
-            notes = (*report.quality_notes, UNKEPT)
-            report = report.model_copy(update={"quality_notes": notes})
-            self._note(flight, report)
-        for ended in self._ended:
-            ended(report, "")
-        return report
 
-    def _note(self, flight: AnalysisFlight, report: Report | None, reason: str = "") -> None:
-        """Remember how one ended of which the store knows only that it ran."""
-        state: State = "failed" if report is None else "done"
-        self._unstored[flight.id] = Kept(
-            flight.id, flight.tenant.id, state, flight.began, flight.query, report, reason or None
-        )
-
-    async def _failed(self, flight: AnalysisFlight, reason: str) -> None:
-        try:
-            await self._store.fail(flight.tenant.id, flight.id, reason)
-        except StoreUnavailable as error:
-            _log.warning("the analysis %s could not be marked failed: %s", flight.id, error)
-            self._note(flight, None, reason)
-        for ended in self._ended:
-            ended(None, reason)
+def _work_of(analysis_id: str) -> str:
+    """How the ids of all work at an analysis begin."""
+    return f"{analysis_id}."
 
 
 def _new_id() -> str:

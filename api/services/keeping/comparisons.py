@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from api.errors import Conflict, UsageError
 from api.services.comparing.asking import analyze_each
 from api.services.containment import Failure
-from api.services.keeping.analyses import AnalysisFlight, Runner
+from api.services.keeping.analyses import Runner
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Idempotency, Kept

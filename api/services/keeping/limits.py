@@ -17,7 +17,7 @@ from api.errors import LimitReached, StoreUnavailable
 from api.services import listening
 from api.services.gate.judging import Gate
 from api.services.keeping.keys import Tenant
-from api.services.keeping.storage import Ledger
+from api.services.keeping.ledger import Charges
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.metering import metered
@@ -45,13 +45,15 @@ class Spending:
     """A model was asked; requests to sources are counted without a word here."""
     usd: float | None = None
     """The real cost; None while it is unknown, then the estimate stands."""
+    goes_on: bool = False
+    """Another process goes on with the work, and will settle it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of every key, over one ledger; 0 is no limit. `LOCAL` has none."""
 
-    ledger: Ledger
+    ledger: Charges
     requests_per_minute: int = 0
     analyses_per_day: int = 0
     usd_per_day: float = 0.0
@@ -75,16 +77,37 @@ class Limits:
 
     @asynccontextmanager
     async def spending(
-        self, tenant: Tenant, *, usd: float, analyses: int = 0
+        self, tenant: Tenant, *, usd: float, analyses: int = 0, work_id: str = ""
     ) -> AsyncIterator[Spending]:
         """Around work that costs: reserves `analyses` and an estimate in USD, settles afterwards.
+
+        With a `work_id` that happens once, whichever processes do the work.
 
         Raises:
             LimitReached: the day's analyses or USD do not suffice.
             StoreUnavailable: the ledger cannot be read, so nothing is begun.
         """
         spent, now = Spending(), self.clock()
-        wanted = []
+        taken = await self._take(now, self._wanted(tenant, usd, analyses), work_id)
+        with metered() as calls:
+            try:
+                yield spent
+            finally:
+                spent.counts = spent.counts or calls.made > 0
+                if not spent.goes_on:
+                    await self._settle(taken, now.date(), spent, work_id)
+
+    async def reserve(self, tenant: Tenant, *, usd: float, analyses: int, work_id: str) -> None:
+        """For work that is left to another process, which settles it.
+
+        Raises:
+            LimitReached: the day's analyses or USD do not suffice.
+            StoreUnavailable: the ledger cannot be read.
+        """
+        await self._take(self.clock(), self._wanted(tenant, usd, analyses), work_id)
+
+    def _wanted(self, tenant: Tenant, usd: float, analyses: int) -> list[_Reservation]:
+        wanted: list[_Reservation] = []
         if tenant.origin != "local" and self.analyses_per_day and analyses:
             most = self.analyses_per_day
             scope = f"key:{tenant.id}:analyses"
@@ -92,13 +115,7 @@ class Limits:
         if tenant.origin != "local" and self.usd_per_day:
             most, scope = _micro(self.usd_per_day), f"key:{tenant.id}:usd"
             wanted.append(_Reservation(scope, _micro(usd), most, f"{self.usd_per_day:g} USD"))
-        taken = await self._take(now, wanted)
-        with metered() as calls:
-            try:
-                yield spent
-            finally:
-                spent.counts = spent.counts or calls.made > 0
-                await self._settle(taken, now.date(), spent)
+        return wanted
 
     @asynccontextmanager
     async def working(self, tenant: Tenant, usd: float) -> AsyncIterator[Spending]:
@@ -113,21 +130,28 @@ class Limits:
             async with self.spending(tenant, usd=usd) as spent:
                 yield spent
 
-    async def _take(self, now: datetime, wanted: Sequence[_Reservation]) -> list[_Reservation]:
+    async def _take(
+        self, now: datetime, wanted: Sequence[_Reservation], work_id: str
+    ) -> list[_Reservation]:
         """All of it or, with `LimitReached`, nothing."""
         taken: list[_Reservation] = []
         for part in wanted:
-            day, units = now.date(), part.units
-            if units and not await self.ledger.take(part.scope, day, units, part.most):
-                for held in taken:
-                    await self.ledger.give_back(held.scope, day, held.units)
+            day, units, ledger = now.date(), part.units, self.ledger
+            if work_id:
+                fits = await ledger.charge(work_id, part.scope, day, units, part.most)
+            else:
+                fits = not units or await ledger.take(part.scope, day, units, part.most)
+            if not fits:
+                await self._settle(taken, day, Spending(), work_id)
                 midnight = datetime.combine(day + timedelta(days=1), time(), UTC)
                 wait = math.ceil((midnight - now).total_seconds())
                 raise LimitReached(f"the day's {part.words} are used up", wait)
             taken.append(part)
         return taken
 
-    async def _settle(self, taken: Sequence[_Reservation], day: date, spent: Spending) -> None:
+    async def _settle(
+        self, taken: Sequence[_Reservation], day: date, spent: Spending, work_id: str
+    ) -> None:
         """A ledger that fails now keeps the reservation: an error waives no limit."""
         try:
             for part in taken:
@@ -136,7 +160,9 @@ class Limits:
                     real = 0
                 elif part.scope.endswith(":usd") and spent.usd is not None:
                     real = _micro(spent.usd)
-                if real < part.units:
+                if work_id:
+                    await self.ledger.settle(work_id, part.scope, real)
+                elif real < part.units:
                     await self.ledger.give_back(part.scope, day, part.units - real)
                 elif real > part.units:
                     await self.ledger.take(part.scope, day, real - part.units, _UNBOUNDED)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Literal, Protocol
 
 from api.services.archive.imports import Imports
 from api.services.archive.shelf import Archive
+from api.services.keeping.ledger import Charges, Ledger
+from api.services.keeping.processes import Processes
 from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report, Summary
 from api.services.watching.shelf import Watches
@@ -83,8 +85,11 @@ class Listing:
 class Analyses(Protocol):
     """Analyses of every decision, with their items and verdicts, each item once by key."""
 
-    async def begin(self, tenant: str, analysis_id: str, query: str) -> datetime:
-        """Note that an analysis is under way in this process; when it was first begun."""
+    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "") -> datetime:
+        """Note that an analysis is under way in this process; when it was first begun.
+
+        As durable work, by its `work_id`, it does not end with the process.
+        """
         ...
 
     async def finish(self, tenant: str, report: Report) -> None:
@@ -124,23 +129,8 @@ class Analyses(Protocol):
         """Mark analyses failed whose process is gone, and drop what is past its time.
 
         Called at start, and now and then: a process elsewhere is given up after a silent minute.
+        Durable work stays as it is.
         """
-        ...
-
-
-class Ledger(Protocol):
-    """Countable budgets: a scope (`youtube.search`, `key:ID:analyses`), a day, whole units."""
-
-    async def take(self, scope: str, day: date, units: int, limit: int) -> bool:
-        """Reserve units if they fit; of two processes racing for the last, exactly one wins."""
-        ...
-
-    async def give_back(self, scope: str, day: date, units: int) -> None:
-        """Release reserved units that were not used."""
-        ...
-
-    async def spent(self, scope: str, day: date) -> int:
-        """Units taken so far."""
         ...
 
 
@@ -337,8 +327,8 @@ class FeedbackBook(Protocol):
 
 
 class Store(
-    Analyses, Archive, Imports, Ledger, PageCache, KeyRing, SessionShelf, Idempotency, Tallies,
-    FeedbackBook, Watches, Protocol,
+    Analyses, Archive, Imports, Charges, PageCache, KeyRing, SessionShelf, Idempotency, Tallies,
+    FeedbackBook, Processes, Watches, Protocol,
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
 

@@ -67,8 +67,8 @@ class Turns:
     """How long one took of late."""
 
     @contextmanager
-    def seat(self, tenant: Tenant) -> Iterator[Seat]:
-        """Around work that first waits for its `turn`.
+    def seat(self, tenant: Tenant, *, always: bool = False) -> Iterator[Seat]:
+        """Around work that first waits for its `turn`, `always` however many wait.
 
         Raises:
             LimitReached: too many of this tenant wait already.
@@ -77,7 +77,7 @@ class Turns:
         queue = self._queues.setdefault(tenant.id, [])
         queue.append(seat)
         self._let_in()
-        if self.waiting and len(queue) > self.waiting:
+        if self.waiting and len(queue) > self.waiting and not always:
             queue.remove(seat)
             wait = math.ceil(self._seconds * len(queue) / self._share(tenant))
             raise LimitReached(f"{self.waiting} of your requests wait already", max(wait, 1))
@@ -91,6 +91,13 @@ class Turns:
                 queue.remove(seat)
             self._running = +self._running  # without who has none
             self._let_in()
+
+    def full(self, tenant: Tenant) -> bool:
+        """Whether what this tenant asks now would wait."""
+        mine = self._running[tenant.id] + len(self._queues.get(tenant.id, ()))
+        if not self.at_once:
+            return False
+        return self._running.total() >= self.at_once or mine >= self._share(tenant)
 
     def _share(self, tenant: Tenant) -> int:
         """How many of one tenant run at most."""

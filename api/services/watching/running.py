@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from api.services.containment import Failure, contained
+from api.services.durable import Keep, unkept
 from api.services.listening import Ask
 from api.services.ports import Places
 from api.services.reporting.report import Report
@@ -66,35 +68,50 @@ class Watching:
             StoreUnavailable: the database cannot be used.
         """
         now = self.clock()
-        while (claim := await self.shelf.claim_due(now, now + LEASE, _new_id())) is not None:
+        while (claim := await self.shelf.claim_due(now, now + LEASE, new_run_id())) is not None:
             yield claim.watch, await self._ended(claim)
             now = self.clock()
 
-    async def run(self, watch: Watch) -> WatchRun:
-        """Run this one now, due or not.
+    async def run(self, watch: Watch, run_id: str | None = None, keep: Keep = unkept) -> WatchRun:
+        """Run this one now, due or not; by the id of a run that was broken off, go on with that.
 
         Raises:
             Conflict: it is being run, or is gone.
             StoreUnavailable: the database cannot be used.
         """
         now = self.clock()
-        claim = await self.shelf.claim_watch(watch.tenant, watch.id, now, now + LEASE, _new_id())
+        claim = await self.shelf.claim_watch(
+            watch.tenant, watch.id, now, now + LEASE, run_id or new_run_id()
+        )
         if claim is None:
             raise Conflict(f"the watch “{watch.name}” is being run, or is gone; look again later")
-        return await self._ended(claim)
+        return await self._ended(claim, keep)
 
-    async def _ended(self, claim: RunClaim) -> WatchRun:
+    async def run_as_due(
+        self, tenant: str, watch_id: str, due_at: datetime, run_id: str, keep: Keep
+    ) -> None:
+        """Run it unless that has been done since it was due, or it has been paused or removed.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        now = self.clock()
+        claim = await self.shelf.claim_watch(tenant, watch_id, now, now + LEASE, run_id, due_at)
+        if claim is not None:
+            await self._ended(claim, keep)
+
+    async def _ended(self, claim: RunClaim, keep: Keep = unkept) -> WatchRun:
         """The run; one that is broken off, by a person for example, leaves the watch free."""
         run: WatchRun | None = None
         try:
-            run = await self._run(claim)
+            run = await self._run(claim, keep)
         finally:
             if run is None:
                 with suppress(StoreUnavailable):  # then it is free when its time is over
                     await self.shelf.let_go(claim)
         return run
 
-    async def _run(self, claim: RunClaim) -> WatchRun:
+    async def _run(self, claim: RunClaim, keep: Keep) -> WatchRun:
         watch, now = claim.watch, self.clock()
         result = await contained(self._listened(claim, now), "a run of a watch")
         learnt: Sequence[Known] = ()
@@ -105,7 +122,10 @@ class Watching:
         if watch.notify and await self._worth_telling(watch, run):
             message = message_of(watch, run, self.places)
             sent = await asyncio.gather(
-                *(self.send(watch, target, message) for target in watch.notify)
+                *(
+                    keep(f"tell {number}", Delivery, partial(self.send, watch, target, message))
+                    for number, target in enumerate(watch.notify)
+                )
             )
             run = run.model_copy(update={"deliveries": tuple(sent)})
         # told before it is kept: a process that dies in between tells again by the same id
@@ -240,5 +260,6 @@ def _without_report(claim: RunClaim, moment: datetime, reason: str) -> WatchRun:
     )  # fmt: skip
 
 
-def _new_id() -> str:
+def new_run_id() -> str:
+    """By which receivers know a run."""
     return uuid.uuid4().hex

@@ -63,10 +63,24 @@ class Watches(Protocol):
         """Of what is due, not paused and nobody's, the longest due one, for this process alone."""
         ...
 
+    async def due_watches(self, now: datetime, most: int) -> Sequence[Watch]:
+        """What is due, not paused and nobody's, the longest due first."""
+        ...
+
     async def claim_watch(
-        self, tenant: str, watch_id: str, now: datetime, until: datetime, run_id: str
+        self,
+        tenant: str,
+        watch_id: str,
+        now: datetime,
+        until: datetime,
+        run_id: str,
+        due_at: datetime | None = None,
     ) -> RunClaim | None:
-        """This one, due or not; None when it is gone or another process has it."""
+        """This one, due or not; None when it is gone or another process has it.
+
+        A run by the same id goes on. With `due_at` also None when it was run since then, or has
+        been paused.
+        """
         ...
 
     async def finish_run(

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from api.errors import QuotaExhausted, StoreUnavailable, Unreachable
-from api.services.keeping.storage import Ledger
+from api.services.keeping.ledger import Ledger
 from api.sources.youtube import NAME
 
 

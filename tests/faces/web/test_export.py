@@ -18,7 +18,7 @@ from api.faces.spreadsheet import cell, report_csv
 from api.faces.web.analyses import preferred
 from api.faces.web.page import report_html
 from api.faces.web.schemas import AnalysisRequest
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import LOCAL
 from api.services.reporting.findings import Finding, Passage, Quote
 from api.services.reporting.report import Report

@@ -17,7 +17,7 @@ from starlette.types import Message
 from api.faces.web.events import EventStream, LastSeen
 from api.faces.web.schemas import AnalysisRequest
 from api.sandbox.server import Sandbox
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import QUESTION, Opening, Served
 from tests.faces.web.process import threaded

@@ -6,7 +6,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from api.errors import UsageError
-from api.services.keeping.analyses import AnalysisFlight, Runner
+from api.services.durable import Keep
+from api.services.keeping.analyses import Runner
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
 from api.services.listening import Ask
@@ -38,7 +40,9 @@ class Desk:
     asked: list[Ask] = field(default_factory=list)
     cancelled: int = 0
 
-    async def analyze(self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str) -> Report:
+    async def analyze(
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: Keep
+    ) -> Report:
         self.asked.append(ask)
         charge(self.requests)
         listener(SourceStarted(source="reddit", query=ask.query, limit=5))

@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from api.errors import Conflict, LimitReached, ListenpostError, StoreUnavailable, UsageError
-from api.services.keeping.analyses import UNKEPT
 from api.services.keeping.keys import Tenant
+from api.services.keeping.performing import UNKEPT
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.reporting.report import Report
@@ -207,7 +207,7 @@ async def test_what_failed_is_begun_again_under_its_key(desk: Desk) -> None:
 
 
 async def test_a_key_of_another_process_is_not_begun_again(desk: Desk) -> None:
-    """It runs there; here is only its state."""
+    """It runs there; here its end is waited for."""
     runner = desk.runner()
     flight = await joined(runner, key="k")
     elsewhere = desk.runner()
@@ -215,9 +215,11 @@ async def test_a_key_of_another_process_is_not_begun_again(desk: Desk) -> None:
 
     assert isinstance(kept, Kept)
     assert (kept.id, kept.state) == (flight.id, "running")
-    with pytest.raises(Conflict, match="another process"):
-        await elsewhere.run(ANN, ASK, key="k")
-    await runner.aclose()
+    waiting = asyncio.create_task(elsewhere.run(ANN, ASK, key="k"))
+    desk.go.set()
+    report = await flight.result()
+    assert await waiting == report
+    assert desk.asked == [ASK]
 
 
 async def test_a_claim_that_never_began_is_free(desk: Desk) -> None:

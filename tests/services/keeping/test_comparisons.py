@@ -8,7 +8,7 @@ import pytest
 
 from api.errors import Conflict, LimitReached, ListenpostError, UsageError
 from api.services.containment import Failure
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.comparisons import Comparisons
 from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Kept

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from api.errors import Conflict
-from api.services.keeping.analyses import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.reporting.report import Report

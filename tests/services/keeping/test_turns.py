@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from api.errors import LimitReached
+from api.services.durable import Keep
 from api.services.keeping.analyses import Runner
 from api.services.keeping.keys import LOCAL, Tenant
 from api.services.keeping.limits import Limits
@@ -174,7 +175,9 @@ class Desk:
     go: asyncio.Event = field(default_factory=asyncio.Event)
     begun: list[str] = field(default_factory=list)
 
-    async def analyze(self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str) -> Report:
+    async def analyze(
+        self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: Keep
+    ) -> Report:
         self.begun.append(ask.query)
         await self.go.wait()
         return clarified(ask.query, "", ask.depth, "", Origin(report_id, False, None))
