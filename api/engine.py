@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
 from api.services.durable import GoOn, Life, Work
-from api.services.progress import Event, Listener, kind_of, silent
+from api.services.progress import MOMENTS, Event, Listener, silent
 
 T = TypeVar("T")
 QUEUE = "listenpost"
@@ -99,7 +99,7 @@ class _Steps:
             return taken[0]
         value, events = _RECORD.validate_json(text)
         for kind, fields in events:
-            self.listener(_shape(kind_of(kind)).validate_python(fields))
+            self.listener(_shape(MOMENTS[kind]).validate_python(fields))
         return cast(T, _shape(shape).validate_json(value))
 
 
@@ -180,7 +180,8 @@ class DurableEngine:
             begun.result.set_exception(failure)
         else:
             begun.result.set_result(result)
-        begun.result.exception()  # nobody may wait any more, and asyncio would complain
+        finally:
+            begun.result.exception()  # nobody may wait any more, and asyncio would complain
 
     async def cancel(self, prefix: str) -> None:
         """Have whichever process does it stop, and none begin it."""

@@ -42,6 +42,7 @@ class Postgres:
         """Empty a database for the next test; making one is slow and takes room."""
         name = urlsplit(url).path[1:]
         self._ask(name, "DROP SCHEMA public CASCADE")
+        self._ask(name, "DROP SCHEMA IF EXISTS dbos CASCADE")
         self._ask(name, "CREATE SCHEMA public")
         self._free.append(name)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -72,6 +74,11 @@ class Ask:
     """The person's own items as they came: they are the only source."""
     sandbox: bool = False
     """Answered from made-up data, whatever is configured."""
+
+    @property
+    def digest(self) -> str:
+        """The same for the same question, in every process."""
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
         """Refuse what no door could answer; which names there are the product knows.

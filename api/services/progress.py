@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from api.services.schemas import Decision, Gathered, Outcome, Status
@@ -25,11 +26,6 @@ class Event:
             for field in fields(self)
             if field.name != "source"
         }
-
-
-def kind_of(name: str) -> type[Event]:
-    """The class of a moment, by its `kind`."""
-    return next(kind for kind in Event.__subclasses__() if kind.kind == name)
 
 
 Listener = Callable[[Event], None]
@@ -157,3 +153,15 @@ class ProductEvent(Event):
     kind = "product"
     product: str
     event: Event
+
+
+MOMENTS: Mapping[str, type[Event]] = MappingProxyType(
+    {
+        moment.kind: moment
+        for moment in (
+            SourceStarted, SourceFetched, SourceJudged, SourceRefetching, SourceLookedAgain,
+            SourceKept, ItemGraded, ItemsGraded, Writing, Reported,
+        )
+    }
+)  # fmt: skip
+"""Those of an analysis, by their kinds."""

@@ -103,10 +103,13 @@ class RunningPart(Part):
         self._heart: asyncio.Task[None] | None = None
 
     @unbroken
-    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "") -> datetime:
+    async def begin(
+        self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
+    ) -> datetime:
         """Note that an analysis is under way here, and say since when; a done one stays done."""
         now = datetime.now(UTC)
-        here = {"state": "running", "run_id": self._owner.id, "work_id": work_id or None}
+        here = {"state": "running", "run_id": self._owner.id, "work_id": work_id or None,
+                "digest": digest}  # fmt: skip
         row = self._database.insert(analyses).values(
             tenant=tenant, id=analysis_id, created_at=now, query=query, **here
         )
@@ -173,6 +176,17 @@ class RunningPart(Part):
             ):
                 await connection.execute(past)
         return swept
+
+    @unbroken
+    async def running(self, tenant: str, digest: str) -> str | None:
+        """The id of durable work under way for a question of this digest."""
+        wanted = select(analyses.c.id).where(
+            analyses.c.tenant == tenant, analyses.c.digest == digest,
+            analyses.c.state == "running", analyses.c.work_id.is_not(None),
+        )  # fmt: skip
+        async with self._database.reading() as connection:
+            found: str | None = await connection.scalar(wanted.limit(1))
+            return found
 
     @unbroken
     async def durable(self) -> Sequence[DurableWork]:

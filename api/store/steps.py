@@ -208,6 +208,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     (  # 7: work that another process goes on with
         "ALTER TABLE analyses ADD COLUMN work_id TEXT",
+        "ALTER TABLE analyses ADD COLUMN digest TEXT",
+        "CREATE INDEX analyses_by_digest ON analyses (tenant, digest) WHERE state = 'running'",
         """
         CREATE TABLE charges (
             work_id TEXT NOT NULL, scope TEXT NOT NULL, day DATE NOT NULL, units BIGINT NOT NULL,

@@ -192,10 +192,9 @@ runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_a
 """Processes that run analyses; `place` is host, boot and process namespace."""
 
 analyses = _table(
-    "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text,
-    created_at=Moment,
-    query=Prose, reason=Prose, decision=Identity, report_version=Integer, summary=Document,
-    tally=Document, body=Document,
+    "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text, digest=Text,
+    created_at=Moment, query=Prose, reason=Prose, decision=Identity, report_version=Integer,
+    summary=Document, tally=Document, body=Document,
 )  # fmt: skip
 analysis_sources = _table(
     "analysis_sources", tenant=Identity, analysis_id=Identity, source=Identity

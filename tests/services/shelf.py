@@ -27,6 +27,7 @@ class Shelf:
     claims: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     ring: dict[str, ApiKey] = field(default_factory=dict)
     beginning: asyncio.Event = field(default_factory=asyncio.Event)
+    durable: dict[tuple[str, str], str] = field(default_factory=dict)
     charges: dict[tuple[str, str], tuple[date, int]] = field(default_factory=dict)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
     before_claim: Awaitable[object] | None = None
@@ -72,12 +73,21 @@ class Shelf:
     async def spent(self, scope: str, day: date) -> int:
         return self.units[scope, day]
 
-    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "") -> datetime:
+    async def begin(
+        self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
+    ) -> datetime:
         self._may("begin")
         self.beginning.set()
         await self.may_begin.wait()
         self.analyses[tenant, analysis_id] = Kept(analysis_id, tenant, "running", NOW, query, None)
+        if work_id:
+            self.durable[tenant, digest] = analysis_id
         return NOW
+
+    async def running(self, tenant: str, digest: str) -> str | None:
+        analysis_id = self.durable.get((tenant, digest), "")
+        kept = self.analyses.get((tenant, analysis_id))
+        return analysis_id if kept is not None and kept.state == "running" else None
 
     async def finish(self, tenant: str, report: Report) -> None:
         self._may("finish")
@@ -86,8 +96,10 @@ class Shelf:
 
     async def fail(self, tenant: str, analysis_id: str, reason: str) -> None:
         self._may("fail")
-        kept = self.analyses[tenant, analysis_id]
-        self.analyses[tenant, analysis_id] = replace(kept, state="failed", reason=reason)
+        kept = self.analyses.get((tenant, analysis_id))
+        if kept is not None and kept.state == "running":
+            failed = replace(kept, state="failed", reason=reason)
+            self.analyses[tenant, analysis_id] = failed
 
     async def get(self, tenant: str, analysis_id: str) -> Kept | None:
         return self.analyses.get((tenant, analysis_id))

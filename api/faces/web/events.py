@@ -160,17 +160,21 @@ class EventStream(Response):
                 self._runner.leave(self._analysis, lost=sent is None)
 
     async def _frames(self, trace_id: str) -> AsyncGenerator[bytes]:
-        analysis = self._analysis
-        if isinstance(analysis, Kept):
-            result = self._runner.outcome(analysis)
-        else:
-            async for each in self._progress(analysis):
-                yield each
-            result = analysis.result()
         try:
-            yield frame("report", (await result).model_dump(mode="json"), f"{analysis.id}:end")
+            if isinstance(self._analysis, Kept):
+                # what another process runs may come here, when that one dies
+                self._analysis = await self._runner.awaited(self._analysis)
+            if isinstance(self._analysis, Kept):
+                result = self._runner.outcome(self._analysis)
+            else:
+                async for each in self._progress(self._analysis):
+                    yield each
+                result = self._analysis.result()
+            yield frame(
+                "report", (await result).model_dump(mode="json"), f"{self._analysis.id}:end"
+            )
         except ListenpostError as error:
-            yield frame("error", described(error, trace_id), f"{analysis.id}:failed")
+            yield frame("error", described(error, trace_id), f"{self._analysis.id}:failed")
 
     async def _progress(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
         """Each moment under its number; `begun` has the flight's first."""

@@ -8,13 +8,10 @@ and follow it: that never begins another.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import secrets
 import uuid
 from collections.abc import Coroutine
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -117,8 +114,9 @@ class Runner:
         if key is not None:
             async with self._claiming:
                 flight = await self._claimed(tenant, ask, key, begin)
-        elif (flight := self._same(tenant, ask)) is None:
-            flight = await begin(tenant, ask, _new_id())
+        else:
+            flight = self._same(tenant, ask) or await self._elsewhere(tenant, ask)
+            flight = flight or await begin(tenant, ask, _new_id())
         if isinstance(flight, Kept):
             return flight
         flight.waiting += 1
@@ -150,20 +148,41 @@ class Runner:
             return flight
         return await self.kept(tenant.id, analysis_id)
 
+    async def awaited(self, kept: Kept) -> AnalysisFlight | Kept:
+        """What is kept, once it has ended; or its flight, call `leave` when done with that.
+
+        Another process works on it; when that dies, the work may come here.
+
+        Raises:
+            Conflict: it was deleted meanwhile.
+        """
+        while kept.state == "running":
+            flight = self._flights.get(kept.id)
+            if flight is not None and flight.begun.is_set():
+                flight.waiting += 1
+                return flight
+            await asyncio.sleep(self._pause)
+            later = await self.kept(kept.tenant, kept.id)
+            if later is None:
+                raise _no_report(kept, "it was deleted")
+            kept = later
+        return kept
+
     async def outcome(self, kept: Kept) -> Report:
-        """The report of what is kept; while another process works on it, it is waited for.
+        """The report of what is kept; while it is worked on, it is waited for.
 
         Raises:
             Conflict: it has failed, or was deleted meanwhile.
         """
-        shown: Kept | None = kept
-        while shown is not None and shown.state == "running":
-            await asyncio.sleep(self._pause)
-            shown = await self.kept(kept.tenant, kept.id)
-        if shown is None or shown.report is None:
-            reason = "it was deleted" if shown is None else shown.reason or shown.state
-            raise Conflict(f"the analysis `{kept.id}` has no report: {reason}")
-        return shown.report
+        ended = await self.awaited(kept)
+        if isinstance(ended, AnalysisFlight):
+            try:
+                return await ended.result()
+            finally:
+                self.leave(ended)
+        if ended.report is None:
+            raise _no_report(ended, ended.reason or ended.state)
+        return ended.report
 
     def leave(self, flight: AnalysisFlight, *, lost: bool = False) -> None:
         """Wait no longer; the last to leave a flight that is not detached cancels it.
@@ -222,15 +241,20 @@ class Runner:
                 return flight
         return None
 
+    async def _elsewhere(self, tenant: Tenant, ask: Ask) -> Kept | None:
+        """The same question, when another process runs it."""
+        if not self._engine.queues:
+            return None
+        analysis_id = await self._store.running(tenant.id, ask.digest)
+        return None if analysis_id is None else await self.kept(tenant.id, analysis_id)
+
     async def _claimed(
         self, tenant: Tenant, ask: Ask, key: str, begin: Begin
     ) -> AnalysisFlight | Kept:
         same = self._same(tenant, ask)
         wanted = same.id if same else _new_id()
-        request = json.dumps(asdict(ask), sort_keys=True)
-        digest = hashlib.sha256(request.encode()).hexdigest()
         try:
-            owner, mine = await self._store.claim(tenant.id, key, digest, wanted)
+            owner, mine = await self._store.claim(tenant.id, key, ask.digest, wanted)
         except UsageError as error:
             raise Conflict(str(error)) from None
         flight = self._flights.get(owner)
@@ -251,7 +275,7 @@ class Runner:
     async def _queue(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Kept:
         usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
-        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id)
+        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = Request(analysis_id, tenant.id, ask, current_trace_id(), caller())
         await self._engine.enqueue(KIND, work_id, request.written, tenant.id)
         return Kept(analysis_id, tenant.id, "running", began, ask.query, None)
@@ -272,6 +296,10 @@ class Runner:
             if self._flights.get(flight.id) is flight:  # and not a later one of its id
                 del self._flights[flight.id]
             flight.begun.set()
+
+
+def _no_report(kept: Kept, reason: str) -> Conflict:
+    return Conflict(f"the analysis `{kept.id}` has no report: {reason}")
 
 
 def _new_work(analysis_id: str) -> str:

@@ -51,7 +51,7 @@ class Performance:
                 tenant, usd=usd, analyses=1, work_id=life.work_id
             ) as spent:
                 flight.began = await self.store.begin(
-                    tenant.id, flight.id, flight.ask.query, life.work_id
+                    tenant.id, flight.id, flight.ask.query, life.work_id, flight.ask.digest
                 )
                 self.unstored.pop(flight.id, None)
                 return await self._landed(flight, seat, spent, life)

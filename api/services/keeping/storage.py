@@ -85,11 +85,17 @@ class Listing:
 class Analyses(Protocol):
     """Analyses of every decision, with their items and verdicts, each item once by key."""
 
-    async def begin(self, tenant: str, analysis_id: str, query: str, work_id: str = "") -> datetime:
+    async def begin(
+        self, tenant: str, analysis_id: str, query: str, work_id: str = "", digest: str = ""
+    ) -> datetime:
         """Note that an analysis is under way in this process; when it was first begun.
 
-        As durable work, by its `work_id`, it does not end with the process.
+        As durable work, by its `work_id`, it does not end with the process, and `running` finds it.
         """
+        ...
+
+    async def running(self, tenant: str, digest: str) -> str | None:
+        """The id of durable work under way for a question of this digest."""
         ...
 
     async def finish(self, tenant: str, report: Report) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from api.errors import UsageError
-from api.services.durable import Keep
+from api.services.durable import Engine, Keep
 from api.services.keeping.analyses import Runner
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
+from api.services.keeping.turns import Turns
 from api.services.listening import Ask
 from api.services.metering import charge
 from api.services.progress import ItemsGraded, Listener, SourceFetched, SourceStarted
@@ -31,6 +33,8 @@ class Desk:
     go: asyncio.Event = field(default_factory=asyncio.Event)
     entered: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: BaseException | None = None
+    most_trouble: Exception | None = None
+    """Raised when it is asked what a question may cost."""
     tokens: int = 10
     usd: float | None = 0.2
     asks: bool = True
@@ -62,13 +66,26 @@ class Desk:
         return report.model_copy(update={"cost": cost})
 
     async def most(self, ask: Ask) -> float:
+        if self.most_trouble is not None:
+            raise self.most_trouble
         if ask.sources == ("myspace",):
             raise UsageError("there is no source `myspace`")
         return 0.5
 
-    def runner(self, day: int = 0, grace: float = 0.0) -> Runner:
-        limits = Limits(self.shelf, 0, day, 10.0 if day else 0.0, lambda: NOW)
-        return Runner(self.shelf.store, limits, self.analyze, self.most, grace, pause=0)
+    def runner(
+        self,
+        day: int = 0,
+        grace: float = 0.0,
+        engine: Engine | None = None,
+        known: Sequence[Tenant] = (ANN, BEN),
+        turns: Turns | None = None,
+    ) -> Runner:
+        async def tenants(tenant: str) -> Tenant | None:
+            return next((each for each in known if each.id == tenant), None)
+
+        turns = turns or Turns()
+        limits = Limits(self.shelf, 0, day, 10.0 if day else 0.0, lambda: NOW, turns)
+        return Runner(self.shelf.store, limits, self.analyze, self.most, grace, 0, engine, tenants)
 
     @property
     def states(self) -> list[str]:

@@ -1,0 +1,165 @@
+"""Analyses that outlive the process that began them: gone on with, charged once, found again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from api.errors import Conflict, LimitReached, UsageError
+from api.services.durable import Unkept
+from api.services.keeping.analysis_flight import AnalysisFlight
+from api.services.keeping.keys import Tenant
+from api.services.keeping.storage import Kept
+from api.services.keeping.turns import Turns
+from tests.services.keeping.desk import ANN, ASK, BEN, DAY, Desk, joined
+from tests.services.notebook import Notebook
+
+
+@pytest.fixture
+def notebook() -> Notebook:
+    """An engine that every process of a test shares."""
+    return Notebook()
+
+
+async def interrupted(desk: Desk, notebook: Notebook) -> tuple[str, str]:
+    """An analysis whose process stopped while sources were asked: the ids of it and its work."""
+    runner = desk.runner(day=5, engine=notebook)
+    flight = await joined(runner)
+    await desk.entered.wait()
+    await runner.aclose()
+    with pytest.raises(Conflict, match="stops"):
+        await flight.result()
+    return flight.id, next(iter(notebook.requests))
+
+
+async def test_another_process_goes_on(desk: Desk, notebook: Notebook) -> None:
+    """Under the same id, charged once."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    assert desk.states == ["running"]
+    desk.go.set()
+    await desk.runner(day=5, engine=notebook).go_on(
+        notebook.requests[work_id], notebook.life(work_id)
+    )
+
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, desk.asked) == ("done", [ASK, ASK])
+    assert desk.shelf.units["key:ann:analyses", DAY] == 1
+    assert desk.shelf.units["key:ann:usd", DAY] == 200_000
+
+
+async def test_a_process_that_stops_twice_leaves_it_again(desk: Desk, notebook: Notebook) -> None:
+    """Running, for the third."""
+    _, work_id = await interrupted(desk, notebook)
+    desk.entered.clear()
+    second = desk.runner(day=5, engine=notebook)
+    going = asyncio.create_task(second.go_on(notebook.requests[work_id], notebook.life(work_id)))
+    await desk.entered.wait()
+    await second.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert desk.states == ["running"]
+
+
+async def test_what_is_over_the_limit_meanwhile_goes_on(desk: Desk, notebook: Notebook) -> None:
+    """Its part was reserved when it was begun."""
+    _, work_id = await interrupted(desk, notebook)
+    desk.go.set()
+    await desk.runner(day=1, engine=notebook).go_on(
+        notebook.requests[work_id], notebook.life(work_id)
+    )
+    assert desk.states == ["done"]
+
+
+async def test_of_a_revoked_key_it_ends(desk: Desk, notebook: Notebook) -> None:
+    """Nobody could read it."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    runner = desk.runner(engine=notebook, known=())
+    await runner.go_on(notebook.requests[work_id], notebook.life(work_id))
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason) == (
+        "failed", "the API key that it belongs to is no longer valid",
+    )  # fmt: skip
+
+
+async def test_what_cannot_go_on_says_why(desk: Desk, notebook: Notebook) -> None:
+    """The settings may be others by now."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    desk.trouble, desk.most_trouble = None, UsageError("there is no source `reddit` any more")
+    await desk.runner(engine=notebook).go_on(notebook.requests[work_id], notebook.life(work_id))
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason) == ("failed", "there is no source `reddit` any more")
+
+
+async def test_who_waits_elsewhere_is_handed_the_flight(desk: Desk, notebook: Notebook) -> None:
+    """When the work comes to the process that is asked for it."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    runner = desk.runner(engine=notebook)
+    kept = await runner.follow(ANN, analysis_id)
+    assert isinstance(kept, Kept)
+    waiting = asyncio.create_task(runner.outcome(kept))
+    following = asyncio.create_task(runner.awaited(kept))
+    going = asyncio.create_task(runner.go_on(notebook.requests[work_id], notebook.life(work_id)))
+    flight = await following
+    assert isinstance(flight, AnalysisFlight)
+    desk.go.set()
+    assert await waiting == await flight.result()
+    runner.leave(flight)
+    await going
+
+
+async def test_the_same_question_of_another_process_is_followed(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """It is not asked again, nor paid; another tenant's is."""
+    first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
+    flight = await joined(first)
+    followed = await second.join(ANN, ASK)
+    assert isinstance(followed, Kept)
+    assert followed.id == flight.id
+    other = await second.join(BEN, ASK)
+    assert other.id != flight.id
+    desk.go.set()
+    assert (await second.outcome(followed)).id == flight.id
+    await second.aclose()
+
+
+async def test_deleted_here_it_is_cancelled_elsewhere(desk: Desk, notebook: Notebook) -> None:
+    """With its next step; nothing of it comes back."""
+    first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
+    flight = await joined(first)
+    assert await second.delete(ANN, flight.id)
+    assert notebook.cancelled == [f"{flight.id}."]
+    desk.go.set()
+    with pytest.raises(Conflict, match="cancelled"):
+        await flight.result()
+    assert desk.states == []
+
+
+async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """Charged at once, so that a limit is said to whoever asks; the worker charges nothing."""
+    turns = Turns(1, 9)
+    runner = desk.runner(day=1, engine=notebook, turns=turns)
+    first = await joined(desk.runner(engine=notebook, turns=turns), BEN)
+    queued = await runner.join(ANN, ASK, detached=True)
+    assert isinstance(queued, Kept)
+    (work_id,) = notebook.queued
+    with pytest.raises(LimitReached):
+        await runner.join(ANN, ASK, "k", detached=True)
+    desk.go.set()
+    await first.result()
+    await desk.runner(day=1, engine=notebook).go_on(
+        notebook.requests[work_id], notebook.life(work_id)
+    )
+    assert desk.shelf.analyses["ann", queued.id].state == "done"
+    assert desk.shelf.units["key:ann:analyses", DAY] == 1
+
+
+async def test_without_an_engine_there_is_no_queue() -> None:
+    """Nothing to cancel, and nowhere to leave it."""
+    engine = Unkept()
+    await engine.cancel("a.")
+    with pytest.raises(NotImplementedError):
+        await engine.enqueue("analysis", "a.1", "{}", Tenant("ann", "store").id)
