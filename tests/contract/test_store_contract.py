@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
+from api.services.keeping.processes import DurableWork
 from api.services.keeping.storage import Filters, Listed, Store
 from api.services.reporting.composing import Origin, clarified
 from api.store import open_store
@@ -272,6 +273,48 @@ async def test_forgotten_item_is_nowhere(store: Store, database_url: str) -> Non
     assert json.loads(await store.session("a", "listed") or "") == [{"key": left}]
     assert await store.session("a", "told") is None
     assert await counted(database_url, "items") == [4]
+
+
+async def test_work_is_charged_once(store: Store) -> None:
+    """Whichever process asks, before and after it is settled; settled to what it used, once."""
+    assert await store.charge("w1", "s", DAY, 3, 4)
+    assert await store.charge("w1", "s", DAY, 3, 4)
+    assert not await store.charge("w2", "s", DAY, 2, 4)
+    assert await store.spent("s", DAY) == 3
+    await store.settle("w1", "s", 1)
+    await store.settle("w1", "s", 0)
+    assert await store.charge("w1", "s", DAY, 3, 4)
+    assert await store.spent("s", DAY) == 1
+    assert await store.charge("w2", "s", DAY, 0, 4)
+    await store.settle("w2", "s", 9)
+    await store.settle("nobody", "s", 9)
+    assert await store.spent("s", DAY) == 10
+
+
+async def test_durable_work_does_not_end_with_its_process(store: Store, database_url: str) -> None:
+    """It is found by its question while it runs; what is not durable has failed."""
+    other = await open_store(database_url)
+    await other.begin("a", "kept", "mug", "kept.1", "digest")
+    await other.begin("a", "lost", "mug", "", "digest")
+    assert await store.running("a", "digest") == "kept"
+    assert await store.running("b", "digest") is None
+    assert list(await store.durable()) == [DurableWork("a", "kept", "kept.1")]
+    await other.aclose()
+    states = {kept.id: kept.state for kept in (await store.listing("a", Filters(), 9)).analyses}
+    assert states == {"kept": "running", "lost": "failed"}
+    assert await store.sweep() == 0
+    await store.fail("a", "kept", "cancelled")
+    assert await store.running("a", "digest") is None
+    assert not await store.durable()
+
+
+async def test_a_process_is_gone_when_it_is_closed(store: Store, database_url: str) -> None:
+    """Or when nobody has ever heard of it."""
+    other = await open_store(database_url)
+    name = await other.appear()
+    assert set(await store.gone({name, "nobody", await store.appear()})) == {"nobody"}
+    await other.aclose()
+    assert set(await store.gone({name})) == {name}
 
 
 async def test_ledger_lets_nobody_beyond_the_limit(store: Store) -> None:

@@ -130,6 +130,25 @@ async def test_two_processes_never_claim_one_watch(store: Store, database_url: s
     assert len(claims) == len(set(claims)) == 21
 
 
+async def test_what_is_due_is_listed_and_run_as_it_was_due(store: Store) -> None:
+    """Not by another run meanwhile, not again once it is done; the same run goes on."""
+    assert [watch.id for watch in await store.due_watches(MONDAY, 9)] == ["w1"]
+    due = MONDAY
+    first = await store.claim_watch("local", "w1", MONDAY, LATER, "run1", due)
+    assert first is not None
+    assert await store.due_watches(MONDAY, 9) == []
+    assert await store.claim_watch("local", "w1", MONDAY, LATER, "run2", due) is None
+    assert await store.claim_watch("local", "w1", MONDAY, LATER, "run1", due) == first
+    assert await store.finish_run(first, run_of("run1"), (), MONDAY + WEEK)
+    assert await store.claim_watch("local", "w1", LATER, LATER, "run3", due) is None
+
+
+async def test_paused_watch_is_not_run_as_it_was_due(store: Store) -> None:
+    """It was due before."""
+    await store.change_watch(replace(WATCH, paused=True))
+    assert await store.claim_watch("local", "w1", MONDAY, LATER, "run1", WATCH.due_at) is None
+
+
 async def test_claim_that_died_is_taken_over_with_its_run(store: Store) -> None:
     """After the time in its row, by the same id; the first then has nothing to say."""
     first = await claimed(store, "run1")
