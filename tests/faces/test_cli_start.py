@@ -14,9 +14,20 @@ from tests.faces.command import Here, bare, process
 
 HEAVY = {
     "praw", "googleapiclient", "openai", "pydantic_ai", "langfuse", "fastapi", "sqlalchemy",
-    "numpy", "httpx", "uvicorn", "starlette", "mcp",
+    "numpy", "httpx", "uvicorn", "starlette", "mcp", "dbos", "psycopg",
 }  # fmt: skip
-COMMANDS = ("analyze", "fetch", "filter", "chat", "serve", "mcp", "sandbox", "doctor", "eval")
+COMMANDS = (
+    "analyze",
+    "fetch",
+    "filter",
+    "chat",
+    "serve",
+    "work",
+    "mcp",
+    "sandbox",
+    "doctor",
+    "eval",
+)
 
 
 def loaded(words: list[str]) -> set[str]:
@@ -37,6 +48,13 @@ def loaded(words: list[str]) -> set[str]:
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
     """Reading about a command costs no client library."""
     assert loaded(words) == set()
+
+
+def test_an_answer_loads_no_durable_engine() -> None:
+    """With Ctrl-C it ends, so nothing of it is kept."""
+    used = loaded(["analyze", "plaud.ai", "--sandbox", "--depth", "quick"])
+    assert "openai" in used
+    assert not {"dbos", "psycopg"} & used
 
 
 def test_the_check_sees_what_is_loaded() -> None:

@@ -32,7 +32,7 @@ def watch_tools(house: House) -> list[Tool]:
         view = watch_view(new)
         text = (
             f"`{new.id}` is watched: {view.every} ({view.tz}). Its first run is due at once, by "
-            "whoever calls `listenpost watch run --due`; `list_watches` then tells what changed."
+            "`listenpost serve`, `work` or `watch run --due`; `list_watches` then tells the rest."
         )
         return Answer(text, view.model_dump(mode="json"))
 

@@ -21,6 +21,7 @@ from api.services.watching.telling import Message
 from api.services.watching.watch import Target, Watch
 from api.store import open_store
 from tests.services.comparing.made import PLACES
+from tests.services.notebook import Notebook
 from tests.services.watching.made import MONDAY, WATCH, WEEK, about, heard
 
 HOOK = Target("webhook", "https://hooks.example/secret")
@@ -271,6 +272,40 @@ async def test_run_that_is_broken_off_leaves_the_watch_free(store: Store) -> Non
     await asyncio.wait([running])
     assert running.cancelled()
     assert [run.id for run in await world.due()] == ids
+
+
+async def test_run_is_gone_on_with_and_tells_nobody_twice(store: Store) -> None:
+    """By the next process: what was sent before the first died is not sent again."""
+    world, notebook = World(store, lambda week: eight_weeks(6)), Notebook()
+    told = replace(WATCH, notify=(HOOK,), tell_first=True)
+    await store.add_watch(told, 9)
+    sent = asyncio.Event()
+
+    async def dying(watch: Watch, target: Target, message: Message) -> Delivery:
+        await world.send(watch, target, message)
+        if len(world.messages) == 2:
+            sent.set()
+            await asyncio.Event().wait()
+        return Delivery(target=target.shown, delivered=True, tries=1)
+
+    two = replace(told, notify=(HOOK, replace(HOOK, address="https://hooks.example/other")))
+    await store.change_watch(two)
+    (due,) = await store.due_watches(world.now, 9)
+    life = notebook.life("watch.w1.due")
+    dead = replace(world.watching, send=dying)
+    running = asyncio.create_task(dead.run_as_due("local", "w1", due.due_at, "run1", life.keep))
+    await sent.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    await world.watching.run_as_due("local", "w1", due.due_at, "run1", life.keep)
+    (run,) = await store.watch_runs("local", "w1", 9)
+    assert run.id == "run1"
+    assert [delivery.delivered for delivery in run.deliveries] == [True, True]
+    assert len(world.messages) == 3  # one of them was under way, and has the same id again
+    assert {message.run_id for message in world.messages} == {"run1"}
+
+    await world.watching.run_as_due("local", "w1", due.due_at, "run2", life.keep)
+    assert len(await store.watch_runs("local", "w1", 9)) == 1
 
 
 async def test_watch_is_found_by_name_id_or_its_beginning(store: Store) -> None:
