@@ -1,0 +1,123 @@
+"""A house whose analyses and watches outlive it, over the real engine, store and sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from api import wiring
+from api.errors import Conflict
+from api.sandbox.server import Sandbox
+from api.services.keeping.analysis_flight import AnalysisFlight
+from api.services.keeping.keys import LOCAL
+from api.services.keeping.storage import Kept
+from api.services.listening import Ask
+from api.services.progress import Event, Writing
+from api.services.watching.run import WatchRun
+from api.services.watching.running import utc_now
+from api.services.watching.watch import Watch, new_watch
+from api.wiring.durable import LOST
+from api.wiring.serving import House, open_house
+from api.wiring.watching import keep_watch, run_watch
+
+ASK = Ask("plaud.ai", depth="quick", sources=("reddit", "hackernews"))
+
+
+@pytest.fixture
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    """The environment points at it."""
+    with Sandbox.start() as started:
+        monkeypatch.setenv("LISTENPOST_MODE", "live")
+        for name, value in started.environment.items():
+            if not name.startswith("LANGFUSE"):
+                monkeypatch.setenv(name, value)
+        yield started
+
+
+@asynccontextmanager
+async def house() -> AsyncIterator[House]:
+    """One that looks at what others have left all the time."""
+    opened = await open_house(wiring.load_settings(), durable=True)
+    assert opened.engine is not None
+    opened.engine.beat = 0.05
+    try:
+        await opened.product()
+        yield opened
+    finally:
+        await opened.aclose()
+
+
+def watch() -> Watch:
+    """Due at once."""
+    new = new_watch(LOCAL.id, "plaud.ai", "daily 08:00", utc_now())
+    return replace(new, depth="quick", sources=("hackernews",))
+
+
+async def test_the_next_house_goes_on(sandbox: Sandbox) -> None:
+    """No place is asked again, the id is the same, and the writer is."""
+    sandbox.latency("openai.agent=600s")
+    writing = asyncio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Writing):
+            writing.set()
+
+    async with house() as first:
+        flight = await first.runner.join(LOCAL, ASK, detached=True)
+        assert isinstance(flight, AnalysisFlight)
+        flight.detached = True
+        flight.listen(hear)
+        await writing.wait()
+    paid = len(sandbox.requests("reddit")), len(sandbox.requests("hackernews"))
+    sandbox.heal()
+    async with house() as second:
+        kept = await second.runner.follow(LOCAL, flight.id)
+        if isinstance(kept, AnalysisFlight):
+            report = await kept.result()
+        else:
+            assert isinstance(kept, Kept)
+            report = await second.runner.outcome(kept)
+    assert report.id == flight.id
+    assert report.findings
+    assert (len(sandbox.requests("reddit")), len(sandbox.requests("hackernews"))) == paid
+
+
+async def test_what_is_due_is_run_once(sandbox: Sandbox) -> None:
+    """However often the house looks."""
+    async with house() as opened:
+        await keep_watch(opened.store, watch(), new=True)
+        assert opened.engine is not None
+        runs: list[WatchRun] = []
+        while not runs:
+            await opened.engine.look()
+            (kept,) = await opened.store.watches(LOCAL.id)
+            runs = list(await opened.store.watch_runs(LOCAL.id, kept.id, 9))
+        engine = await opened.engine.opened()
+        for _ in range(3):
+            await opened.engine.look()
+            await engine.tend(opened.store.gone)
+        runs = list(await opened.store.watch_runs(LOCAL.id, kept.id, 9))
+    assert [run.state for run in runs] == ["baseline"]
+
+
+async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> None:
+    """Nobody waits for the queue."""
+    async with house() as opened:
+        paused = replace(watch(), paused=True)
+        await keep_watch(opened.store, paused, new=True)
+        run = await run_watch(opened, paused)
+    assert (run.state, run.watch_id) == ("baseline", paused.id)
+
+
+async def test_work_whose_record_is_gone_has_failed(sandbox: Sandbox) -> None:
+    """Nobody will go on with it."""
+    async with house() as opened:
+        await opened.store.begin(LOCAL.id, "lost", "mug", "lost.1", "digest")
+        kept = await opened.store.get(LOCAL.id, "lost")
+        assert kept is not None
+        with pytest.raises(Conflict, match=LOST):
+            await opened.runner.outcome(kept)
