@@ -110,13 +110,8 @@ class Runner:
         begin: Begin = self._launch
         if detached and self._engine.queues and self._limits.turns.full(tenant):
             begin = self._queue
-        flight: AnalysisFlight | Kept | None
-        if key is not None:
-            async with self._claiming:
-                flight = await self._claimed(tenant, ask, key, begin)
-        else:
-            flight = self._same(tenant, ask) or await self._elsewhere(tenant, ask)
-            flight = flight or await begin(tenant, ask, _new_id())
+        async with self._claiming:
+            flight = await self._claimed(tenant, ask, key, begin)
         if isinstance(flight, Kept):
             return flight
         flight.waiting += 1
@@ -249,9 +244,12 @@ class Runner:
         return None if analysis_id is None else await self.kept(tenant.id, analysis_id)
 
     async def _claimed(
-        self, tenant: Tenant, ask: Ask, key: str, begin: Begin
+        self, tenant: Tenant, ask: Ask, key: str | None, begin: Begin
     ) -> AnalysisFlight | Kept:
         same = self._same(tenant, ask)
+        if key is None:
+            shared = same or await self._elsewhere(tenant, ask)
+            return shared or await begin(tenant, ask, _new_id())
         wanted = same.id if same else _new_id()
         try:
             owner, mine = await self._store.claim(tenant.id, key, ask.digest, wanted)
