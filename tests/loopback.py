@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Mapping
@@ -122,7 +123,7 @@ class _Server(ThreadingHTTPServer):
 class Loopback:
     """Serves `answer(asked)` on 127.0.0.1 while its block runs; remembers what was asked."""
 
-    def __init__(self, answer: Callable[[Asked], Reply]) -> None:
+    def __init__(self, answer: Callable[[Asked], Reply], tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
         self.over = threading.Event()
         self.resets = threading.Semaphore(0)
@@ -130,11 +131,15 @@ class Loopback:
         self.answer = answer
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.loopback = self
+        self._scheme = "http"
+        if tls is not None:
+            self._scheme = "https"
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
 
     @property
     def url(self) -> str:
         """Root of the server."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

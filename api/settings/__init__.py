@@ -35,12 +35,13 @@ from api.settings.groups import (
     StandardDepth,
     StreamSettings,
 )
+from api.settings.mail import MailSettings
 from api.settings.tracing import TracingSettings
 from api.settings.windows import WINDOW_DAYS, Window
 
 __all__ = [
     "GROUPS", "WINDOW_DAYS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth",
-    "DepthName", "GeneralSettings", "LimitSettings", "ModelSettings", "QuickDepth",
+    "DepthName", "GeneralSettings", "LimitSettings", "MailSettings", "ModelSettings", "QuickDepth",
     "RankingSettings", "RetrievalSettings", "Seconds", "Settings", "Share", "SourceSettings",
     "StandardDepth", "StreamSettings", "TracingSettings", "Window", "data_folder", "load",
     "variable", "variables",
@@ -48,8 +49,8 @@ __all__ = [
 
 GROUPS: tuple[type[BaseSettings], ...] = (
     GeneralSettings, ModelSettings, SourceSettings, AdaptiveSettings, RetrievalSettings,
-    RankingSettings, TracingSettings, LimitSettings, StreamSettings, ChatSettings, QuickDepth,
-    StandardDepth, DeepDepth,
+    RankingSettings, TracingSettings, LimitSettings, StreamSettings, ChatSettings, MailSettings,
+    QuickDepth, StandardDepth, DeepDepth,
 )  # fmt: skip
 
 FOR_TESTS = "LISTENPOST_TEST_"
@@ -70,6 +71,7 @@ class Settings:
     limits: LimitSettings
     streams: StreamSettings
     chat: ChatSettings
+    mail: MailSettings
     depths: Mapping[DepthName, Depth]
 
 
@@ -110,7 +112,7 @@ def load() -> Settings:
         return Settings(
             GeneralSettings(), ModelSettings(), SourceSettings(), AdaptiveSettings(),
             RetrievalSettings(), RankingSettings(), TracingSettings(), LimitSettings(),
-            StreamSettings(), ChatSettings(),
+            StreamSettings(), ChatSettings(), MailSettings(),
             {"quick": QuickDepth(), "standard": StandardDepth(), "deep": DeepDepth()},
         )  # fmt: skip
     except ValidationError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -85,3 +86,42 @@ def _header(text: str) -> str:
 
 Header = Annotated[str, AfterValidator(_header)]
 """What is sent as the value of a header."""
+
+
+# `ann@example.org`, `a.b+watch@mail.example.org`: no quotes, no comments, nothing that ends a
+# command or a header, and nothing that means more in `mailto:` (`?`, `&`, `%`)
+_LOCAL = r"[a-z0-9!#$'*+/=^_`{|}~-]+(?:\.[a-z0-9!#$'*+/=^_`{|}~-]+)*"
+_DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+_MAIL = re.compile(f"{_LOCAL}@{_DOMAIN}", re.I | re.A)
+_LONGEST_MAIL, _LONGEST_LOCAL = 254, 64
+"""Characters of an address, and of what stands before its `@` (RFC 5321)."""
+
+
+def is_mail_address(text: str) -> bool:
+    """Whether mail can be sent there: one plain address in ASCII, without a name."""
+    fits = len(text) <= _LONGEST_MAIL and text.find("@") <= _LONGEST_LOCAL
+    return fits and _MAIL.fullmatch(text) is not None
+
+
+def _mail(text: str) -> str:
+    if not is_mail_address(text):
+        raise ValueError("needs one address such as `listenpost@example.org`, without a name")
+    return text
+
+
+MailAddress = Annotated[str, AfterValidator(_mail)]
+"""Of somebody who sends mail."""
+
+
+def _server(text: str) -> str:
+    try:
+        ip_address(text)
+    except ValueError:
+        if not re.fullmatch(_DOMAIN, text, re.I | re.A):
+            form = "such as `smtp.example.org`, without scheme and port"
+            raise ValueError(f"needs the name of a server, {form}") from None
+    return text
+
+
+MailServer = Annotated[str, AfterValidator(_server)]
+"""Name or address of a server that takes mail."""

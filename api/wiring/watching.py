@@ -11,6 +11,8 @@ from pydantic import TypeAdapter
 
 from api.errors import AccessDenied, Conflict, NotFound, UsageError
 from api.notifying import Notifier
+from api.notifying.mail import MailRoom
+from api.notifying.webhook import Webhooks
 from api.services.durable import Life
 from api.services.listening import Ask
 from api.services.reporting.report import Report
@@ -120,7 +122,7 @@ async def go_on_with_run(house: House, written: str, life: Life) -> None:
 
 def notifier_of(settings: Settings) -> Notifier:
     """What tells others."""
-    return Notifier(settings.general.notify_private)
+    return Notifier(Webhooks(settings.general.notify_private), MailRoom(settings.mail))
 
 
 async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:

@@ -92,15 +92,26 @@ class Gap(Published):
     reason: str | None
 
 
+Failure = Literal[
+    "not_configured", "not_allowed", "no_address", "unauthorized", "refused", "unavailable",
+    "insecure", "timed_out", "unreachable", "unwritable",
+]  # fmt: skip
+"""Why a message did not arrive; docs/watches.md has a row for each."""
+
+
 class Delivery(Published):
     """Whether somebody was told."""
 
     target: str
-    """Its kind and server."""
+    """Its kind and server; of e-mail and files the whole."""
     delivered: bool
     tries: int
+    """All of them, also those of `notify-again`."""
+    failure: Failure | None = None
     reason: str = ""
-    """Why it was not."""
+    """Why it was not, with what helps."""
+    at: Timestamp | None = None
+    """When it was tried last."""
 
 
 class WatchRun(Published):
@@ -126,4 +137,6 @@ class WatchRun(Published):
     gaps: tuple[Gap, ...]
     sample: bool
     created_at: AwareDatetime
+    news: bool = False
+    """Worth telling: everybody who is to be told was, and it stands in the feed."""
     deliveries: tuple[Delivery, ...] = ()

@@ -25,6 +25,7 @@ class Message:
     run_id: str
     """The same whenever the same run is sent again."""
     text: str
+    """Its first line says what became of the run."""
     body: bytes
     """JSON, UTF-8."""
 
@@ -44,7 +45,7 @@ def message_of(watch: Watch, run: WatchRun, places: Places) -> Message:
         "id": run.id,
         "watch": about,
         "text": text,
-        "run": run.model_dump(mode="json", exclude={"deliveries"}),
+        "run": run.model_dump(mode="json", exclude={"deliveries", "news"}),
     }
     return Message(run.id, text, json.dumps(document).encode())
 

@@ -17,9 +17,10 @@ from api.services.question.accepting import question_of
 from api.services.text import clean, cut, one_line, web_url
 from api.services.watching.schedule import Schedule, schedule_of, zone_of
 from api.settings import DepthName
+from api.settings.addresses import is_mail_address
 
 Only = Literal["complaints"]
-Kind = Literal["webhook", "slack", "file"]
+Kind = Literal["webhook", "slack", "mail", "file"]
 MOST_TARGETS = 5
 _LONGEST_NAME = 100
 
@@ -30,17 +31,18 @@ class Target:
 
     kind: Kind
     address: str = field(repr=False)
-    """A URL, which may hold a secret, or a path."""
+    """A URL, which may hold a secret, an address of e-mail, or a path."""
 
     @property
     def shown(self) -> str:
-        """Its kind and server, without what may be secret, or the path."""
-        public = self.address if self.kind == "file" else urlsplit(self.address).hostname
-        return f"{self.kind}:{public}"
+        """On one line its kind and server, without what may be secret; of others the whole."""
+        whole = self.kind in {"mail", "file"}
+        public = self.address if whole else urlsplit(self.address).hostname
+        return f"{self.kind}:{one_line(clean(public))}"
 
 
 def target_of(text: str, *, files: bool) -> Target:
-    """`https://...`, `slack:https://...`, or, where `files` are allowed, `file:PATH`.
+    """`https://...`, `slack:https://...`, `mailto:ADDRESS`, or, where allowed, `file:PATH`.
 
     Raises:
         UsageError: it is none of these.
@@ -48,10 +50,13 @@ def target_of(text: str, *, files: bool) -> Target:
     kind, _, rest = text.strip().partition(":")
     if kind == "file" and files and rest:
         return Target("file", rest)
+    if kind.lower() == "mailto" and is_mail_address(rest):
+        return Target("mail", rest)
     address = web_url(rest if kind == "slack" else text.strip())
     if not address or urlsplit(address).username is not None:
-        forms = f"`https://...`, `slack:https://...`{' or `file:PATH`' if files else ''}"
-        raise UsageError(f"a notification goes to {forms}, and no address holds a user")
+        forms = "`https://...`, `slack:https://...`, `mailto:ann@example.org`"
+        forms += " or `file:PATH`" if files else ""
+        raise UsageError(f"a notification goes to {forms}, and no URL holds a user")
     return Target("slack" if kind == "slack" else "webhook", address)
 
 
@@ -84,6 +89,8 @@ class Watch:
     due_at: datetime
     began_at: datetime | None = None
     """When its first run asked; what was written before is no news."""
+    feed: str | None = field(default=None, repr=False)
+    """Digest of the token that reads its feed; None: it has none."""
 
     @property
     def rule(self) -> str:

@@ -129,7 +129,7 @@ def test_program_gets_everything() -> None:
         "w1",
     )
     assert len(document["run"]["new"]) == 12
-    assert "deliveries" not in document["run"]
+    assert not {"deliveries", "news"} & set(document["run"])
     assert "secret" not in message.body.decode()
     trial = json.loads(trial_of(WATCH, "t1").body)
     assert (trial["type"], trial["id"]) == ("watch.test", "t1")
@@ -153,15 +153,22 @@ def test_targets() -> None:
         "https://a.example/T/secret?key=x": "webhook:a.example",
         "slack:https://hooks.slack.example/secret": "slack:hooks.slack.example",
         " file:/tmp/x.jsonl": "file:/tmp/x.jsonl",
+        "MAILTO:ann.b+mug@example.org ": "mail:ann.b+mug@example.org",
     }
     for words, short in shown.items():
         target = target_of(words, files=True)
         assert target.shown == short
         assert "secret" not in repr(target)
-    for words in ("ftp://a.example", "slack:nothing", "file:", "https://ann:pw@a.example/"):
+    for words in (
+        "ftp://a.example", "slack:nothing", "file:", "https://ann:pw@a.example/", "mailto:ann",
+        "mailto:a@b.example,c@d.example", "mailto:a@b.example?bcc=c@d.example", "mailto:a@b.c\nx",
+        "mailto:Ann <a@b.example>", "mailto:ä@b.example", "mailto:%0a@b.example",
+        "mailto:@b.example",
+        f"mailto:{'x' * 65}@b.example", f"mailto:a@{'b.' * 130}example", "mailto:a@b..example",
+    ):  # fmt: skip
         with pytest.raises(UsageError, match="or `file:PATH`"):
             target_of(words, files=True)
-    with pytest.raises(UsageError, match=r"slack:https://...`, and"):
+    with pytest.raises(UsageError, match=r"`mailto:ann@example.org`, and"):
         target_of("file:/etc/passwd", files=False)
 
 
