@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from collections.abc import Sequence
+
+from pydantic import AwareDatetime, BaseModel
 
 from api.services.reporting.report import Timestamp
+from api.services.watching.run import Delivery, WatchRun
 from api.services.watching.watch import Only, Watch
 from api.settings import DepthName
 
@@ -24,7 +27,9 @@ class WatchView(BaseModel):
     tz: str
     only: Only | None
     notify: tuple[str, ...]
-    """Kind and server of each, for an address may hold a secret."""
+    """Kind and server of each, for a URL may hold a secret; of e-mail and files the whole."""
+    feed: bool
+    """It has a feed, whose address was shown once."""
     tell_first: bool
     sandbox: bool
     paused: bool
@@ -38,4 +43,23 @@ def watch_view(watch: Watch) -> WatchView:
     """What may be shown of it."""
     own = {name: getattr(watch, name, None) for name in WatchView.model_fields}
     targets = tuple(target.shown for target in watch.notify)
-    return WatchView(**{**own, "tz": watch.zone, "notify": targets})
+    given = {"tz": watch.zone, "notify": targets, "feed": watch.feed is not None}
+    return WatchView(**{**own, **given})
+
+
+class UndeliveredView(Delivery):
+    """Somebody who was not told of a run."""
+
+    run_id: str
+    created_at: AwareDatetime
+    """Of the run."""
+
+
+def undelivered_views(runs: Sequence[WatchRun]) -> list[UndeliveredView]:
+    """Each who was not told, of the newest run first."""
+    return [
+        UndeliveredView(**dict(delivery), run_id=run.id, created_at=run.created_at)
+        for run in runs
+        for delivery in run.deliveries
+        if not delivery.delivered
+    ]

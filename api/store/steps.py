@@ -218,4 +218,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (  # 8: feeds of watches, and which of their runs were worth telling
+        "ALTER TABLE watches ADD COLUMN feed TEXT",
+        "CREATE UNIQUE INDEX watches_by_feed ON watches (feed)",
+        "ALTER TABLE watch_runs ADD COLUMN news BOOLEAN NOT NULL DEFAULT FALSE",
+    ),
 )

@@ -246,11 +246,13 @@ feedback = _table(
 watches = _table(
     "watches", tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
     created_at=Moment, due_at=Moment, began_at=Moment, claim=Text, claimed_until=Moment,
+    feed=Identity,
 )  # fmt: skip
-"""`claim` is the run that a process does until `claimed_until`; then another may take it over."""
+"""`claim` is the run that a process does until `claimed_until`; then another may take it over.
+`feed` is the digest of the token that reads its feed."""
 watch_runs = _table(
     "watch_runs", tenant=Identity, watch_id=Identity, id=Identity, rule=Text, counts=Document,
-    body=Document, created_at=Moment,
+    body=Document, created_at=Moment, news=Boolean,
 )  # fmt: skip
 watch_items = _table(
     "watch_items", tenant=Identity, watch_id=Identity, key=Identity, dropped_by=Text,

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
 from api.services.schemas import Item, Published
-from api.services.watching.run import RunCounts, WatchRun
+from api.services.watching.run import Delivery, RunCounts, WatchRun
 from api.services.watching.shelf import Known, RunClaim
 from api.services.watching.watch import Watch
 from api.store.database import Part, unbroken
@@ -21,8 +21,10 @@ from api.store.tables import batches, watch_items, watch_runs, watches
 
 P = TypeVar("P", bound=Published)
 _WATCH, _ITEM = TypeAdapter(Watch), TypeAdapter(Item)
-_KEPT = ("paused", "due_at", "began_at")
+_KEPT = ("paused", "due_at", "began_at", "feed")
 """Fields of a watch that have columns of their own."""
+_UNCHANGED = ("began_at", "feed")
+"""Those of them that `change_watch` leaves alone."""
 
 
 class WatchesPart(Part):
@@ -56,12 +58,12 @@ class WatchesPart(Part):
 
     @unbroken
     async def change_watch(self, watch: Watch) -> bool:
-        """All but when it began, which its first run says.
+        """All but when it began, which its first run says, and its feed, see `set_feed`.
 
         Raises:
             UsageError: the name is taken.
         """
-        columns = {name: value for name, value in _columns(watch).items() if name != "began_at"}
+        columns = {name: value for name, value in _columns(watch).items() if name not in _UNCHANGED}
         async with self._database.writing(alone=True) as connection:
             await _check_name(connection, watch)
             changed = update(watches).where(*_is(watch.tenant, watch.id)).values(**columns)
@@ -131,7 +133,7 @@ class WatchesPart(Part):
             row = self._database.upsert(
                 watch_runs, ("tenant", "watch_id", "id"), **owner, id=run.id, rule=watch.rule,
                 counts=run.counts and run.counts.model_dump(mode="json"),
-                body=run.model_dump(mode="json"), created_at=run.created_at,
+                body=run.model_dump(mode="json"), news=run.news, created_at=run.created_at,
             )  # fmt: skip
             await connection.execute(row)
             for known in learnt:
@@ -151,15 +153,54 @@ class WatchesPart(Part):
             await connection.execute(update(watches).where(*mine).values(claimed_until=None))
 
     @unbroken
-    async def watch_runs(self, tenant: str, watch_id: str, limit: int) -> Sequence[WatchRun]:
+    async def watch_runs(
+        self, tenant: str, watch_id: str, limit: int, *, news: bool = False
+    ) -> Sequence[WatchRun]:
         """The newest first; one that is damaged is left out."""
         wanted = select(watch_runs.c.body).where(
             watch_runs.c.tenant == tenant, watch_runs.c.watch_id == watch_id
         )
+        if news:
+            wanted = wanted.where(watch_runs.c.news)
         wanted = wanted.order_by(watch_runs.c.created_at.desc(), watch_runs.c.id).limit(limit)
         async with self._database.reading() as connection:
             bodies = (await connection.scalars(wanted)).all()
         return [run for body in bodies if (run := _read(WatchRun, body)) is not None]
+
+    @unbroken
+    async def keep_deliveries(
+        self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]
+    ) -> None:
+        """Alone, so that two who tell at once do not undo each other."""
+        mine = (
+            watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
+            watch_runs.c.id == run_id,
+        )  # fmt: skip
+        async with self._database.writing(alone=True) as connection:
+            body = await connection.scalar(select(watch_runs.c.body).where(*mine))
+            run = _read(WatchRun, body)
+            if run is not None:
+                merged = tuple(
+                    before if before.delivered else now
+                    for before, now in zip(run.deliveries, deliveries, strict=True)
+                )
+                kept = run.model_copy(update={"deliveries": merged}).model_dump(mode="json")
+                await connection.execute(update(watch_runs).where(*mine).values(body=kept))
+
+    @unbroken
+    async def set_feed(self, watch: Watch, digest: str | None) -> bool:
+        """One token at a time."""
+        async with self._database.writing() as connection:
+            changed = update(watches).where(*_is(watch.tenant, watch.id)).values(feed=digest)
+            return (await connection.execute(changed)).rowcount > 0
+
+    @unbroken
+    async def watch_of_feed(self, watch_id: str, digest: str) -> Watch | None:
+        """By the digest, which has an index; how long that takes tells nothing of a token."""
+        wanted = select(watches).where(watches.c.feed == digest, watches.c.id == watch_id)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+        return None if row is None else _watch(row)
 
     @unbroken
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:

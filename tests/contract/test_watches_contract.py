@@ -190,6 +190,53 @@ async def test_runs_are_listed_newest_first(store: Store) -> None:
     assert await store.watch_runs("b", "w1", 2) == []
 
 
+async def test_runs_that_were_worth_telling_are_listed_apart(store: Store) -> None:
+    """However many others came after them."""
+    told = run_of("told").model_copy(update={"news": True})
+    await store.finish_run(await claimed(store, "told"), told, (), MONDAY + WEEK)
+    quiet = [await finished(store, number) for number in range(1, 3)]
+    assert await store.watch_runs("local", "w1", 1, news=True) == [told]
+    assert await store.watch_runs("local", "w1", 9) == [*quiet[::-1], told]
+
+
+async def test_what_became_of_telling_again_is_kept(store: Store) -> None:
+    """What was delivered meanwhile stays so; a run that is gone is not made."""
+    missed = Delivery(target="file:x", delivered=False, tries=3, failure="refused", reason="no")
+    reached = Delivery(target="file:y", delivered=True, tries=1, at=MONDAY)
+    run = run_of("run1").model_copy(update={"news": True, "deliveries": (missed, reached)})
+    await store.finish_run(await claimed(store), run, (), MONDAY + WEEK)
+    again = missed.model_copy(update={"delivered": True, "tries": 4})
+
+    await store.keep_deliveries(WATCH, "run1", (again, missed))
+    await store.keep_deliveries(WATCH, "run1", (missed, missed))
+    await store.keep_deliveries(WATCH, "none", (missed,))
+    await store.keep_deliveries(replace(WATCH, tenant="b"), "run1", (missed, missed))
+
+    expected = run.model_copy(update={"deliveries": (again, reached)})
+    assert await store.watch_runs("local", "w1", 9) == [expected]
+
+
+async def test_feed_is_read_by_its_token_alone(store: Store) -> None:
+    """The last one, of this watch; a change of the watch leaves it alone."""
+    await store.add_watch(FULL, 9)
+    assert await store.watch_of_feed("w1", "digest") is None
+    for digest in ("old", "digest"):
+        assert await store.set_feed(WATCH, digest)
+    await store.change_watch(replace(WATCH, about="new", feed="stolen"))
+    fed = replace(WATCH, about="new", feed="digest")
+
+    assert await store.watch_of_feed("w1", "digest") == fed
+    assert (await store.watches("local"))[0] == fed
+    for watch_id, digest in (("w2", "digest"), ("w1", "old"), ("w1", ""), (ODD, ODD)):
+        assert await store.watch_of_feed(watch_id, digest) is None
+    assert await store.set_feed(WATCH, None)
+    assert await store.watch_of_feed("w1", "digest") is None
+    assert not await store.set_feed(replace(WATCH, id="none"), "other")
+    await store.set_feed(WATCH, "digest")
+    await store.drop_watch("local", "w1")
+    assert await store.watch_of_feed("w1", "digest") is None
+
+
 async def test_past_is_of_one_rule(store: Store) -> None:
     """Since a time, the newest first; a run without counts is none."""
     runs = [await finished(store, number) for number in range(3)]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.faces.command import Here
 from tests.loopback import Loopback, Reply
+from tests.notifying.mail_server import MailServer
 
 ADD = ("watch", "add", "Oura", "--depth", "quick", "--source", "hackernews", "--sandbox")
 
@@ -75,7 +76,7 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     assert "asks: Oura - a ring that measures" in shown.out
     assert "of: lemmy, github; depth quick; sample world" in shown.out
     assert "tells: webhook:hooks.example" in shown.out
-    assert as_json.json == {**listed, "last_run": None}
+    assert as_json.json == {**listed, "last_run": None, "undelivered": []}
     for ended in (shown, as_json):
         assert "hidden" not in ended.out
         assert secret[0] not in ended.out
@@ -84,21 +85,89 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
 
 
 def test_trial_message_says_what_arrived(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And `show` lists what a run could not deliver."""
-    with Loopback(lambda asked: Reply(404)) as server:
-        here(*ADD, "--notify", f"slack:{server.url}/x", "--notify", "file:heard", "--tell-first")
+    """Of each kind; and `show` lists what a run could not deliver."""
+    with Loopback(lambda asked: Reply(404)) as server, MailServer() as mail:
+        here(*ADD, "--notify", f"slack:{server.url}/x", "--notify", "file:heard", "--notify",
+             "mailto:ann@example.org", "--tell-first")  # fmt: skip
         refused = here("watch", "notify-test", "Oura")
         with monkeypatch.context() as allowing:
             allowing.setenv("LISTENPOST_NOTIFY_PRIVATE", "true")
+            for name, value in mailing(mail).items():
+                allowing.setenv(name, value)
             allowed = here("watch", "notify-test", "Oura")
     here("watch", "run", "Oura")
     shown = here("watch", "show", "Oura")
 
     assert (refused.code, allowed.code) == (4, 4)
     assert "slack:127.0.0.1: did not arrive: its address is within this network" in refused.out
+    assert "mail:ann@example.org: did not arrive: no e-mail is sent; set `LISTENPO" in refused.out
     assert "slack:127.0.0.1: did not arrive: it answered 404" in allowed.out
     assert f"file:{Path('heard').absolute()}: arrived" in allowed.out
-    assert re.search(r"^undelivered: \S+ \S+ to slack:127.0.0.1: its address", shown.out, re.M)
+    assert "mail:ann@example.org: arrived" in allowed.out
+    assert len(mail.mails) == 1
+    assert re.search(
+        r"^undelivered: \S+ \S+, run \w{8}, to slack:127.0.0.1: its address", shown.out, re.M
+    )
+
+
+def mailing(server: MailServer) -> dict[str, str]:
+    """The settings by which a server on this machine sends mail."""
+    settings = {
+        "HOST": "127.0.0.1",
+        "PORT": f"{server.port}",
+        "TLS": "none",
+        "FROM": "lp@a.example",
+    }
+    return {f"LISTENPOST_SMTP_{name}": value for name, value in settings.items()}
+
+
+def test_what_did_not_arrive_is_sent_again(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, or one run, until everybody was told."""
+    here(*ADD, "--notify", "mailto:ann@example.org", "--tell-first")
+    assert here("watch", "notify-again", "Oura").err == "everybody was told; nothing is sent\n"
+    run = here("watch", "run", "Oura", "--format", "json").json
+    refused = here("watch", "notify-again", "Oura")
+    (missed,) = here("watch", "show", "Oura", "--format", "json").json["undelivered"]
+    unknown = here("watch", "notify-again", "Oura", "none")
+    with MailServer() as mail:
+        for name, value in mailing(mail).items():
+            monkeypatch.setenv(name, value)
+        taken = here("watch", "notify-again", "Oura", run["id"][:8])
+        idle = here("watch", "notify-again", "Oura")
+
+    assert (refused.code, unknown.code, taken.code, idle.code) == (4, 2, 0, 0)
+    assert "mail:ann@example.org: did not arrive: no e-mail is sent" in refused.out
+    assert (missed["run_id"], missed["failure"], missed["tries"]) == (
+        run["id"],
+        "not_configured",
+        2,
+    )
+    assert "mail:ann@example.org: arrived" in taken.out
+    assert idle.err == "everybody was told; nothing is sent\n"
+    assert [mail["Message-ID"] for mail in mail.mails] == [f"<{run['id']}@a.example>"]
+    assert here("watch", "show", "Oura", "--format", "json").json["undelivered"] == []
+
+
+def test_feed_is_given_renewed_and_closed(here: Here) -> None:
+    """Its address is shown once; `show` says that there is one."""
+    here(*ADD)
+    given = here("watch", "feed", "Oura")
+    again = here("watch", "feed", "Oura")
+    renewed = here("watch", "feed", "Oura", "--renew")
+    shown = here("watch", "show", "Oura")
+    closed = here("watch", "feed", "Oura", "--close")
+    both = here("watch", "feed", "Oura", "--close", "--renew")
+
+    assert [ended.code for ended in (given, again, renewed, closed, both)] == [0, 2, 0, 0, 2]
+    for ended in (given, renewed):
+        assert re.fullmatch(r"/v1/watches/\w{32}/feed\?token=[\w-]{43}\n", ended.out)
+        assert "it is not shown again" in ended.err
+    assert given.out != renewed.out
+    assert "`--renew` makes another" in again.err
+    assert "tells: nobody; a feed" in shown.out
+    assert renewed.out.partition("token=")[2].strip() not in shown.out
+    assert closed.err == "“Oura” has no feed\n"
+    assert "tells: nobody\n" in here("watch", "show", "Oura").out
 
 
 def test_run_that_hears_nothing_ends_with_4(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,16 @@ import typer
 
 import api
 from api.errors import ConfigurationError, ListenpostError
-from api.faces.cli import comparing, importing, langfuse, retrospect, searching, stored, watching
+from api.faces.cli import (
+    comparing,
+    importing,
+    langfuse,
+    retrospect,
+    searching,
+    stored,
+    telling,
+    watching,
+)
 from api.faces.cli.choices import (
     About,
     As,
@@ -60,6 +69,9 @@ app.add_typer(stored.reports, name="reports")
 app.add_typer(langfuse.langfuse, name="langfuse")
 app.add_typer(importing.imports, name="import")
 app.add_typer(watching.watches, name="watch")
+watching.watches.command(name="notify-test")(telling.notify_test)
+watching.watches.command(name="notify-again")(telling.notify_again)
+watching.watches.command()(telling.feed)
 app.command()(retrospect.stats)
 app.command()(retrospect.feedback)
 app.command()(searching.search)

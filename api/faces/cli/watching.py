@@ -26,8 +26,6 @@ watches = typer.Typer(
     help="Ask again and again, and hear of what is new; docs/watches.md.", no_args_is_help=True
 )
 _UNHEARD = 4
-_SHOWN = 20
-"""Runs that `show` looks through for messages that did not arrive."""
 
 
 class OnlyChoice(StrEnum):
@@ -56,7 +54,7 @@ def add(
     only: Annotated[OnlyChoice | None, typer.Option(help="Tell nothing else.")] = None,
     notify: Annotated[
         list[str] | None,
-        typer.Option(help="Whom to tell: URL, slack:URL or file:PATH; repeatable."),
+        typer.Option(help="Whom to tell: URL, slack:URL, mailto:ADDRESS or file:PATH; repeatable."),
     ] = None,
     tell_first: Annotated[
         bool, typer.Option("--tell-first", help="Tell of the first run, too.")
@@ -125,14 +123,19 @@ def show(name: Name, form: As = Printed.text) -> NoReturn:
 
     async def work(store: Store, watch: Watch) -> None:
         from api.faces.cli.terminal import shown
-        from api.faces.watches import watch_view
+        from api.faces.watches import undelivered_views, watch_view
+        from api.services.watching.deliveries import undelivered
         from api.services.watching.telling import text_of
         from api.sources import EVERYWHERE
 
-        runs = await store.watch_runs(watch.tenant, watch.id, _SHOWN)
+        runs = await store.watch_runs(watch.tenant, watch.id, 1)
+        missing = undelivered_views(await undelivered(store, watch))
         if form is Printed.json:
-            last = runs[0].model_dump(mode="json") if runs else None
-            say(as_json({**watch_view(watch).model_dump(mode="json"), "last_run": last}))
+            more = {
+                "last_run": runs[0].model_dump(mode="json") if runs else None,
+                "undelivered": [delivery.model_dump(mode="json") for delivery in missing],
+            }
+            say(as_json({**watch_view(watch).model_dump(mode="json"), **more}))
             return
         heading = f"{shown(watch.name)} ({watch.id[:SHORT_ID]})"
         say(f"{heading}: {watch.every}, {watch.zone}; {_due(watch)}")
@@ -141,17 +144,18 @@ def show(name: Name, form: As = Printed.text) -> NoReturn:
         places = ", ".join(watch.sources) or "all that are set"
         say(f"of: {places}; depth {watch.depth}{'; sample world' if watch.sandbox else ''}")
         tells = ", ".join(target.shown for target in watch.notify) or "nobody"
-        say(f"tells: {shown(tells)}{f'; only {watch.only}' if watch.only else ''}")
-        for run in runs[:1]:
+        only, feed = f"; only {watch.only}" if watch.only else "", "; a feed" if watch.feed else ""
+        say(f"tells: {tells}{only}{feed}")
+        for run in runs:
             say("")
             _print(watch, run, text_of(watch, run, EVERYWHERE))
-        for run in runs:
-            for missing in run.deliveries:
-                if not missing.delivered:
-                    when = minute(run.created_at)
-                    say(f"undelivered: {when} to {shown(missing.target)}: {missing.reason}")
+        for delivery in missing:
+            when = f"{minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
+            say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
+        if missing:
+            tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` tells once more")
 
-    _with_watch(name, work)
+    with_watch(name, work)
 
 
 @watches.command()
@@ -176,7 +180,7 @@ def history(
         if not runs:
             tell(f"it has not run yet: `listenpost watch run {watch.id[:SHORT_ID]}`")
 
-    _with_watch(name, work)
+    with_watch(name, work)
 
 
 @watches.command()
@@ -218,33 +222,7 @@ def remove(name: Name) -> NoReturn:
         await store.drop_watch(watch.tenant, watch.id)
         tell(f"“{watch.name}” is watched no more; its reports are kept")
 
-    _with_watch(name, work)
-
-
-@watches.command(name="notify-test")
-def notify_test(name: Name) -> NoReturn:
-    """Send a trial to everybody who is to be told; ends with 4 when one does not arrive."""
-
-    async def work(store: Store, watch: Watch) -> None:
-        import asyncio
-        import uuid
-
-        from api import wiring
-        from api.faces.cli.terminal import shown
-        from api.services.watching.telling import trial_of
-        from api.wiring.watching import notifier_of
-
-        if not watch.notify:
-            raise UsageError(f"“{watch.name}” tells nobody; add it anew with `--notify`")
-        send, trial = notifier_of(wiring.load_settings()).send, trial_of(watch, uuid.uuid4().hex)
-        sent = await asyncio.gather(*(send(watch, target, trial) for target in watch.notify))
-        for delivery in sent:
-            arrived = "arrived" if delivery.delivered else f"did not arrive: {delivery.reason}"
-            say(f"{shown(delivery.target)}: {arrived}")
-        if not all(delivery.delivered for delivery in sent):
-            raise typer.Exit(_UNHEARD)
-
-    _with_watch(name, work)
+    with_watch(name, work)
 
 
 @watches.command(name="run")
@@ -302,7 +280,7 @@ def _print(watch: Watch, run: WatchRun, text: str) -> None:
         say(f"{'  ' if line.startswith('  ') else ''}{address or shown(line)}")
     for delivery in run.deliveries:
         outcome = "delivered" if delivery.delivered else f"undelivered: {delivery.reason}"
-        tell(f"{shown(delivery.target)}: {outcome}")
+        tell(f"{delivery.target}: {outcome}")
 
 
 def _due(watch: Watch) -> str:
@@ -314,7 +292,7 @@ def _due(watch: Watch) -> str:
     return f"due {watch.due_at.astimezone(zone_of(watch.zone)):%Y-%m-%d %H:%M %Z}"
 
 
-def _with_watch(name: str, work: Callable[[Store, Watch], Awaitable[None]]) -> NoReturn:
+def with_watch(name: str, work: Callable[[Store, Watch], Awaitable[None]]) -> NoReturn:
     """Hand the watch of this name to `work`."""
 
     async def opened(store: Store, keys: Keys) -> None:
@@ -337,4 +315,4 @@ def _changed(name: str, changes: dict[str, object], words: str) -> NoReturn:
         await keep_watch(store, new, new=False)
         tell(f"“{new.name}” {words}{'' if new.paused else f'; {_due(new)}'}")
 
-    _with_watch(name, work)
+    with_watch(name, work)

@@ -28,6 +28,7 @@ from api.faces.web import (
     origins,
     searching,
     stats,
+    telling,
     watches,
 )
 from api.faces.web.access import admitted
@@ -48,6 +49,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     searching.router,
     stats.router,
     watches.router,
+    telling.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""

@@ -51,7 +51,10 @@ class WatchRequest(RequestBody):
     only: Annotated[Only | None, Field(description="Tell nothing else.")] = None
     notify: Annotated[
         tuple[Annotated[str, Field(max_length=2_000)], ...],
-        Field(max_length=MOST_TARGETS, description="`https://...` or `slack:https://...`."),
+        Field(
+            max_length=MOST_TARGETS,
+            description="`https://...`, `slack:https://...` or `mailto:ann@example.org`.",
+        ),
     ] = ()
     tell_first: Annotated[bool, Field(description="Tell of the first run, too.")] = False
     name: Annotated[str, Field(max_length=100, description="Empty: as it asks.")] = ""

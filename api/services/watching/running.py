@@ -119,7 +119,7 @@ class Watching:
             run = _without_report(claim, now, result.message)
         else:
             run, learnt = result
-        if watch.notify and await self._worth_telling(watch, run):
+        if await self._worth_telling(watch, run):
             message = message_of(watch, run, self.places)
             sent = await asyncio.gather(
                 *(
@@ -127,7 +127,7 @@ class Watching:
                     for number, target in enumerate(watch.notify)
                 )
             )
-            run = run.model_copy(update={"deliveries": tuple(sent)})
+            run = run.model_copy(update={"news": True, "deliveries": tuple(sent)})
         # told before it is kept: a process that dies in between tells again by the same id
         await self.shelf.finish_run(claim, run, learnt, _due_after(watch, self.clock()))
         return run

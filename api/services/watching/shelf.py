@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from api.services.schemas import Item
-from api.services.watching.run import RunCounts, WatchRun
+from api.services.watching.run import Delivery, RunCounts, WatchRun
 from api.services.watching.watch import Watch
 
 
@@ -96,8 +96,24 @@ class Watches(Protocol):
         """A run that was broken off is anybody's again, by the same id."""
         ...
 
-    async def watch_runs(self, tenant: str, watch_id: str, limit: int) -> Sequence[WatchRun]:
-        """The newest first."""
+    async def watch_runs(
+        self, tenant: str, watch_id: str, limit: int, *, news: bool = False
+    ) -> Sequence[WatchRun]:
+        """The newest first; with `news` only those that were worth telling."""
+        ...
+
+    async def keep_deliveries(
+        self, watch: Watch, run_id: str, deliveries: Sequence[Delivery]
+    ) -> None:
+        """What became of telling this run once more; what was delivered meanwhile stays so."""
+        ...
+
+    async def set_feed(self, watch: Watch, digest: str | None) -> bool:
+        """The token that reads its feed from now on, and no other; False when it is gone."""
+        ...
+
+    async def watch_of_feed(self, watch_id: str, digest: str) -> Watch | None:
+        """The watch of this id, whoever's it is, whose feed the token reads."""
         ...
 
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:

@@ -61,9 +61,8 @@ async def test_first_run_is_told_where_that_is_wanted(opening: Opening) -> None:
             added = (await served.client.post(URL, json=wanted)).json()
             run = (await served.client.post(f"{URL}/{added['id']}/run")).json()
     assert added["notify"] == ["webhook:127.0.0.1"]
-    assert run["deliveries"] == [
-        {"target": "webhook:127.0.0.1", "delivered": True, "tries": 1, "reason": ""}
-    ]
+    (delivery,) = run["deliveries"]
+    assert (delivery["target"], delivery["delivered"]) == ("webhook:127.0.0.1", True)
     assert [asked.headers["listenpost-run"] for asked in hook.asked] == [run["id"]]
 
 
