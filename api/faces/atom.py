@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
-from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405 - only written
+from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405
 
 from api.services.ports import Places
 from api.services.text import clean, web_url
@@ -22,7 +22,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def atom(watch: Watch, runs: Sequence[WatchRun], places: Places) -> bytes:
-    """The feed; the same runs are the same bytes.
+    """The feed; the same runs are the same bytes. XML is only written here, never read.
 
     It does not say where it is, as feeds should: its address holds its token.
     """
