@@ -18,6 +18,7 @@ from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, error
 from pydantic import TypeAdapter
 
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
+from api.services.containment import translated
 from api.services.durable import GoOn, Life, Work
 from api.services.progress import MOMENTS, Event, Listener, silent
 
@@ -30,9 +31,8 @@ _ATTEMPTS = 1000
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 _WAITING = ["PENDING", "ENQUEUED", "DELAYED"]
 _PAGE = 200
-_log = logging.getLogger(__name__)
-_told: ContextVar[list[Event] | None] = ContextVar("listenpost_step", default=None)
-"""What was told within the step of this context; None outside of every step."""
+_moments: ContextVar[list[Event] | None] = ContextVar("listenpost_step", default=None)
+"""What happened within the step of this context; None outside of every step."""
 _open: list[DurableEngine] = []
 """The one of this process, which the library allows no more of."""
 
@@ -58,6 +58,17 @@ class _Begun:
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
+    def end(self, working: asyncio.Task[Any]) -> None:
+        """Hand on what came of it."""
+        if not working.done() or working.cancelled():
+            words = "this process stops, and the next one goes on with it; ask again later"
+            self.result.set_exception(Conflict(words))
+        elif (error := working.exception()) is not None:
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(working.result())
+        self.result.exception()  # nobody may wait any more, and asyncio would complain
+
 
 @dataclass(slots=True)
 class _Steps:
@@ -70,24 +81,24 @@ class _Steps:
         self.listener = listener
 
         def hear(event: Event) -> None:
-            told = _told.get()
-            if told is not None:
-                told.append(event)
+            moments = _moments.get()
+            if moments is not None:
+                moments.append(event)
             listener(event)
 
         return hear
 
     async def keep(self, name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:
         """See `Keep`; an error of the step is kept as well."""
-        if _told.get() is not None:
+        if _moments.get() is not None:
             return await step()
         taken: list[T] = []
 
         async def take() -> str:
-            told: list[Event] = []
-            _told.set(told)  # of a task of its own, which the engine begins for a step
+            moments: list[Event] = []
+            _moments.set(moments)  # of a task of its own, which the engine begins for a step
             taken.append(await step())
-            events = [(event.kind, _shape(type(event)).dump_python(event)) for event in told]
+            events = [(event.kind, _shape(type(event)).dump_python(event)) for event in moments]
             value = _shape(shape).dump_json(taken[0]).decode()
             return _RECORD.dump_json((value, events)).decode()
 
@@ -140,12 +151,14 @@ class DurableEngine:
                 await DBOS.start_workflow_async(_workflow, kind, request)
 
         begun = self._begun[work_id] = _Begun(work)
+        noted = False
         try:
             # what is begun within other work is not its child: it goes on by itself
             await _noted(asyncio.create_task(begin(), context=_outside()))
-        except BaseException:
-            del self._begun[work_id]
-            raise
+            noted = True
+        finally:
+            if not noted:
+                self._begun.pop(work_id, None)
         return cast(T, await asyncio.shield(begun.result))
 
     async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
@@ -169,19 +182,14 @@ class DurableEngine:
         if begun is None:
             await self._go_on[kind](request, life)
             return
+        working = asyncio.create_task(begun.work(life))
         try:
-            result = await begun.work(life)
-        except asyncio.CancelledError:
-            begun.result.set_exception(
-                Conflict("this process stops, and the next one goes on with it; ask again later")
-            )
-            raise
-        except Exception as failure:
-            begun.result.set_exception(failure)
-        else:
-            begun.result.set_result(result)
+            await asyncio.wait([working])
         finally:
-            begun.result.exception()  # nobody may wait any more, and asyncio would complain
+            working.cancel()  # this process stops, unless it is done
+            begun.end(working)
+        if working.cancelled():
+            raise asyncio.CancelledError
 
     async def cancel(self, prefix: str) -> None:
         """Have whichever process does it stop, and none begin it."""
@@ -239,35 +247,45 @@ async def open_engine(
         raise ConfigurationError("this process has a durable engine already")
     engine = DurableEngine(executor, go_on)
     _open.append(engine)
+    opened = False
     try:
-        await asyncio.to_thread(DBOS.migrate, url)
-        DBOS(
-            config={
-                "name": "listenpost",
-                "application_version": version,
-                "executor_id": executor,
-                "system_database_url": url,
-                "log_level": "ERROR",
-                "run_migrations": False,
-            }
-        )
-        _quieten()
-        DBOS.launch()  # within this loop, so that its work runs here
-        await DBOS.register_queue_async(
-            QUEUE,
-            global_concurrency=share.everywhere,
-            worker_concurrency=share.here,
-            partition_concurrency=share.tenant,
-            on_conflict="always_update",
-        )
-    except Exception as failure:
-        _open.remove(engine)
-        await _closed()
-        # its text may hold the URL
-        raise StoreUnavailable(
-            f"the durable engine cannot use its database: {type(failure).__name__}"
-        ) from None
+        await translated(_launched(url, executor, version, share), "the durable engine", _unusable)
+        opened = True
+    finally:
+        if not opened:
+            await _closed()
+            _open.remove(engine)
     return engine
+
+
+async def _launched(url: str, executor: str, version: str, share: Share) -> None:
+    await asyncio.to_thread(DBOS.migrate, url)
+    DBOS(
+        config={
+            "name": "listenpost",
+            "application_version": version,
+            "executor_id": executor,
+            "system_database_url": url,
+            "log_level": "ERROR",
+            "run_migrations": False,
+        }
+    )
+    logger = logging.getLogger("dbos")
+    for handler in list(logger.handlers):  # its errors go where ours go
+        logger.removeHandler(handler)
+    logger.propagate = True
+    DBOS.launch()  # within this loop, so that its work runs here
+    await DBOS.register_queue_async(
+        QUEUE,
+        global_concurrency=share.everywhere,
+        worker_concurrency=share.here,
+        partition_concurrency=share.tenant,
+        on_conflict="always_update",
+    )
+
+
+def _unusable(why: str) -> StoreUnavailable:
+    return StoreUnavailable(f"the durable engine cannot use its database: {why}")
 
 
 async def _closed() -> None:
@@ -276,19 +294,11 @@ async def _closed() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-def _quieten() -> None:
-    """Its errors go where ours go."""
-    logger = logging.getLogger("dbos")
-    for handler in list(logger.handlers):
-        logger.removeHandler(handler)
-    logger.propagate = True
-
-
 def _outside() -> Context:
     """This context without the engine's own part in it."""
     context = Context()
     for variable, value in copy_context().items():
-        if variable is not _told and not variable.name.startswith("dbos"):
+        if variable is not _moments and not variable.name.startswith("dbos"):
             context.run(variable.set, value)
     return context
 

@@ -185,8 +185,8 @@ class RunningPart(Part):
             analyses.c.state == "running", analyses.c.work_id.is_not(None),
         )  # fmt: skip
         async with self._database.reading() as connection:
-            found: str | None = await connection.scalar(wanted.limit(1))
-            return found
+            analysis_id: str | None = await connection.scalar(wanted.limit(1))
+            return analysis_id
 
     @unbroken
     async def durable(self) -> Sequence[DurableWork]:

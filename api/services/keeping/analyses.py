@@ -24,8 +24,8 @@ from api.services.keeping.analysis_flight import (
     Begin,
     Ended,
     Estimate,
-    Request,
     Tenants,
+    WorkOrder,
     nobody,
 )
 from api.services.keeping.keys import Tenant
@@ -208,7 +208,7 @@ class Runner:
 
     async def go_on(self, written: str, life: Life) -> None:
         """Go on with an analysis that another process began, or left in the queue."""
-        request = Request.read(written)
+        request = WorkOrder.read(written)
         tenant = await self._tenants(request.tenant)
         if tenant is None:
             reason = "the API key that it belongs to is no longer valid"
@@ -274,14 +274,14 @@ class Runner:
         usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
-        request = Request(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
         await self._engine.enqueue(KIND, work_id, request.written, tenant.id)
         return Kept(analysis_id, tenant.id, "running", began, ask.query, None)
 
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
         flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
         self._flights[analysis_id] = flight
-        request = Request(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
         work = partial(self._performance.perform, flight)
         running = self._engine.run(KIND, _new_work(analysis_id), request.written, work)
         flight.begin(self._flown(flight, running), f"analysis {analysis_id}")

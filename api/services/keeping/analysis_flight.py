@@ -22,7 +22,7 @@ from api.services.reporting.report import Report
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WorkOrder:
     """What a process needs to go on with an analysis that another began."""
 
     analysis_id: str
@@ -38,12 +38,12 @@ class Request:
         return _REQUEST.dump_json(self).decode()
 
     @classmethod
-    def read(cls, text: str) -> Request:
+    def read(cls, text: str) -> WorkOrder:
         """From JSON."""
         return _REQUEST.validate_json(text)
 
 
-_REQUEST = TypeAdapter(Request)
+_REQUEST = TypeAdapter(WorkOrder)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
