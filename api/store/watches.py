@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.errors import UsageError
 from api.services.schemas import Item, Published
 from api.services.watching.run import Delivery, RunCounts, WatchRun
-from api.services.watching.shelf import Known, RunClaim
+from api.services.watching.shelf import KeptCounts, Known, RunClaim
 from api.services.watching.watch import Watch
 from api.store.database import Part, unbroken
 from api.store.tables import batches, watch_items, watch_runs, watches
@@ -216,6 +216,25 @@ class WatchesPart(Part):
         return [counts for body in counted if (counts := _read(RunCounts, body)) is not None]
 
     @unbroken
+    async def kept_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[KeptCounts]:
+        """The newest first; counts that are damaged are none."""
+        wanted = select(watch_runs.c.rule, watch_runs.c.created_at, watch_runs.c.counts).where(
+            watch_runs.c.tenant == watch.tenant, watch_runs.c.watch_id == watch.id,
+            watch_runs.c.created_at >= since,
+        )  # fmt: skip
+        wanted = wanted.order_by(watch_runs.c.created_at.desc()).limit(most)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).all()
+        return [KeptCounts(row.rule, row.created_at, _read(RunCounts, row.counts)) for row in rows]
+
+    @unbroken
+    async def is_held(self, claim: RunClaim) -> bool:
+        """By the row alone."""
+        mine = *_is(claim.watch.tenant, claim.watch.id), watches.c.claim == claim.run_id
+        async with self._database.reading() as connection:
+            return (await connection.execute(select(watches.c.id).where(*mine))).first() is not None
+
+    @unbroken
     async def known(self, watch: Watch, most: int) -> Sequence[Known]:
         """All keys; the last ones with words."""
         mine = watch_items.c.tenant == watch.tenant, watch_items.c.watch_id == watch.id
@@ -243,9 +262,12 @@ async def forget_watched(connection: AsyncConnection, keys: Iterable[str]) -> No
                 run = _read(WatchRun, body)
                 if run is not None and any(post.key in some for post in run.new):
                     left = tuple(post for post in run.new if post.key not in some)
-                    kept = run.model_copy(update={"new": left}).model_dump(mode="json")
+                    questions = tuple(
+                        question for question in run.questions if not set(some) & {*question.cites}
+                    )
+                    kept = run.model_copy(update={"new": left, "questions": questions})
                     changed = update(watch_runs).where(*same, watch_runs.c.id == run_id)
-                    await connection.execute(changed.values(body=kept))
+                    await connection.execute(changed.values(body=kept.model_dump(mode="json")))
 
 
 def _is(tenant: str, watch_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -12,8 +12,8 @@ import pytest
 from api.errors import UsageError
 from api.services.keeping.storage import Store
 from api.services.schemas import Item
-from api.services.watching.run import VERSION, Delivery, NewPost, WatchRun
-from api.services.watching.shelf import Known, RunClaim
+from api.services.watching.run import VERSION, Delivery, NewPost, NewQuestion, WatchRun
+from api.services.watching.shelf import KeptCounts, Known, RunClaim
 from api.services.watching.watch import Target
 from api.store import open_store
 from tests.services.watching.made import MONDAY, WATCH, WEEK, of, week
@@ -47,6 +47,7 @@ def run_of(run_id: str, number: int = 0) -> WatchRun:
         version=VERSION, id=run_id, watch_id="w1", state="changed", reason=None, report_id="r1",
         counts=counts, new=(post,), kept=1, unusual=(), looked_at=0, new_aspects=(), gaps=(),
         sample=False, created_at=MONDAY + number * WEEK,
+        questions=(NewQuestion(text=ODD, cites=("reddit:1",)),),
     )  # fmt: skip
 
 
@@ -114,20 +115,23 @@ async def test_longest_due_is_claimed_first(store: Store) -> None:
     ]  # fmt: skip
 
 
-async def test_two_processes_never_claim_one_watch(store: Store, database_url: str) -> None:
-    """Twenty watches, four at a time."""
-    for number in range(20):
-        await store.add_watch(replace(WATCH, id=f"x{number}", name=f"x{number}"), 99)
-    other = await open_store(database_url)
+async def test_three_processes_claim_a_thousand_watches_once_each(
+    store: Store, database_url: str
+) -> None:
+    """All due at the same minute."""
+    for number in range(1, 1000):
+        await store.add_watch(replace(WATCH, id=f"x{number}", name=f"x{number}"), 1000)
+    others = [await open_store(database_url) for _ in range(2)]
     claims: list[str] = []
 
     async def work(mine: Store, name: str) -> None:
         while (claim := await mine.claim_due(MONDAY, LATER, name)) is not None:
             claims.append(claim.watch.id)
 
-    await asyncio.gather(*(work(mine, f"{n}") for n, mine in enumerate((store, other) * 2)))
-    await other.aclose()
-    assert len(claims) == len(set(claims)) == 21
+    await asyncio.gather(*(work(mine, f"{at}") for at, mine in enumerate((store, *others))))
+    for other in others:
+        await other.aclose()
+    assert len(set(claims)) == len(claims) == 1000
 
 
 async def test_what_is_due_is_listed_and_run_as_it_was_due(store: Store) -> None:
@@ -248,6 +252,32 @@ async def test_past_is_of_one_rule(store: Store) -> None:
     assert await store.past_counts(replace(WATCH, about="other"), MONDAY, 9) == []
 
 
+async def test_runs_over_time_are_of_every_rule(store: Store) -> None:
+    """With those that failed; since a time, the newest first, each tenant's own."""
+    runs = [await finished(store, number) for number in range(2)]
+    await store.change_watch(replace(WATCH, about="other"))
+    failed = run_of("failed", 2).model_copy(update={"counts": None})
+    claim = await claimed(store, "failed")
+    await store.finish_run(claim, failed, (), LATER)
+    kept = await store.kept_counts(WATCH, MONDAY + WEEK, 9)
+    assert kept == [
+        KeptCounts(claim.watch.rule, failed.created_at, None),
+        KeptCounts(WATCH.rule, runs[1].created_at, runs[1].counts),
+    ]
+    assert claim.watch.rule != WATCH.rule
+    assert await store.kept_counts(WATCH, MONDAY, 1) == kept[:1]
+    assert await store.kept_counts(replace(WATCH, tenant="b"), MONDAY, 9) == []
+
+
+async def test_claim_is_held_until_the_run_ends_or_the_watch_is_gone(store: Store) -> None:
+    """So that nobody is told what is not kept."""
+    claim = await claimed(store)
+    assert await store.is_held(claim)
+    assert not await store.is_held(replace(claim, run_id="other"))
+    await store.drop_watch("local", "w1")
+    assert not await store.is_held(claim)
+
+
 async def test_what_was_seen_is_known(store: Store) -> None:
     """By key, the last with words; a later run may know better."""
     item = Item(key="reddit:1", id="1", source="reddit", title="T", body=ODD, link="https://a.b/c")
@@ -266,9 +296,11 @@ async def test_forgotten_post_leaves_no_words(store: Store) -> None:
     await finished(store, 0, Known("reddit:1", item=item))
     await store.forget(["reddit:9"])
     assert (await store.watch_runs("local", "w1", 1))[0].new != ()
+    assert (await store.watch_runs("local", "w1", 1))[0].questions != ()
     await store.forget(["reddit:1"])
     assert await store.known(WATCH, 9) == [Known("reddit:1")]
-    assert (await store.watch_runs("local", "w1", 1))[0].new == ()
+    (run,) = await store.watch_runs("local", "w1", 1)
+    assert (run.new, run.questions) == ((), ())
 
 
 def test_secrets_are_in_no_log() -> None:

@@ -56,6 +56,21 @@ def test_runs_are_kept_with_their_reports(here: Here) -> None:
     assert here("reports", "show", ran["report_id"][:8]).code == 0
 
 
+def test_history_over_time(here: Here) -> None:
+    """A row for the week of its only run; as JSON what `/trend` answers."""
+    here(*ADD)
+    assert here("watch", "history", "Oura", "--plot").err.startswith("it has not run yet")
+    ran = here("watch", "run", "Oura", "--format", "json").json
+    plotted = here("watch", "history", "Oura", "--plot")
+    trend = here("watch", "history", "Oura", "--plot", "--weeks", "2", "--format", "json").json
+    (line,) = trend["lines"]
+    posts = ran["counts"]["sources"]["hackernews"]["posts"]
+
+    assert plotted.out.startswith("Oura (made-up sample data): 1 week by the clock of UTC\n")
+    assert re.search(rf"^{line['weeks'][0]['week']}  [█·]+ +{posts}$", plotted.out, re.M)
+    assert line["weeks"][0]["sources"]["hackernews"]["posts"] == posts
+
+
 def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
     """By its name, its id, or the beginning of that; no secret is shown again."""
     assert here("watch", "list").err.startswith("nothing is watched")

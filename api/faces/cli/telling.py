@@ -9,7 +9,7 @@ import typer
 
 from api.errors import UsageError
 from api.faces.cli.printing import say, tell
-from api.faces.cli.watching import Name, with_watch
+from api.faces.cli.watch_runs import Name, with_watch
 from api.services.text import SHORT_ID, minute
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from api.faces.web import (
     searching,
     stats,
     telling,
+    trend,
     watches,
 )
 from api.faces.web.access import admitted
@@ -50,6 +51,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     stats.router,
     watches.router,
     telling.router,
+    trend.router,
     health.router,
 )
 """Every route; another door over HTTP is another router here."""

@@ -55,7 +55,13 @@ class Measurement:
     count: int
     weight: float
     before: tuple[tuple[int, float], ...]
+    """The newest first."""
+    sources: tuple[str, ...]
+    """Whose posts are counted."""
     capped: bool = False
+    least: tuple[tuple[int, float], ...] = ()
+    """Every run before where some are no past, for their source was at its limit: these held at
+    least as much."""
 
     @property
     def past(self) -> int:
@@ -74,16 +80,14 @@ class Measurement:
 
     @property
     def beyond(self) -> bool:
-        """It is beyond every run before that weighs half as much: what comes in waves is no news.
+        """It is beyond every run before: what comes in waves is no news.
 
-        A run with one post, or of one minute, is no wave. That an aspect is spoken of less says
-        only that others are spoken of more.
+        That an aspect is spoken of less says only that others are spoken of more.
         """
         rate = self.count / self.weight
-        waves = [count / weight for count, weight in self.before if 2 * weight >= self.weight]
         if self.more:
-            return all(rate > wave for wave in waves)
-        calm = all(rate < wave for wave in waves)
+            return all(rate > wave for wave in self._waves(self.least or self.before))
+        calm = all(rate < wave for wave in self._waves(self.before))
         return calm and not self.capped and self.measure != "mentions"
 
     @property
@@ -114,12 +118,23 @@ class Measurement:
         low, high = self.usual
         return not low <= (self.count if self.measure == POSTS else 0) <= high
 
+    def _waves(self, runs: Sequence[tuple[int, float]]) -> Iterator[float]:
+        """The rates of all the fewest runs in a row that weigh half as much as this one.
+
+        Mostly these are single runs; one with one post, or of one minute, is no wave alone.
+        """
+        start, count, weight = 0, 0, 0.0
+        for more, heavier in runs:
+            count, weight = count + more, weight + heavier
+            while 2 * (weight - runs[start][1]) >= self.weight:
+                count, weight = count - runs[start][0], weight - runs[start][1]
+                start += 1
+            if 2 * weight >= self.weight:
+                yield count / weight
+
 
 def looks_at(now: RunCounts, past: Sequence[RunCounts]) -> list[Measurement]:
     """Everything that could be called unusual, whichever way: with past and posts enough."""
-    enough = sum((earlier.seconds for earlier in past), 0.0) >= SHORTEST.total_seconds()
-    if len(past) < FEWEST_RUNS or not enough:
-        return []
     looks = [*_volumes(now, past), *_shares(now, past)]
     return [look for look in looks if look.count + look.past >= FEW]
 
@@ -135,62 +150,93 @@ def unusual(looks: Sequence[Measurement], keys: Keys, places: Places) -> tuple[C
     ]
     leaning = {(look.subject, look.more) for _, look in marked if look.measure != "mentions"}
     return tuple(
-        _change(look, chance, keys.get((look.measure, look.subject), ()), places)
+        _change(look, chance, _cited(look, keys), places)
         for chance, look in marked
         if look.measure != "mentions" or (look.subject, look.more) not in leaning
     )
 
 
 def new_aspects(now: RunCounts, past: Sequence[RunCounts]) -> tuple[str, ...]:
-    """Aspects of which several new posts speak, and none did in any run before."""
+    """Aspects of which several new posts speak, and none did in any run before.
+
+    Of a source that few runs have heard nobody knows what is new.
+    """
     known = {
         key for earlier in past for source in earlier.sources.values() for key in source.tallies
     }
-    spoken = sorted({key for source in now.sources.values() for key in source.tallies} - known)
+    settled = [
+        source
+        for name, source in now.sources.items()
+        if sum(name in earlier.sources for earlier in past) >= FEWEST_RUNS
+    ]
+    spoken = sorted({key for source in settled for key in source.tallies} - known)
     return tuple(
         key.partition(":")[2]
         for key in spoken
         if key.startswith("mentions:")
-        and len(past) >= FEWEST_RUNS
-        and sum(source.tallies.get(key, 0) for source in now.sources.values()) >= SHARED
+        and sum(source.tallies.get(key, 0) for source in settled) >= SHARED
     )
+
+
+def _suffices(past: Sequence[RunCounts]) -> bool:
+    """Whether there are runs enough, over time enough, to be a past."""
+    seconds = sum((earlier.seconds for earlier in past), 0.0)
+    return len(past) >= FEWEST_RUNS and seconds >= SHORTEST.total_seconds()
 
 
 def _volumes(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
     """Posts of each source; a run that hit its limit says too little to be a past."""
     for name, source in now.sources.items():
-        before = tuple(
-            (earlier.sources[name].posts, earlier.seconds)
-            for earlier in past
-            if name in earlier.sources and not earlier.sources[name].capped and earlier.seconds
-        )
-        if len(before) >= FEWEST_RUNS and now.seconds:
-            yield Measurement(POSTS, name, source.posts, now.seconds, before, source.capped)
+        heard = [earlier for earlier in past if name in earlier.sources and earlier.seconds]
+        full = [earlier for earlier in heard if not earlier.sources[name].capped]
+        if _suffices(full) and now.seconds:
+            before, least = (
+                tuple((earlier.sources[name].posts, earlier.seconds) for earlier in runs)
+                for runs in (full, heard)
+            )
+            yield Measurement(
+                POSTS, name, source.posts, now.seconds, before, (name,), source.capped, least
+            )
 
 
 def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
-    """What the new posts speak of, and how they sound."""
-    names = {
-        key
-        for counts in (now, *past)
-        for source in counts.sources.values()
-        for key in source.tallies
+    """What the new posts speak of, and how they sound.
+
+    Over the same sources then and now: those heard in most runs before, by the runs that heard all
+    of them. One that is new, or comes back, would else change every share by being there.
+    """
+    names = tuple(
+        name
+        for name in now.sources
+        if 2 * sum(name in earlier.sources for earlier in past) > len(past)
+    )
+    alike = [earlier for earlier in past if set(names) <= set(earlier.sources)]
+    if not names or not _suffices(alike):
+        return
+    keys = {
+        key for counts in (now, *alike) for name in names for key in counts.sources[name].tallies
     }
-    for key in sorted(names):
+    for key in sorted(keys):
         measure, _, subject = key.partition(":")
         feeling = measure in FEELINGS
 
         def within(counts: RunCounts, key: str = key, feeling: bool = feeling) -> tuple[int, float]:
-            sources = [counts.sources[name] for name in now.sources if name in counts.sources]
+            sources = [counts.sources[name] for name in names]
             number = sum(source.tallies.get(key, 0) for source in sources)
             return number, float(
                 sum(source.graded if feeling else source.fresh for source in sources)
             )
 
         count, weight = within(now)
-        before = tuple(pair for pair in map(within, past) if pair[1])
+        before = tuple(pair for pair in map(within, alike) if pair[1])
         if weight and len(before) >= FEWEST_RUNS:
-            yield Measurement(cast("Measure", measure), subject, count, weight, before)
+            yield Measurement(cast("Measure", measure), subject, count, weight, before, names)
+
+
+def _cited(look: Measurement, keys: Keys) -> tuple[str, ...]:
+    """The keys of the posts that it counts; a key begins with its source."""
+    counted = keys.get((look.measure, look.subject), ())
+    return tuple(key for key in counted if key.partition(":")[0] in look.sources)
 
 
 def _change(look: Measurement, chance: float, cites: tuple[str, ...], places: Places) -> Change:

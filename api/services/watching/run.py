@@ -44,8 +44,8 @@ class RunCounts(Published):
 
     @property
     def seconds(self) -> float:
-        """How long the time is."""
-        return (self.until - self.since).total_seconds()
+        """How long the time is; nothing where this machine's clock was set back."""
+        return max(0.0, (self.until - self.since).total_seconds())
 
 
 class NewPost(Published):
@@ -82,6 +82,15 @@ class Change(Published):
     cites: tuple[str, ...]
     """Keys of the counted posts."""
     text: str
+
+
+class NewQuestion(Published):
+    """What somebody asks in a new post, and nobody in a post of an earlier run."""
+
+    text: str
+    """Verbatim, one sentence."""
+    cites: tuple[str, ...]
+    """Keys of the new posts that ask it, the best first; the words are the first one's."""
 
 
 class Gap(Published):
@@ -139,4 +148,6 @@ class WatchRun(Published):
     created_at: AwareDatetime
     news: bool = False
     """Worth telling: everybody who is to be told was, and it stands in the feed."""
+    questions: tuple[NewQuestion, ...] = ()
+    """Asked for the first time; those that most posts ask first."""
     deliveries: tuple[Delivery, ...] = ()

@@ -17,8 +17,10 @@ from api.services.durable import Keep, unkept
 from api.services.listening import Ask
 from api.services.ports import Places
 from api.services.reporting.report import Report
-from api.services.watching.changes import looks_at, new_aspects, unusual
+from api.services.schemas import Question
+from api.services.watching.changes import FEWEST_RUNS, looks_at, new_aspects, unusual
 from api.services.watching.counting import CountedRun, counted
+from api.services.watching.questions import new_questions
 from api.services.watching.run import VERSION, Delivery, Gap, RunCounts, State, WatchRun
 from api.services.watching.schedule import length_of, next_after, zone_of
 from api.services.watching.shelf import Known, RunClaim, Watches
@@ -33,8 +35,8 @@ Send = Callable[[Watch, Target, Message], Awaitable[Delivery]]
 LEASE = timedelta(minutes=30)
 """After which a run that has not ended is another process's."""
 PAST = timedelta(days=84)
-MOST_PAST = 400
-"""How far back a run is compared, in time and in runs."""
+MOST_PAST = 2100
+"""How far back a run is compared, in time and in runs: a week of one each five minutes."""
 MOST_WORDED = 1000
 """Posts, the last seen, of which a copy is recognised by its words."""
 SLACK = timedelta(minutes=30)
@@ -119,7 +121,7 @@ class Watching:
             run = _without_report(claim, now, result.message)
         else:
             run, learnt = result
-        if await self._worth_telling(watch, run):
+        if await self._worth_telling(claim, run):
             message = message_of(watch, run, self.places)
             sent = await asyncio.gather(
                 *(
@@ -151,7 +153,12 @@ class Watching:
         known = await self.shelf.known(watch, MOST_WORDED)
         sift = sifted(report, watch, known, self.similarity)
         tally = counted(report, ask, sift, since, now)
-        return self._compared(claim, report, tally, past, now), sift.learnt
+        run = self._compared(claim, report, tally, past, now)
+        if watch.only is None and len(past) >= FEWEST_RUNS:
+            earlier = [entry.item for entry in known if entry.item is not None]
+            questions = new_questions(Question(report.query, report.about), sift.new, earlier)
+            run = run.model_copy(update={"questions": questions})
+        return run, sift.learnt
 
     def _compared(
         self,
@@ -202,8 +209,14 @@ class Watching:
             created_at=moment,
         )
 
-    async def _worth_telling(self, watch: Watch, run: WatchRun) -> bool:
-        """Something changed, or nothing is heard any more, which is told once."""
+    async def _worth_telling(self, claim: RunClaim, run: WatchRun) -> bool:
+        """Something changed, or nothing is heard any more, which is told once.
+
+        Of a watch that was removed meanwhile nobody hears.
+        """
+        watch = claim.watch
+        if not await self.shelf.is_held(claim):
+            return False
         if run.state in {"not_asked", "failed"}:
             before = await self.shelf.watch_runs(watch.tenant, watch.id, 1)
             return not before or before[0].state not in {"not_asked", "failed"}

@@ -32,6 +32,17 @@ class RunClaim:
     """Of a claim that died it goes on, so that receivers see one run."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptCounts:
+    """A kept run as it counts over time."""
+
+    rule: str
+    """What was asked then; see `Watch.rule`."""
+    created_at: datetime
+    counts: RunCounts | None
+    """None when it failed or nothing was heard."""
+
+
 class Watches(Protocol):
     """Watches of every tenant, their runs, and what they have seen."""
 
@@ -118,6 +129,14 @@ class Watches(Protocol):
 
     async def past_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[RunCounts]:
         """Those of its runs by its rule that ended since then, the newest first."""
+        ...
+
+    async def kept_counts(self, watch: Watch, since: datetime, most: int) -> Sequence[KeptCounts]:
+        """Its runs by any rule that ended since then, failed ones too, the newest first."""
+        ...
+
+    async def is_held(self, claim: RunClaim) -> bool:
+        """Whether the claim is still this one's; not when the watch is gone."""
         ...
 
     async def known(self, watch: Watch, most: int) -> Sequence[Known]:

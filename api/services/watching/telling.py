@@ -108,6 +108,13 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
         yield f"Unusual: {change.text}"
     if run.new_aspects:
         yield f"Spoken of for the first time: {', '.join(run.new_aspects)}."
+    posts = {post.key: post for post in run.new}
+    for question in run.questions:
+        first = posts[question.cites[0]]
+        also = f", and {many(len(question.cites) - 1, 'other')}" if question.cites[1:] else ""
+        words = one_line(clean(question.text))
+        yield f"Asked for the first time: “{words}” ({_whence(first, places)}{also})"
+        yield from _address(first, opens=not run.sample)
     cited = {key for change in run.unusual for key in change.cites}
     for post in sorted(run.new, key=lambda post: post.key not in cited)[:SHOWN]:
         yield from _post(post, places, opens=not run.sample)
@@ -120,11 +127,20 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
 
 
 def _post(post: NewPost, places: Places, *, opens: bool) -> Iterator[str]:
-    """What is made up cannot be opened."""
-    day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
+    """A new post; what is made up cannot be opened."""
     title = cut(one_line(clean(post.title)), _TITLE) or post.key
-    yield f"- {title} ({title_of(places, post.source)}{day})"
+    yield f"- {title} ({_whence(post, places)})"
     if post.passage:
         yield f"  “{one_line(clean(post.passage))}”"
+    yield from _address(post, opens=opens)
+
+
+def _whence(post: NewPost, places: Places) -> str:
+    """Where and on which day it was written."""
+    day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
+    return f"{title_of(places, post.source)}{day}"
+
+
+def _address(post: NewPost, *, opens: bool) -> Iterator[str]:
     if opens and (url := web_url(post.url)):
         yield f"  {url}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from api.services.watching.running import utc_now
+from api.services.watching.watch import new_watch
 from api.wiring.watching import watching_of
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.test_access import code
@@ -91,6 +94,36 @@ async def test_watch_of_a_revoked_key_fails(opening: Opening) -> None:
         ("failed", "the API key that it belongs to is no longer valid")
     ]
     assert not served.sandbox.log
+
+
+async def test_watch_over_time(served: Served) -> None:
+    """One week, with what its run counted; before the first there is none."""
+    mark = (await served.client.post(URL, json=OURA)).json()["id"]
+    none = (await served.client.get(f"{URL}/{mark}/trend")).json()
+    run = (await served.client.post(f"{URL}/{mark}/run")).json()
+    trend = (await served.client.get(f"{URL}/{mark}/trend", params={"weeks": 2})).json()
+    (line,) = trend["lines"]
+    (week,) = line["weeks"]
+    counted = run["counts"]["sources"]["hackernews"]
+    assert none == {**trend, "lines": [], "sample": False}
+    assert (trend["watch_id"], trend["tz"], trend["sample"]) == (mark, "UTC", True)
+    assert week["sources"]["hackernews"]["posts"] == counted["posts"]
+    assert (week["runs"], week["heard"], week["fresh"]) == (1, 1, counted["fresh"])
+    wrong = await served.client.get(f"{URL}/{mark}/trend", params={"weeks": 0})
+    assert (wrong.status_code, code(wrong)) == (422, "invalid_request")
+    assert "`weeks` must be a whole number from 1 to 260, not `0`" in wrong.text
+
+
+async def test_question_that_may_be_asked_no_more(served: Served) -> None:
+    """Its run has failed and says why, no place is asked, and it is due again at its time."""
+    watch = replace(new_watch("local", "hello", "mon 08:00", utc_now()), sandbox=True)
+    await served.house.store.add_watch(watch, 9)
+    runs = [run async for _, run in watching_of(served.house).run_due()]
+    assert [run.state for run in runs] == ["failed"]
+    assert runs[0].reason
+    assert not served.sandbox.log
+    (kept,) = await served.house.store.watches("local")
+    assert kept.due_at > watch.due_at
 
 
 async def test_run_under_way_is_a_conflict(served: Served) -> None:

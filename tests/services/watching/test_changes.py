@@ -139,12 +139,89 @@ def test_only_sources_that_answered_now_are_the_past_of_a_share() -> None:
     assert changes(week(6, reddit=of(20), lemmy=of(20)), past) != ()
 
 
+def test_source_that_is_new_changes_no_share() -> None:
+    """One that always complains raises complaints by being there; in its own past it does not."""
+    angry, calm = of(20, {"complaint:battery": 18}), of(20)
+    past = [week(n, reddit=calm) for n in range(6)]
+    now = week(9, reddit=calm, lemmy=angry)
+    assert changes(now, past) == ()
+    joined = [*past[:4], *(week(n, reddit=calm, lemmy=angry) for n in (6, 7))]
+    assert changes(now, joined) == ()
+    settled = [*past[:2], *(week(n, reddit=calm, lemmy=angry) for n in range(6))]
+    look = next(look for look in looks_at(now, settled) if look.subject == "battery")
+    assert (look.count, look.past, look.past_weight) == (18, 6 * 18, 6 * 40)
+
+
+def test_source_that_comes_back_changes_no_share() -> None:
+    """Runs that did not hear it are no past of a share, but of the others' volume."""
+    angry, calm = of(20, {"complaint:battery": 18}), of(20)
+    past = [week(n, reddit=calm, **({} if n in {1, 3} else {"lemmy": angry})) for n in range(6)]
+    assert changes(week(6, reddit=calm, lemmy=angry), past) == ()
+    looks = looks_at(week(6, reddit=calm, lemmy=angry), past)
+    assert {look.subject: len(look.before) for look in looks} == {
+        "reddit": 6, "lemmy": 4, "battery": 4,
+    }  # fmt: skip
+
+
+def test_posts_of_a_source_that_is_not_counted_are_not_cited() -> None:
+    """Their keys begin with it."""
+    now = week(6, reddit=of(12, {"complaint:battery": 9}), lemmy=of(3, {"complaint:battery": 3}))
+    keys: Keys = {("complaint", "battery"): ("reddit:1", "lemmy:1")}
+    (change,) = changes(now, CALM, keys)
+    assert (change.count, change.cites) == (9, ("reddit:1",))
+
+
+def test_source_with_too_little_past_has_no_usual_volume() -> None:
+    """However long the watch is: three runs of an hour say nothing of a week."""
+    hours = [
+        week(n, reddit=of(5), lemmy=of(1)).model_copy(
+            update={"until": week(n).since.replace(hour=9)}
+        )
+        for n in range(3)
+    ]
+    looks = looks_at(week(9, reddit=of(5), lemmy=of(90)), [*hours, *QUIET])
+    assert [look.subject for look in looks] == ["reddit"]
+
+
+def test_rise_from_nothing() -> None:
+    """Five posts where there never were any."""
+    (change,) = changes(week(6, reddit=of(5)), [week(number, reddit=of(0)) for number in range(6)])
+    assert (change.past, change.usual) == (0, (0, 1))
+    assert changes(week(6, reddit=of(4)), [week(number, reddit=of(0)) for number in range(6)]) == ()
+
+
+def test_run_at_its_limit_was_a_wave_of_that_size() -> None:
+    """At least: it is no past, but what does not exceed it is no news."""
+    past = [*QUIET, week(6, reddit=of(25, capped=True))]
+    assert changes(week(7, reddit=of(24)), past) == ()
+    assert len(changes(week(7, reddit=of(26)), past)) == 1
+
+
+def test_long_run_is_set_beside_runs_in_a_row() -> None:
+    """Three weeks at once are beyond no wave that lasted as long."""
+    calm = [week(number, reddit=of(5)) for number in range(2, 9)]
+    wave = [week(number, reddit=of(14)) for number in range(2)]
+    now = week(9, reddit=of(39)).model_copy(update={"until": week(11).until})
+    assert changes(now, [*calm, *wave]) == ()
+    assert len(changes(now, calm)) == 1
+
+
+def test_clock_that_was_set_back() -> None:
+    """Of no time at all nothing is said, then or later."""
+    back = week(6, reddit=of(9))
+    back = back.model_copy(update={"until": back.since.replace(hour=1)})
+    assert back.seconds == 0
+    assert looks_at(back, QUIET) == []
+    assert changes(week(7, reddit=of(5)), [back, *QUIET]) == ()
+
+
 def test_new_aspects() -> None:
     """Three new posts, and none before; only mentions name one."""
     now = week(6, reddit=of(9, {"mentions:noise": 3, "complaint:noise": 3, "mentions:size": 2}))
     assert new_aspects(now, CALM) == ("noise",)
     assert new_aspects(now, CALM[:2]) == ()
     assert new_aspects(now, [*CALM, week(7, lemmy=of(1, {"mentions:noise": 1}))]) == ()
+    assert new_aspects(week(6, lemmy=of(9, {"mentions:noise": 3})), CALM) == ()
 
 
 @pytest.mark.parametrize("rate", [2.0, 8.0, 30.0])

@@ -12,7 +12,7 @@ import pytest
 
 from api.errors import UsageError
 from api.services.schemas import Outcome
-from api.services.watching.run import VERSION, Change, Gap, NewPost, WatchRun
+from api.services.watching.run import VERSION, Change, Gap, NewPost, NewQuestion, WatchRun
 from api.services.watching.telling import Message, message_of, signature, text_of, trial_of
 from api.services.watching.watch import Target, check_watch, name_of_query, new_watch, target_of
 from tests.services.comparing.made import PLACES
@@ -63,6 +63,20 @@ def test_what_changed() -> None:
         "Not heard, so nothing is known of: Lemmy (timed_out).",
         "Report: r1",
     ]
+
+
+def test_question_with_where_it_is_asked() -> None:
+    """In its words, and how many others ask it; what is made up cannot be opened."""
+    question = NewQuestion(text="Does it\nfloat?", cites=("reddit:1", "reddit:2"))
+    asked = {"new": (POST,), "questions": (question,)}
+    words = "Asked for the first time: “Does it float?” (Reddit, 2026-11-02, and 1 other)"
+    assert text(**asked).splitlines()[1:4] == [
+        words, "  https://r.example/1", "- My Ember <!channel> (Reddit, 2026-11-02)",
+    ]  # fmt: skip
+    once = {**asked, "questions": (question.model_copy(update={"cites": ("reddit:1",)}),)}
+    lines = text(**once, sample=True).splitlines()
+    assert lines[1] == words.replace(", and 1 other", "")
+    assert not lines[2].startswith("  ")
 
 
 def test_many_posts_are_counted() -> None:
