@@ -29,7 +29,7 @@ def battery(posts: int) -> dict[str, int]:
     return {f"{measure}:battery": number for measure, number in shares.items()}
 
 
-def kept(number: int, rule: str = "a", **sources: int) -> KeptCounts:
+def kept(number: int, rule: str = "a", /, **sources: int) -> KeptCounts:
     """A week's run; so many posts of each source."""
     counts = week(number, **{name: of(posts, battery(posts)) for name, posts in sources.items()})
     return KeptCounts(rule, counts.until, counts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from api.faces.cli.terminal import padded, shown, wrapped
+from api.faces.cli.terminal import shown, wrapped
 from api.faces.trends import ASPECTS, UNHEARD, leading, weekly
 from api.services.ports import title_of
 from api.services.text import many
@@ -101,7 +101,7 @@ def _laid_out(line: TrendLine, head: Sequence[str], rows: Rows, columns: int) ->
     """The weeks to the left of each part of the table that fits into the columns."""
     labels = ["", *(week.week for week in line.weeks)]
     left = max(map(cell_len, labels))
-    cells = [[shown(cell) for cell in row] for row in (head, *rows)]
+    cells = [[shown(name) for name in head], *rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     start = 0
     while start < len(widths):
@@ -110,6 +110,8 @@ def _laid_out(line: TrendLine, head: Sequence[str], rows: Rows, columns: int) ->
             width += len(_GAP) + widths[end]
             end += 1
         for label, row in zip(labels, cells, strict=True):
-            parts = [padded(row[at], widths[at]) for at in range(start, end)]
-            yield _GAP.join([padded(label, left), *parts]).rstrip()
+            written = f"{label:<{left}}"
+            for cell, wide in zip(row[start:end], widths[start:end], strict=True):
+                written += _GAP + cell + " " * (wide - cell_len(cell))
+            yield written.rstrip()
         start = end

@@ -19,6 +19,8 @@ from api.services.text import one_line
 
 _WORDS = 3
 """Of a question, at least; in scripts without blanks letters by the pair."""
+_SMALL, _SHOUTED = 3, 0.8
+"""Letters of words that headlines write small, and their share of others that begin large."""
 # `?` at the end, also of Chinese and Arabic, and before a bracket: `(does it work?)`
 _MARK = regex.compile(r"[?？؟][!?？]*[\"'”’»)」』]?$")
 # somebody else's words: `“Does it work?” she said`
@@ -50,8 +52,11 @@ def asks(sentence: str, following: str = "") -> bool:
 
 
 def is_headline(title: str) -> bool:
-    """Whether a title is made to be clicked, not to be answered."""
-    return _sign("headline").search(title) is not None
+    """Whether a title is made to be clicked, not to be answered, as `Is This Stock A Buy?` is."""
+    long = [word for word in title.split() if len(word) > _SMALL]
+    capitals = sum(word[0].isupper() for word in long)
+    shouted = len(long) >= _WORDS and capitals >= _SHOUTED * len(long)
+    return shouted or _sign("headline").search(title) is not None
 
 
 def own_words(text: str) -> str:

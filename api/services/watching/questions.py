@@ -25,7 +25,7 @@ from api.services.watching.run import NewQuestion
 
 MOST = 5
 """Questions of a run."""
-_ALIKE = 0.6
+_ALIKE = 0.5
 """From this share of the shorter one's telling words on, two questions ask the same."""
 _ROOT = 5
 """Letters by which words are compared: `charging`, `charges`."""

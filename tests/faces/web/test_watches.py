@@ -105,8 +105,8 @@ async def test_watch_over_time(served: Served) -> None:
     (line,) = trend["lines"]
     (week,) = line["weeks"]
     counted = run["counts"]["sources"]["hackernews"]
-    assert none == {**trend, "lines": [], "sample": False}
-    assert (trend["watch_id"], trend["tz"], trend["sample"]) == (mark, "UTC", True)
+    assert none == {**trend, "lines": []}
+    assert (trend["watch_id"], trend["tz"], trend["sample"]) == (mark, "UTC", run["sample"])
     assert week["sources"]["hackernews"]["posts"] == counted["posts"]
     assert (week["runs"], week["heard"], week["fresh"]) == (1, 1, counted["fresh"])
     wrong = await served.client.get(f"{URL}/{mark}/trend", params={"weeks": 0})
