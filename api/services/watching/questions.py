@@ -6,7 +6,7 @@ a rhetorical one. No model has a say. How often it is right: docs/watches.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import zip_longest
 
@@ -20,6 +20,7 @@ from api.services.reporting.sentences import beginning, sentences
 from api.services.reporting.subjects import Subject
 from api.services.reporting.threads import is_elsewhere, is_topic
 from api.services.schemas import Item, Question
+from api.services.text import fold
 from api.services.watching.asking import asks, generic_words, is_headline, own_words
 from api.services.watching.run import NewQuestion
 
@@ -52,7 +53,9 @@ def new_questions(
     ]
     if not candidates:
         return ()
-    known = [_sense(sentence, subject) for item in earlier for sentence in _loosely(item)]
+    # as they stand in any form of their word: `fl` of `fly` in `flies`
+    roots = {root.removesuffix("y") for sense, _, _ in candidates for root in sense}
+    known = [_sense(sentence, subject) for item in earlier for sentence in _loosely(item, roots)]
     groups: list[tuple[frozenset[str], str, list[str]]] = []
     for sense, sentence, key in candidates:
         if any(_alike(sense, other) for other in known):
@@ -83,12 +86,21 @@ def questions_of(item: Item, subject: Subject) -> Iterator[str]:
                 yield sentence
 
 
-def _loosely(item: Item) -> Iterator[str]:
-    """All that may be a question of an earlier post: better too much, so that less is new."""
+def _loosely(item: Item, roots: Collection[str]) -> Iterator[str]:
+    """All that may be a question with one of these in it: better too much, so that less is new.
+
+    A thousand posts are looked through, so what takes long goes last.
+    """
     for text in (item.title, item.body):
-        for sentence in sentences(beginning(text)):
-            if ASKING.search(sentence):
-                yield sentence
+        if _holds(text, roots):
+            for sentence in sentences(beginning(text)):
+                if _holds(sentence, roots) and ASKING.search(sentence):
+                    yield sentence
+
+
+def _holds(text: str, roots: Collection[str]) -> bool:
+    folded = fold(text)
+    return any(root in folded for root in roots)
 
 
 def _sense(sentence: str, subject: Subject) -> frozenset[str]:
