@@ -161,8 +161,6 @@ def remove(name: Name) -> NoReturn:
     with_watch(name, work)
 
 
-
-
 def _changed(name: str, changes: dict[str, object], words: str) -> NoReturn:
     """Keep the watch with these fields, due when its clock says so next."""
 
