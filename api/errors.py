@@ -32,7 +32,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from ssl import SSLError
 from typing import ClassVar
 
 
@@ -277,7 +276,9 @@ def suspects(error: BaseException) -> list[str]:
     # or a path: `Could not find a suitable TLS CA certificate bundle, invalid path: /nowhere`
     if pathed := [name for name in tls_files if values[name] in text]:
         return pathed
-    if isinstance(error, _NO_FILE) or "certificate" in text.lower():
+    from ssl import SSLError  # a client that failed has it loaded, help has not
+
+    if isinstance(error, (*_NO_FILE, SSLError)) or "certificate" in text.lower():
         return [name for name in tls_files if not os.path.exists(values[name])] or tls_files
     proxies = [name for name in values if name.lower().endswith("_proxy")]
     if "SOCKS" in text:  # a proxy whose package is not installed
@@ -290,4 +291,4 @@ _TLS_FILES = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS",
     "SSLKEYLOGFILE",
 )  # fmt: skip
-_NO_FILE = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, SSLError)
+_NO_FILE = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)

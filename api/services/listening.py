@@ -20,15 +20,8 @@ from api.services.evidence.pipeline import Steps, collect
 from api.services.evidence.run import Bounds, Run, Searches, Sources
 from api.services.flights import Flights
 from api.services.gate.judging import Gate, RunGate
-from api.services.ports import (
-    Facts,
-    Grader,
-    Observer,
-    Places,
-    Probing,
-    Source,
-    SupportChecker,
-)
+from api.services.places import Places
+from api.services.ports import Facts, Grader, Observer, Probing, Source, SupportChecker
 from api.services.progress import Listener, Reported, silent
 from api.services.prompts import PackagedPrompts, Prompts
 from api.services.question import Scope

@@ -21,28 +21,8 @@ from api.services.schemas import (
     Verdict,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a reader and a model are told about a source."""
-
-    name: str
-    """As in keys and settings: `reddit`."""
-    title: str
-    """As a person writes it: `Reddit`."""
-    says: str
-    """What is found there, in one line: the description of its tool."""
-
-
-Places = Mapping[str, Place]
-"""Places by their names."""
 PER_CALL = 50
 """Things in one request for booleans at most: items that a judge sees, claims that are checked."""
-
-
-def title_of(places: Places, source: str) -> str:
-    """What a person calls a source; a name that nobody introduced is its own title."""
-    return places[source].title if source in places else source
 
 
 class Source(Protocol):

@@ -24,7 +24,8 @@ from api.services.containment import Failure, contained
 from api.services.gate.handed import texts_of
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Heard
-from api.services.ports import Judge, Places, title_of
+from api.services.places import Places, title_of
+from api.services.ports import Judge
 from api.services.provided import provided
 from api.services.question.accepting import check, origin_of, question_of
 from api.services.reporting.composing import Origin, fetched

@@ -10,9 +10,10 @@ from typing import Any
 
 from api.errors import UsageError
 from api.services.gate.handed import DATES, texts_of
-from api.services.ports import Place, Probe
+from api.services.ports import Probe
 from api.services.schemas import Batch, Comment, Commented, FetchPlan, Item, Measure
 from api.services.text import clean, one_line, unescape, web_url
+from api.sources import OWN_ITEMS
 from api.sources.bots import AUTOMATIC, is_bot
 from api.sources.dates import date_of
 from api.sources.fields import entries, number, pseudonym, record
@@ -21,8 +22,7 @@ from api.sources.opinions import is_said, left, why_unfit
 from api.sources.paging import within
 from api.sources.times import plausible
 
-NAME = "items"
-OWN_ITEMS = Place(NAME, "Your items", "Items that you handed in.")
+NAME = OWN_ITEMS.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
-
-from pydantic import SecretStr
+from typing import TYPE_CHECKING, Protocol, cast
 
 from api.errors import NotConfigured
-from api.services.keeping.storage import SourceMemory
-from api.services.ports import Place, Source
-from api.settings import SourceSettings
+from api.services.places import Place
+
+if TYPE_CHECKING:  # help names every place, and needs none of these
+    from api.services.keeping.storage import SourceMemory
+    from api.services.ports import Source
+    from api.settings import SourceSettings
 
 
 class Build(Protocol):
@@ -94,6 +95,8 @@ class SourceSpec(Place):
 
 def value_of(settings: SourceSettings, variable: str) -> str:
     """What a variable is set to, without blanks around it; empty when it is not set."""
+    from pydantic import SecretStr
+
     value = getattr(settings, variable.lower())
     text: str | None = value.get_secret_value() if isinstance(value, SecretStr) else value
     return (text or "").strip()

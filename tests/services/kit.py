@@ -17,7 +17,8 @@ from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
 from api.services.gate.judging import Gate
 from api.services.listening import Product
-from api.services.ports import Grader, Grades, Judge, Judgement, Place, SilentObserver, Source
+from api.services.places import Place
+from api.services.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
 from api.services.question import Scope
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws

@@ -29,7 +29,7 @@ from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimit
 from api.services import tools
 from api.services.gate.judging import Gate
 from api.services.listening import Ask, Product
-from api.services.ports import Place, Places
+from api.services.places import Place, Places
 from api.services.reporting.report import Fetched
 from api.services.schemas import Gated, Grade, Item, Verdict
 from api.services.tools import Filtered, listening_toolset, relevance_filter, shown

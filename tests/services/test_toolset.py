@@ -13,7 +13,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from api.errors import NotConfigured
 from api.services.listening import Product
-from api.services.ports import Place
+from api.services.places import Place
 from api.services.tools import listening_toolset
 from tests.services.fakes import FakeSource
 from tests.services.kit import PLACES, calling, kit, posts, providing

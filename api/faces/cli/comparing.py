@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -60,6 +59,8 @@ def compare(
 
 def _compare(asks: Sequence[Ask], handover: Handover, *, verbose: bool, estimate: bool) -> int:
     """Compare, print and keep; see the module `main` for exit codes."""
+    import asyncio
+
     from api import wiring
     from api.faces.cli.commands import (
         ANSWERED,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from api.errors import SourceError
 from api.faces.cli.printing import tell
 from api.services.listening import Product
-from api.services.ports import title_of
+from api.services.places import title_of
 from api.settings import data_folder
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
-import webbrowser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -152,6 +150,9 @@ def open_report(report: Id) -> None:
     """One report as a page in the browser; prints the path of the page."""
 
     def work(kept: Report) -> None:
+        import tempfile
+        import webbrowser
+
         from api.faces.web.page import report_html
 
         with tempfile.NamedTemporaryFile(

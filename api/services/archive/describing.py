@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from api.services.archive.answers import ArchiveAnswer, ArchiveHit
-from api.services.ports import Places, title_of
+from api.services.places import Places, title_of
 from api.services.text import Fence, called, cut, one_line, web_url
 
 _TITLE = 120

@@ -13,7 +13,7 @@ from api.services.chatting.turns import Moment
 from api.services.containment import Failure, contained
 from api.services.evidence.pipeline import collect
 from api.services.listening import Ask, Product
-from api.services.ports import title_of
+from api.services.places import title_of
 from api.services.question.comparing import compared, points_back
 from api.services.question.guard import guarded, spellings, stem, telling_words
 from api.services.reporting.dossier import Exhibit, describe, gate_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.services.chatting.saved import Exchange
 from api.services.chatting.session import EXHIBITS, Session
-from api.services.ports import title_of
+from api.services.places import title_of
 from api.services.reporting.composing import assessed_of
 from api.services.reporting.dossier import kept_line
 from api.services.reporting.report import Report

@@ -17,7 +17,7 @@ from api.services.comparing.contrasts import contrasts_of, looks_at
 from api.services.comparing.standings import Contender, common_aspects, contender_of
 from api.services.containment import Failure
 from api.services.listening import Ask
-from api.services.ports import Places
+from api.services.places import Places
 from api.services.reporting.counting import SHARED
 from api.services.reporting.report import Cost, Report
 

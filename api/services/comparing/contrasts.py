@@ -17,7 +17,7 @@ from api.services.evidence.intervals import (
     share_difference,
     split,
 )
-from api.services.ports import Places, title_of
+from api.services.places import Places, title_of
 from api.services.reporting.counting import SHARED
 from api.services.text import many
 

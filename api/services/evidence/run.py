@@ -16,16 +16,8 @@ from api.services.gate.adaptive import Policy, gather
 from api.services.gate.basket import failed
 from api.services.gate.judging import RunGate, identity
 from api.services.gate.memory import Memory
-from api.services.ports import (
-    UNGRADED,
-    Grader,
-    Grades,
-    Observer,
-    Places,
-    Source,
-    WrappedSource,
-    title_of,
-)
+from api.services.places import Places, title_of
+from api.services.ports import UNGRADED, Grader, Grades, Observer, Source, WrappedSource
 from api.services.progress import ItemGraded, Listener, SourceKept, silent
 from api.services.question.naming import name_of, named
 from api.services.question.query import canonical, neutralise

@@ -20,7 +20,7 @@ from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
-from api.services.ports import title_of
+from api.services.places import title_of
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
 from api.services.reporting.citing import Drafted, check, shortened

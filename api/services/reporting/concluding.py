@@ -15,7 +15,8 @@ from api.services.evidence.figures import figures
 from api.services.evidence.pipeline import Evidence, stages
 from api.services.evidence.run import Run
 from api.services.evidence.sufficiency import decide
-from api.services.ports import Places, SupportChecker
+from api.services.places import Places
+from api.services.ports import SupportChecker
 from api.services.progress import Writing
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws

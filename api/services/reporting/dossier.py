@@ -10,7 +10,7 @@ from itertools import accumulate
 import regex
 
 from api.services.evidence.ranking import best_comments
-from api.services.ports import Places, title_of
+from api.services.places import Places, title_of
 from api.services.reporting.report import GateState
 from api.services.schemas import Assessed, Gathered, Item, Outcome
 from api.services.text import Fence, cut, one_line, web_url

@@ -20,7 +20,7 @@ from api.services.evidence.intervals import (
     split,
     usual_counts,
 )
-from api.services.ports import Places, title_of
+from api.services.places import Places, title_of
 from api.services.reporting.counting import SHARED
 from api.services.text import many
 from api.services.watching.counting import POSTS, Keys

@@ -15,7 +15,7 @@ from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
 from api.services.containment import Failure, contained
 from api.services.durable import Keep, unkept
 from api.services.listening import Ask
-from api.services.ports import Places
+from api.services.places import Places
 from api.services.reporting.report import Report
 from api.services.schemas import Question
 from api.services.watching.changes import FEWEST_RUNS, looks_at, new_aspects, unusual

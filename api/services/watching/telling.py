@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from api.services.ports import Places, title_of
+from api.services.places import Places, title_of
 from api.services.text import clean, cut, many, minute, one_line, web_url
 from api.services.watching.run import NewPost, WatchRun
 from api.services.watching.watch import Watch

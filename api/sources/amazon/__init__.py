@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from api.settings import SourceSettings
+from typing import TYPE_CHECKING
+
 from api.sources.spec import Price, SourceSpec
+
+if TYPE_CHECKING:
+    from api.settings import SourceSettings
 
 NAME = "amazon"
 

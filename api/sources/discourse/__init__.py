@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from api.settings.addresses import forums_in
+from typing import TYPE_CHECKING
+
 from api.sources.spec import Price, SourceSpec
 
+if TYPE_CHECKING:
+    from api.settings import SourceSettings
+
 NAME = "discourse"
+
+
+def _price(settings: SourceSettings) -> Price:
+    from api.settings.addresses import forums_in
+
+    return Price(entries=50, phrases=True, searches=len(forums_in(settings.discourse_forums)))
 
 
 DISCOURSE = SourceSpec(
@@ -16,7 +26,5 @@ DISCOURSE = SourceSpec(
     variables=("DISCOURSE_FORUMS",),
     address="DISCOURSE_FORUMS",
     module="api.sources.discourse.client",
-    price=lambda settings: Price(
-        entries=50, phrases=True, searches=len(forums_in(settings.discourse_forums))
-    ),
+    price=_price,
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from api.settings import SourceSettings
-from api.settings.addresses import sites_in
+from typing import TYPE_CHECKING
+
 from api.sources.spec import Price, SourceSpec
+
+if TYPE_CHECKING:
+    from api.settings import SourceSettings
 
 NAME = "stackexchange"
 SITES = "LISTENPOST_STACKEXCHANGE_SITES"
@@ -18,6 +21,8 @@ def key_of(settings: SourceSettings) -> str:
 
 
 def _price(settings: SourceSettings) -> Price:
+    from api.settings.addresses import sites_in
+
     sites = len(sites_in(settings.stackexchange_sites))
     return Price(entries=100, phrases=True, searches=sites, threads=sites)
 

@@ -9,7 +9,7 @@ from api.services.comparing.comparison import Comparison
 from api.services.comparing.composing import comparison_of
 from api.services.containment import Failure
 from api.services.listening import Ask
-from api.services.ports import Place
+from api.services.places import Place
 from api.services.reporting.report import Report
 from tests.store.made import item, report, source, typed
 
