@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from api.errors import AccessDenied, Conflict, NotFound, UsageError
-from api.notifying import Notifier
-from api.notifying.mail import MailRoom
-from api.notifying.webhook import Webhooks
 from api.services.durable import Life
 from api.services.listening import Ask
 from api.services.reporting.report import Report
@@ -24,6 +21,7 @@ from api.settings import Settings
 from api.sources import EVERYWHERE, check_askable
 
 if TYPE_CHECKING:
+    from api.notifying import Notifier
     from api.wiring.serving import House
 
 MOST = 100
@@ -122,6 +120,10 @@ async def go_on_with_run(house: House, written: str, life: Life) -> None:
 
 def notifier_of(settings: Settings) -> Notifier:
     """What tells others."""
+    from api.notifying import Notifier  # with clients, which a server starts without
+    from api.notifying.mail import MailRoom
+    from api.notifying.webhook import Webhooks
+
     return Notifier(Webhooks(settings.general.notify_private), MailRoom(settings.mail))
 
 

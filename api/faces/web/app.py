@@ -41,6 +41,7 @@ from api.wiring.serving import House
 Part = Callable[[FastAPI, House], AbstractAsyncContextManager[None]]
 """Something that mounts itself and lives as long as the app."""
 ROUTERS: tuple[APIRouter, ...] = (
+    health.router,
     analyses.router,
     comparisons.router,
     gate.router,
@@ -52,9 +53,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     watches.router,
     telling.router,
     trend.router,
-    health.router,
 )
-"""Every route; another door over HTTP is another router here."""
+"""Every route; another door over HTTP is another router here. A router's routes are built when a
+request first gets to it: whoever asks whether this is ready waits for the first one's alone."""
 PATH = "/mcp"
 _DESCRIPTION = f"""
 Beyond the answers of its routes a path answers 405 to a method that it does not have, with those

@@ -174,7 +174,7 @@ def test_killed_in_the_middle(
 
 def test_getting_ready_loads_no_client_library(tmp_path: Path) -> None:
     """They load in the background, once it listens: that is what makes the start quick."""
-    heavy = "googleapiclient langfuse mcp openai praw prometheus_client pydantic_ai wordllama"
+    heavy = "googleapiclient httpx langfuse mcp openai praw prometheus_client pydantic_ai wordllama"
     code = "import sys, api.faces.cli.serve, api.faces.web.app as app; "
     code += "print(*{*sys.argv[1:]} & {*sys.modules})"
     ended = subprocess.run(
