@@ -20,6 +20,7 @@ from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report
 from api.store.contents import (
     Divided,
+    Entry,
     clear,
     divided,
     forgotten,
@@ -114,7 +115,7 @@ class AnalysesPart(RunningPart):
     @unbroken
     async def get(self, tenant: str, analysis_id: str) -> Kept | None:
         """One analysis of this tenant, its report as it was saved."""
-        wanted = select(*_LISTED).where(*_is(tenant, analysis_id))
+        wanted = select(*_LISTED, analyses.c.body).where(*_is(tenant, analysis_id))
         async with self._database.reading() as connection:
             row = (await connection.execute(wanted)).one_or_none()
             if row is None:
@@ -123,7 +124,7 @@ class AnalysesPart(RunningPart):
             kept = Kept(row.id, row.tenant, state, row.created_at, row.query, None, reason)
             if state != "done":
                 return kept
-            document = await self._document(connection, tenant, analysis_id)
+            document = _document(row.body, await read(connection, tenant, analysis_id))
         try:
             return replace(kept, report=self._upgrades.report(document))
         except Unreadable as error:
@@ -221,10 +222,9 @@ class AnalysesPart(RunningPart):
     async def _document(
         self, connection: AsyncConnection, tenant: str, analysis_id: str
     ) -> dict[str, Any]:
-        """A report's JSON in the version it was stored in; empty when that is damaged."""
+        """See the function of this name."""
         body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
-        entries = await read(connection, tenant, analysis_id)
-        return united(body, entries) if isinstance(body, Mapping) else {}
+        return _document(body, await read(connection, tenant, analysis_id))
 
     async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
         """What leaves out the rows whose time SQLite cannot read; those are named in the log."""
@@ -272,6 +272,11 @@ _REPORTED = ("decision", "report_version", "summary", "body")
 
 def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return analyses.c.tenant == tenant, analyses.c.id == analysis_id
+
+
+def _document(body: object, entries: Iterable[Entry]) -> dict[str, Any]:
+    """A report's JSON in the version it was stored in; empty when that is damaged."""
+    return united(body, entries) if isinstance(body, Mapping) else {}
 
 
 def state_of(row: AnyRow) -> tuple[State, str | None]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from operator import is_
 from typing import Any
 
 from sqlalchemy import Row, delete, exists, insert, select
@@ -126,11 +127,7 @@ async def write(
     rows = []
     for entry in parts.entries:
         stored = facts[entry.key]
-        shared = [
-            name
-            for name, fact in entry.facts.items()
-            if fact is stored[name] or dumps(fact) == dumps(stored[name])
-        ]
+        shared = _shared(entry.facts, stored)
         differing = {name: fact for name, fact in entry.facts.items() if name not in shared}
         rows.append(
             {
@@ -145,6 +142,14 @@ async def write(
     if isinstance(sources, Mapping) and sources:
         named = [{"tenant": tenant, "analysis_id": analysis_id, "source": name} for name in sources]
         await connection.execute(insert(analysis_sources), named)
+
+
+def _shared(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str]:
+    """Names of the facts that are stored just so; to Python `1`, `1.0` and `True` are the same."""
+    same = {name: stored[name] for name in facts}
+    if all(map(is_, facts.values(), same.values())) or dumps(facts) == dumps(same):
+        return list(facts)
+    return [name for name, fact in facts.items() if dumps(fact) == dumps(same[name])]
 
 
 async def keep_items(

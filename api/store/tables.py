@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from pydantic_core import from_json
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -86,7 +87,17 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def dumps(value: object) -> str:
     """JSON that any database can hold and `json.loads` reads back exactly."""
     text = _JSON.encode(value)
+    if text.isascii():
+        return text
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def loads(text: str) -> Any:
+    """The value again; pydantic's reader is several times as fast, and takes no lone surrogate."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)
 
 
 def _words(value: object) -> str | None:
@@ -173,7 +184,7 @@ class Document(TypeDecorator[Any]):
         if value is None:
             return None
         try:
-            return json.loads(value)
+            return loads(value)
         except (ValueError, TypeError, RecursionError) as error:
             _log.warning("a stored document is no JSON and is left out: %s", type(error).__name__)
             return None
