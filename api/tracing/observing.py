@@ -5,6 +5,7 @@ What each score means stands in docs/langfuse.md; which there are, in `scoring`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -125,15 +126,15 @@ class _Analysis:
         answer: Any = facts.output
         if isinstance(answer, Published):
             answer = answer.model_dump(mode="json", exclude=_BULKY)
-        self.span.update(
-            output={
-                "decision": facts.decision,
-                "items_kept": facts.items_kept,
-                "upstream_calls": facts.upstream_calls,
-                "usd": facts.usd,
-                "answer": answer,
-            }
-        )
+        output = {
+            "decision": facts.decision,
+            "items_kept": facts.items_kept,
+            "upstream_calls": facts.upstream_calls,
+            "usd": facts.usd,
+            "answer": answer,
+        }
+        # as text: Langfuse would look for media in every part of a value, and copy all of it
+        self.span.update(output=json.dumps(output))
         if self.searches is None:
             return
         scores = run_scores(self.name, facts, self.searches)
