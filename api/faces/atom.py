@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from html import escape
 from xml.etree.ElementTree import Element, SubElement, tostring  # nosec B405
 
-from api.services.ports import Places
+from api.services.places import Places
 from api.services.text import clean, web_url
 from api.services.watching.run import WatchRun
 from api.services.watching.telling import text_of

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from api.faces.cli.terminal import shown, wrapped
 from api.faces.trends import ASPECTS, UNHEARD, leading, weekly
-from api.services.ports import title_of
+from api.services.places import title_of
 from api.services.text import many
 from api.services.watching.trend import SourceWeek, Trend, TrendLine, TrendWeek, WeekShare
 from api.sources import EVERYWHERE

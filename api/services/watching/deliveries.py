@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 
 from api.errors import NotFound, UsageError
-from api.services.ports import Places
+from api.services.places import Places
 from api.services.watching.run import Delivery, WatchRun
 from api.services.watching.running import Send
 from api.services.watching.shelf import Watches
