@@ -92,7 +92,7 @@ Header = Annotated[str, AfterValidator(_header)]
 # command or a header, and nothing that means more in `mailto:` (`?`, `&`, `%`)
 _LOCAL = r"[a-z0-9!#$'*+/=^_`{|}~-]+(?:\.[a-z0-9!#$'*+/=^_`{|}~-]+)*"
 _DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
-_MAIL = re.compile(f"{_LOCAL}@{_DOMAIN}", re.I | re.A)
+_MAIL = re.compile(rf"\A{_LOCAL}@{_DOMAIN}\Z", re.I | re.A)
 _LONGEST_MAIL, _LONGEST_LOCAL = 254, 64
 """Characters of an address, and of what stands before its `@` (RFC 5321)."""
 
