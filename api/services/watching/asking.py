@@ -27,7 +27,8 @@ _MARK = regex.compile(r"[?？؟][!?？]*[\"'”’»)」』]?$")
 _QUOTATION = regex.compile(r"^[\"“”„«‘'「『]")
 # whose words follow: `On Mon, Ann wrote:`, `Am 3. Mai schrieb Ann:`, `-----Original Message-----`
 _REPLIED = regex.compile(
-    r"^[^\w\n]*+(?:on .{4,80} wrote|am .{4,80} schrieb.{0,60}|le .{4,80} a écrit|el .{4,80} escribió) ?:"
+    r"^[^\w\n]*+(?:on .{4,80} wrote|am .{4,80} schrieb.{0,60}|le .{4,80} a écrit"
+    r"|el .{4,80} escribió) ?:"
     r"|^-{2,} ?(?:original message|ursprüngliche nachricht|message d'origine|mensaje original)"
     r"|^(?:from|von|de|sent|gesendet) ?: .*@.*$",
     regex.I | regex.M,

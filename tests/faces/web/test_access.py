@@ -43,6 +43,7 @@ KEYED = [
     ("DELETE", f"/v1/watches/{ID}", None),
     ("POST", f"/v1/watches/{ID}/run", None),
     ("GET", f"/v1/watches/{ID}/runs", None),
+    ("GET", f"/v1/watches/{ID}/trend", None),
     ("POST", f"/v1/watches/{ID}/notify-test", None),
     ("GET", f"/v1/watches/{ID}/undelivered", None),
     ("POST", f"/v1/watches/{ID}/runs/run/notify-again", None),
