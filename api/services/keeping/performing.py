@@ -85,7 +85,7 @@ class Performance:
                 raise asyncio.CancelledError
             await self._failed(flight, "cancelled")
             raise Conflict(f"the analysis `{flight.id}` was cancelled")
-        if (error := work.exception()) is not None:
+        if (error := _single(work.exception())) is not None:
             if isinstance(error, ListenpostError):
                 await self._failed(flight, str(error))
                 raise error
@@ -121,3 +121,10 @@ class Performance:
             self._note(flight, None, reason)
         for ended in self.ended:
             ended(None, reason)
+
+
+def _single(error: BaseException | None) -> BaseException | None:
+    """The first of errors of ours that came together: all sources hear at once of an end."""
+    if isinstance(error, BaseExceptionGroup) and error.split(ListenpostError)[1] is None:
+        return _single(error.exceptions[0])
+    return error
