@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
 from api.services.containment import translated
-from api.services.durable import GoOn, Life, Work
+from api.services.durable import GoOn, Life, Stopping, Work
 from api.services.progress import MOMENTS, Event, Listener, silent
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class _Begun:
         """Hand on what came of it."""
         if not working.done() or working.cancelled():
             words = "this process stops, and the next one goes on with it; ask again later"
-            self.result.set_exception(Conflict(words))
+            self.result.set_exception(Stopping(words))
         elif (error := working.exception()) is not None:
             self.result.set_exception(error)
         else:
@@ -191,12 +191,13 @@ class DurableEngine:
         if working.cancelled():
             raise asyncio.CancelledError
 
+    async def noted(self, prefix: str) -> str | None:
+        """The id of work that begins so, and is done or waits to be, in whatever process."""
+        return next(iter(await _waiting(prefix)), None)
+
     async def cancel(self, prefix: str) -> None:
         """Have whichever process does it stop, and none begin it."""
-        listed = await DBOS.list_workflows_async(
-            workflow_id_prefix=prefix, status=_WAITING, load_input=False, load_output=False
-        )
-        await DBOS.cancel_workflows_async([workflow.workflow_id for workflow in listed])
+        await DBOS.cancel_workflows_async(await _waiting(prefix))
 
     async def known(self, work_ids: Collection[str]) -> set[str]:
         """Of these, what is done or waits to be, in whatever process."""
@@ -286,6 +287,13 @@ async def _launched(url: str, executor: str, version: str, share: Share) -> None
 
 def _unusable(why: str) -> StoreUnavailable:
     return StoreUnavailable(f"the durable engine cannot use its database: {why}")
+
+
+async def _waiting(prefix: str) -> list[str]:
+    listed = await DBOS.list_workflows_async(
+        workflow_id_prefix=prefix, status=_WAITING, load_input=False, load_output=False
+    )
+    return [workflow.workflow_id for workflow in listed]
 
 
 async def _closed() -> None:

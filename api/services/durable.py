@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from api.errors import Conflict
 from api.services.progress import Listener
 
 T = TypeVar("T")
@@ -37,6 +38,10 @@ def as_it_comes(listener: Listener) -> Listener:
     return listener
 
 
+class Stopping(Conflict):
+    """This process stops, and another goes on with the work: that it has failed nobody may say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Life:
     """What one process knows of a piece of work that it does, or goes on with."""
@@ -66,7 +71,7 @@ class Engine(Protocol):
             work: what is done here.
 
         Raises:
-            Conflict: this process stops, and another goes on with it.
+            Stopping: another process goes on with it.
             StoreUnavailable: it could not be noted, and was not begun.
         """
         ...
@@ -82,6 +87,10 @@ class Engine(Protocol):
         Raises:
             StoreUnavailable: it could not be noted.
         """
+        ...
+
+    async def noted(self, prefix: str) -> str | None:
+        """The id of work that begins so, and is done or waits to be, in whatever process."""
         ...
 
     async def cancel(self, prefix: str) -> None:
@@ -101,6 +110,10 @@ class Unkept:
     async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
         """There is no queue."""
         raise NotImplementedError
+
+    async def noted(self, prefix: str) -> str | None:
+        """Nothing is noted."""
+        return None
 
     async def cancel(self, prefix: str) -> None:
         """No other process does any of it."""

@@ -39,6 +39,8 @@ class HouseEngine:
     look: Callable[[], Awaitable[None]] = nothing
     """What else is looked for each time."""
     beat: float = BEAT
+    _missing: frozenset[str] = frozenset()
+    """Work unknown to the engine at the last look; it may have been about to be noted."""
     _opening: asyncio.Task[DurableEngine] | None = None
     _tending: asyncio.Task[None] | None = None
 
@@ -65,6 +67,10 @@ class HouseEngine:
     async def known(self, work_ids: Collection[str]) -> set[str]:
         """See `DurableEngine`."""
         return await (await self.opened()).known(work_ids)
+
+    async def noted(self, prefix: str) -> str | None:
+        """See `Engine`."""
+        return await (await self.opened()).noted(prefix)
 
     async def cancel(self, prefix: str) -> None:
         """See `Engine`."""
@@ -107,9 +113,11 @@ class HouseEngine:
             await asyncio.sleep(self.beat)
 
     async def _mourn(self, engine: DurableEngine) -> None:
-        """Mark analyses failed of which the engine knows no work."""
+        """Mark analyses failed of which the engine has known no work at two looks."""
         running = {work.work_id: work for work in await self.store.durable()}
-        if running:
-            for work_id in running.keys() - await engine.known(running):
-                work = running[work_id]
-                await self.store.fail(work.tenant, work.analysis_id, LOST)
+        known = await engine.known(running) if running else set()
+        missing = frozenset(running.keys() - known)
+        for work_id in missing & self._missing:
+            work = running[work_id]
+            await self.store.fail(work.tenant, work.analysis_id, LOST)
+        self._missing = missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from api.errors import AccessDenied, Conflict, NotFound, UsageError
-from api.services.durable import Life
+from api.services.durable import Life, Stopping
 from api.services.listening import Ask
 from api.services.reporting.report import Report
 from api.services.watching.run import WatchRun
@@ -53,7 +54,10 @@ def watching_of(house: House) -> Watching:
         tenant = await house.keys.tenant(watch.tenant)
         if tenant is None:
             raise AccessDenied("the API key that it belongs to is no longer valid")
-        return await house.runner.run(tenant, ask, key=f"watch:{run_id}:{ask.window}")
+        try:
+            return await house.runner.run(tenant, ask, key=f"watch:{run_id}:{ask.window}")
+        except Stopping:  # so does the run, of which nobody is told that it failed
+            raise asyncio.CancelledError from None
 
     return Watching(
         house.store,

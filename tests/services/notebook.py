@@ -36,6 +36,9 @@ class Notebook:
         self.requests[work_id] = request
         self.queued.append(work_id)
 
+    async def noted(self, prefix: str) -> str | None:
+        return next((work_id for work_id in self.requests if work_id.startswith(prefix)), None)
+
     async def cancel(self, prefix: str) -> None:
         self.cancelled.append(prefix)
 

@@ -113,6 +113,26 @@ async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> No
     assert (run.state, run.watch_id) == ("baseline", paused.id)
 
 
+async def test_run_whose_process_stops_has_not_failed(sandbox: Sandbox) -> None:
+    """Nobody is told so, and the next process goes on with it."""
+    sandbox.latency("hackernews=600s")
+    async with house() as opened:
+        paused = replace(watch(), paused=True)
+        await keep_watch(opened.store, paused, new=True)
+        running = asyncio.create_task(run_watch(opened, paused))
+        while not await opened.store.durable():
+            await opened.store.watches(LOCAL.id)
+        await opened.runner.aclose()
+        with pytest.raises(Conflict, match="stops"):
+            await running
+        assert await opened.store.watch_runs(LOCAL.id, paused.id, 9) == []
+    sandbox.heal()
+    async with house() as second:
+        while not (runs := await second.store.watch_runs(LOCAL.id, paused.id, 9)):
+            await second.store.watches(LOCAL.id)
+    assert [run.state for run in runs] == ["baseline"]
+
+
 async def test_work_whose_record_is_gone_has_failed(sandbox: Sandbox) -> None:
     """Nobody will go on with it."""
     async with house() as opened:

@@ -12,6 +12,7 @@ import logging
 import secrets
 import uuid
 from collections.abc import Coroutine
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -261,10 +262,18 @@ class Runner:
         elif flight is not None:
             return flight
         if same is not None or not mine:
-            kept = await self.kept(tenant.id, owner)
+            kept = await self.kept(tenant.id, owner) or await self._noted(tenant, ask, owner)
             if kept is not None and kept.state != "failed":
                 return kept
         return await begin(tenant, ask, owner)
+
+    async def _noted(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Kept | None:
+        """One whose process died before it was begun: the next will begin it, and nobody else."""
+        work_id = await self._engine.noted(_work_of(analysis_id))
+        if work_id is None:
+            return None
+        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
+        return _running(tenant, analysis_id, ask, began)
 
     async def _end(self, flight: AnalysisFlight) -> None:
         flight.abandon()
@@ -276,7 +285,7 @@ class Runner:
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
         await self._engine.enqueue(KIND, work_id, request.written, tenant.id)
-        return Kept(analysis_id, tenant.id, "running", began, ask.query, None)
+        return _running(tenant, analysis_id, ask, began)
 
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
         flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
@@ -298,6 +307,10 @@ class Runner:
 
 def _no_report(kept: Kept, reason: str) -> Conflict:
     return Conflict(f"the analysis `{kept.id}` has no report: {reason}")
+
+
+def _running(tenant: Tenant, analysis_id: str, ask: Ask, began: datetime) -> Kept:
+    return Kept(analysis_id, tenant.id, "running", began, ask.query, None)
 
 
 def _new_work(analysis_id: str) -> str:

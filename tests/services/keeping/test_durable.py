@@ -22,10 +22,10 @@ def notebook() -> Notebook:
     return Notebook()
 
 
-async def interrupted(desk: Desk, notebook: Notebook) -> tuple[str, str]:
+async def interrupted(desk: Desk, notebook: Notebook, key: str | None = None) -> tuple[str, str]:
     """An analysis whose process stopped while sources were asked: the ids of it and its work."""
     runner = desk.runner(day=5, engine=notebook)
-    flight = await joined(runner)
+    flight = await joined(runner, key=key)
     await desk.entered.wait()
     await runner.aclose()
     with pytest.raises(Conflict, match="stops"):
@@ -124,6 +124,22 @@ async def test_the_same_question_of_another_process_is_followed(
     await second.aclose()
 
 
+async def test_who_asks_again_by_key_begins_nothing_that_is_noted(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """A process may die when the engine knows of its work, and the store does not yet."""
+    analysis_id, work_id = await interrupted(desk, notebook, key="k")
+    del desk.shelf.analyses["ann", analysis_id]
+    second = desk.runner(day=5, engine=notebook)
+    kept = await second.join(ANN, ASK, "k")
+    assert isinstance(kept, Kept)
+    assert (kept.id, kept.state, desk.states) == (analysis_id, "running", ["running"])
+    desk.go.set()
+    await second.go_on(notebook.requests[work_id], notebook.life(work_id))
+    assert (await second.outcome(kept)).id == analysis_id
+    assert (list(notebook.requests), desk.shelf.units["key:ann:analyses", DAY]) == ([work_id], 1)
+
+
 async def test_deleted_here_it_is_cancelled_elsewhere(desk: Desk, notebook: Notebook) -> None:
     """With its next step; nothing of it comes back."""
     first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
@@ -134,6 +150,16 @@ async def test_deleted_here_it_is_cancelled_elsewhere(desk: Desk, notebook: Note
     with pytest.raises(Conflict, match="cancelled"):
         await flight.result()
     assert desk.states == []
+
+
+async def test_cancellation_that_all_sources_hear_is_one(desk: Desk, notebook: Notebook) -> None:
+    """And no defect."""
+    desk.trouble = ExceptionGroup("tasks", [Conflict("it was cancelled"), Conflict("so it was")])
+    desk.go.set()
+    flight = await joined(desk.runner(engine=notebook))
+    with pytest.raises(Conflict, match="it was cancelled"):
+        await flight.result()
+    assert desk.states == ["failed"]
 
 
 async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
@@ -161,5 +187,6 @@ async def test_without_an_engine_there_is_no_queue() -> None:
     """Nothing to cancel, and nowhere to leave it."""
     engine = Unkept()
     await engine.cancel("a.")
+    assert await engine.noted("a.") is None
     with pytest.raises(NotImplementedError):
         await engine.enqueue("analysis", "a.1", "{}", Tenant("ann", "store").id)
