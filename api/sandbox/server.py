@@ -25,7 +25,7 @@ from api.sandbox.discourse import FORUM, Discourse
 from api.sandbox.faults import Faults
 from api.sandbox.github import GitHub
 from api.sandbox.hackernews import HackerNews
-from api.sandbox.journal import LoggedRequest
+from api.sandbox.journal import Journal, LoggedRequest
 from api.sandbox.langfuse import Langfuse
 from api.sandbox.lemmy import Lemmy
 from api.sandbox.openai import OpenAI
@@ -55,8 +55,11 @@ def world(
     options: Options | None = None,
     recordings: Path | None = None,
     clock: Callable[[], float] = time.time,
+    journal: Journal | None = None,
 ) -> World:
     """A sandbox that is not running: posts (default: the shipped ones), faults and limits.
+
+    Its requests are noted in `journal`, or in one of its own.
 
     Raises:
         ValueError: a fault or latency that does not exist, or a folder without recordings.
@@ -70,6 +73,7 @@ def world(
         faults=Faults(faults, latency),
         recordings=None if recordings is None else Recordings(recordings),
         clock=clock,
+        journal=journal or Journal(),
         started=clock(),
     )
 
