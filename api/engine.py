@@ -106,6 +106,8 @@ class _Steps:
             text = await DBOS.run_step_async({"name": name[:200], "preemptible": True}, take)
         except error.DBOSWorkflowCancelledError:
             raise Conflict("it was cancelled") from None
+        except error.DBOSWorkflowConflictIDError:
+            raise Stopping("another process has taken it over, or it was deleted") from None
         if taken:
             return taken[0]
         value, events = _RECORD.validate_json(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from api.errors import Conflict, ListenpostError, StoreUnavailable
-from api.services.durable import Life
+from api.services.durable import Life, Stopping
 from api.services.keeping.analysis_flight import AnalysisFlight, Analyze, Ended, Estimate
 from api.services.keeping.forgetting import keep_report
 from api.services.keeping.limits import Limits, Spending
@@ -86,6 +86,9 @@ class Performance:
             await self._failed(flight, "cancelled")
             raise Conflict(f"the analysis `{flight.id}` was cancelled")
         if (error := _single(work.exception())) is not None:
+            if isinstance(error, Stopping):
+                spent.goes_on = True
+                raise asyncio.CancelledError
             if isinstance(error, ListenpostError):
                 await self._failed(flight, str(error))
                 raise error

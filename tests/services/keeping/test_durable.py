@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from api.errors import Conflict, LimitReached, UsageError
-from api.services.durable import Unkept
+from api.services.durable import Stopping, Unkept
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Kept
@@ -160,6 +160,18 @@ async def test_cancellation_that_all_sources_hear_is_one(desk: Desk, notebook: N
     with pytest.raises(Conflict, match="it was cancelled"):
         await flight.result()
     assert desk.states == ["failed"]
+
+
+async def test_what_another_process_has_taken_over_has_not_failed(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """It runs, there; what it costs is settled there."""
+    desk.trouble = ExceptionGroup("tasks", [Stopping("it is another's")])
+    desk.go.set()
+    flight = await joined(desk.runner(day=5, engine=notebook))
+    with pytest.raises(Conflict, match="stops"):
+        await flight.result()
+    assert (desk.states, desk.shelf.units["key:ann:usd", DAY]) == (["running"], 500_000)
 
 
 async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
