@@ -21,7 +21,6 @@ UNDISTURBED: dict[Work, Case] = {}
 """By work; the same on both databases."""
 SLICE = (
     Case("analysis", (Place("request", 9),)),
-    Case("analysis", (Place("unrecorded", 5), Place("stored", 3)), again=False),
     Case("analysis", (Place("stored", 2),)),
     Case("watch", (Place("told", 1),)),
     Case("due watch", (Place("recorded", 4),), again=False, by=signal.SIGTERM),
