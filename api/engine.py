@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, ContextVar, copy_context
@@ -26,6 +27,8 @@ T = TypeVar("T")
 QUEUE = "listenpost"
 PATIENCE = 5.0
 """Seconds until work must be noted, or is not begun."""
+HEARD = 60.0
+"""Seconds within which a process hears that its work was cancelled elsewhere."""
 _ATTEMPTS = 1000
 """Processes that may die over one piece of work before it is given up."""
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
@@ -222,7 +225,15 @@ class DurableEngine:
         ended = await DBOS.list_workflows_async(
             status=_ENDED, limit=_PAGE, load_input=False, load_output=False
         )
-        await DBOS.delete_workflows_async([workflow.workflow_id for workflow in ended])
+        # one that was cancelled stays until the process that does it has seen that
+        seen = (time.time() - HEARD) * 1000
+        await DBOS.delete_workflows_async(
+            [
+                workflow.workflow_id
+                for workflow in ended
+                if workflow.status != "CANCELLED" or (workflow.updated_at or 0) < seen
+            ]
+        )
 
     async def aclose(self) -> None:
         """Begin nothing more; what still runs is another process's."""
@@ -299,6 +310,7 @@ async def _waiting(prefix: str) -> list[str]:
 
 
 async def _closed() -> None:
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)  # of its threads that are cut off
     await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=0)
     # it has put its own threads in place of the loop's, and they have ended
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
