@@ -300,8 +300,7 @@ class Runner:
         try:
             return await work
         finally:  # also when it could not begin
-            if self._flights.get(flight.id) is flight:  # and not a later one of its id
-                del self._flights[flight.id]
+            del self._flights[flight.id]
             flight.begun.set()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from api.errors import Conflict, LimitReached, UsageError
 from api.services.durable import Stopping, Unkept
-from api.services.keeping.analysis_flight import AnalysisFlight
+from api.services.keeping.analysis_flight import AnalysisFlight, nobody
 from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Kept
 from api.services.keeping.turns import Turns
@@ -202,3 +202,32 @@ async def test_without_an_engine_there_is_no_queue() -> None:
     assert await engine.noted("a.") is None
     with pytest.raises(NotImplementedError):
         await engine.enqueue("analysis", "a.1", "{}", Tenant("ann", "store").id)
+
+
+async def test_a_process_that_stops_while_it_begins_leaves_it(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """Noted, and gone on with."""
+    runner = desk.runner(day=5, engine=notebook)
+    desk.shelf.may_begin.clear()
+    joining = asyncio.create_task(runner.join(ANN, ASK))
+    await desk.shelf.beginning.wait()
+    closing = asyncio.create_task(runner.aclose())
+    await asyncio.sleep(0)
+    desk.shelf.may_begin.set()
+    await closing
+    flight = await joining
+    assert isinstance(flight, AnalysisFlight)
+    with pytest.raises(Conflict, match="stops"):
+        await flight.result()
+    assert desk.states == ["running"]
+
+
+async def test_what_need_not_wait_is_not_queued(desk: Desk, notebook: Notebook) -> None:
+    """Nobody waits for it, but there is room; nor is what nobody is known for gone on with."""
+    runner = desk.runner(engine=notebook)
+    flight = await runner.join(ANN, ASK, detached=True)
+    assert isinstance(flight, AnalysisFlight)
+    assert not notebook.queued
+    assert await nobody("ann") is None
+    await runner.aclose()
