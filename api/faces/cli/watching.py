@@ -86,7 +86,7 @@ def add(
         say(watch.id)
         tell(f"watching “{watch.name}”, {watch.every} ({watch.zone}); the first run is due now:")
         by_hand = f"`listenpost watch run {watch.id[:SHORT_ID]}`"
-        tell(f"{by_hand}, or `listenpost watch run --due` from cron")
+        tell(f"{by_hand}; else `listenpost serve`, `work` or `watch run --due` runs it")
         if any(target.kind == "webhook" for target in watch.notify):
             tell(f"webhooks are signed with `{watch.secret}`; it is not shown again")
 
