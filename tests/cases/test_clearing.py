@@ -21,7 +21,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from api.faces.markdown import report_markdown
 from api.faces.spreadsheet import report_csv
-from api.faces.web.page import report_html
+from api.faces.web.pages.exporting import report_html
 from api.judges.explain import OpenAIExplainer
 from api.judges.grades import OpenAIGrader
 from api.services import listening

@@ -13,7 +13,7 @@ import pytest
 
 from api.faces.markdown import report_markdown
 from api.faces.spreadsheet import cell, report_csv
-from api.faces.web.page import report_html
+from api.faces.web.pages.exporting import report_html
 from api.services import listening
 from api.services.listening import Ask
 from api.services.reporting.report import Report

@@ -10,7 +10,7 @@ import pytest
 from api.faces.cli.terminal import comparison_text
 from api.faces.comparisons import comparison_csv, notes, table
 from api.faces.markdown import comparison_markdown
-from api.faces.web.page import comparison_html
+from api.faces.web.pages.exporting import comparison_html
 from api.services.comparing.comparison import Comparison
 from api.services.containment import Failure
 from tests.faces.answers import TRICKS

@@ -13,7 +13,7 @@ import pytest
 from api.faces.cli.terminal import report_text
 from api.faces.markdown import report_markdown
 from api.faces.spreadsheet import report_csv
-from api.faces.web.page import report_html
+from api.faces.web.pages.exporting import report_html
 from api.services.listening import Ask, analyze
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
@@ -79,7 +79,7 @@ async def test_markdown_and_page_link_the_profile() -> None:
     lines = markdown.splitlines()
     assert sum(named in line for line in lines) == 2
     assert any("Update the firmware" in line and f"by [Bo](<{BO}>)" in line for line in lines)
-    anchor = f'by <a href="{ADA}" rel="noopener noreferrer nofollow">Ada &lt;b&gt;</a>'
+    anchor = f'by <a href="{ADA}" rel="noopener noreferrer nofollow ugc">Ada &lt;b&gt;</a>'
     assert page.count(anchor) == 3  # the passage, the source, its snippet
     assert page.count(f'href="{BO}"') == 2
     assert "<b>" not in page

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from api.errors import Blocked
 from api.faces.markdown import fetch_markdown, report_markdown
-from api.faces.web.page import report_html
+from api.faces.web.pages.exporting import report_html
 from api.services.listening import Ask, analyze, fetch
 from api.services.reporting.escaping import link, md
 from api.services.reporting.report import Report

@@ -19,7 +19,7 @@ from api.faces.outline import (
     title_of,
 )
 from api.faces.spreadsheet import report_csv
-from api.faces.web.page import report_html
+from api.faces.web.pages.exporting import report_html
 from api.judges.answers import STAND_IN
 from api.services.progress import SourceJudged, SourceLookedAgain
 from tests.faces.answers import plain_report

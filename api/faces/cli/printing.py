@@ -159,7 +159,7 @@ def rendered(answer: Answer, handover: Handover, *, filed: bool) -> str:
         return terminal.fetched_text(answer, handover.dropped, width)
     match form:
         case ReportFormat.html:
-            from api.faces.web.page import report_html
+            from api.faces.web.pages.exporting import report_html
 
             return report_html(answer).rstrip("\n")
         case ReportFormat.csv:
@@ -178,7 +178,7 @@ def _compared(comparison: Comparison, form: ReportFormat, width: int | None) -> 
 
     match form:
         case ReportFormat.html:
-            from api.faces.web.page import comparison_html
+            from api.faces.web.pages.exporting import comparison_html
 
             return comparison_html(comparison).rstrip("\n")
         case ReportFormat.csv:

@@ -153,7 +153,7 @@ def open_report(report: Id) -> None:
         import tempfile
         import webbrowser
 
-        from api.faces.web.page import report_html
+        from api.faces.web.pages.exporting import report_html
 
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="replace", prefix="listenpost-", suffix=".html",

@@ -24,7 +24,8 @@ from api.faces.web.events import (
 )
 from api.faces.web.examples import EVENTS
 from api.faces.web.media import accepted, wants_events
-from api.faces.web.page import POLICY, report_html
+from api.faces.web.pages.exporting import report_html
+from api.faces.web.pages.rendering import saved_policy
 from api.faces.web.schemas import (
     AnalysesPage,
     AnalysisRequest,
@@ -69,7 +70,7 @@ _MEDIA: dict[str, Format] = {
     MEDIA_TYPE: "events",
 }
 HTML_HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": saved_policy(),
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -35,6 +35,10 @@ from api.faces.web import (
 from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
+from api.faces.web.pages import access as pages_access
+from api.faces.web.pages import asking, assets, reading
+from api.faces.web.pages.access import Visits
+from api.faces.web.pages.rendering import TEMPLATES
 from api.sources import NAMED
 from api.wiring.serving import House
 
@@ -56,6 +60,13 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 """Every route; another door over HTTP is another router here. A router's routes are built when a
 request first gets to it: whoever asks whether this is ready waits for the first one's alone."""
+SCREENS: tuple[APIRouter, ...] = (
+    asking.router,
+    reading.router,
+    pages_access.router,
+    assets.router,
+)
+"""The pages for people; they are no part of the API and its document."""
 PATH = "/mcp"
 _DESCRIPTION = f"""
 Beyond the answers of its routes a path answers 405 to a method that it does not have, with those
@@ -141,7 +152,7 @@ def create_app(
             stack.push_async_callback(house.aclose)
             for part in parts:
                 await stack.enter_async_context(part(app, house))
-            house.load("api.faces.web.metrics")
+            house.load("api.faces.web.metrics", TEMPLATES)
             yield
 
     app = FastAPI(
@@ -157,13 +168,13 @@ def create_app(
         servers=[{"url": "/", "description": "The server that this document comes from."}],
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    app.state.house = house
+    app.state.house, app.state.visits = house, Visits()
     house.runner.on_end(lambda report, reason: counted(app).ended(report, reason))
     house.on_fetch(lambda fetched: counted(app).fetched(fetched))
     app.add_middleware(GZipMiddleware)  # never of an event stream
     app.add_middleware(HeadAsGet)
     errors.install(app)
     origins.install(app, house)
-    for router in routers:
+    for router in (*routers, *SCREENS):
         app.include_router(router)
     return app

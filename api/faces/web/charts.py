@@ -14,18 +14,6 @@ from api.services.evidence.figures import AspectCount, Feeling, Period
 from api.services.reporting.report import Report
 from api.services.text import clean
 
-STYLE = """
-figure{margin:1.2rem 0 1.8rem;break-inside:avoid}figcaption{margin-bottom:.7rem;font-weight:600}
-figcaption small{display:block;font-weight:400}
-.chart{display:block;overflow:visible;font-size:.8rem;font-variant-numeric:tabular-nums}
-.chart text{fill:currentColor}.chart .dim{fill:var(--soft)}.chart line{stroke:var(--line)}
-.chart .ends{stroke:currentColor;stroke-width:1.5}.chart .plain{fill:var(--plain)}
-.chart .good{fill:var(--good)}.chart .bad{fill:var(--bad)}
-details.data{font-size:.85rem;color:var(--soft);margin-top:.4rem}
-.data td+td,.data th+th{text-align:right;font-variant-numeric:tabular-nums}
-.data td:first-child{overflow-wrap:anywhere;min-width:5.5rem}
-"""
-"""The rules of the pictures, for the page's one style; colours are the page's variables."""
 ASPECTS, PERIODS = 10, 60
 """Rows of a picture, and bars of a timeline, at most."""
 _COLOURS = {"positive": "good", "neutral": "plain", "negative": "bad"}

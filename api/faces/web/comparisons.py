@@ -16,7 +16,7 @@ from api.faces.web.access import Asker, Opened
 from api.faces.web.analyses import COMMON, HTML_HEADERS, RETRY_AFTER, IdempotencyKey, preferred
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.page import comparison_html
+from api.faces.web.pages.exporting import comparison_html
 from api.faces.web.schemas import About, Format, Pending, Query, RequestBody, Since, SourceName
 from api.services.comparing.asking import FEWEST, MOST, asks_of
 from api.services.comparing.comparison import Comparison

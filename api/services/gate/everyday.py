@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from api.services.gate.names import KINDS, Name
+from api.services.gate.names import KINDS, Name, name_of
+from api.services.question.naming import named
+from api.services.text import one_line
 
 
 @cache
@@ -22,3 +24,13 @@ def everyday_parts(name: Name) -> int:
     core = [word for word in name.words if word not in KINDS] or name.words
     plain = not (name.codes or name.boundless) and _everyday_words().issuperset(core)
     return len(core) if plain else 0
+
+
+def namesake(text: str, about: str = "") -> str:
+    """The name in a question, where it is one everyday word and nobody said what it is; else "".
+
+    `Bolt app` says what it is.
+    """
+    name = one_line(named(text))
+    alone = len(name.split()) == 1
+    return name if alone and not about and everyday_parts(name_of(name)) else ""

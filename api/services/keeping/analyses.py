@@ -191,13 +191,18 @@ class Runner:
         else:
             flight.leave()
 
-    async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
-        """Delete an analysis, cancelling it first if it runs here; False when there is none."""
+    async def cancel(self, tenant: Tenant, analysis_id: str) -> None:
+        """End an analysis if it runs, here or elsewhere; that it was cancelled is kept."""
         flight = self._flights.get(analysis_id)
         if flight is not None and flight.tenant.id == tenant.id:
             await self._stop(flight)
         elif (kept := await self.kept(tenant.id, analysis_id)) and kept.state == "running":
             await self._engine.cancel(_work_of(analysis_id))
+            await self._store.fail(tenant.id, analysis_id, "cancelled")
+
+    async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
+        """Delete an analysis, cancelling it first if it runs; False when there is none."""
+        await self.cancel(tenant, analysis_id)
         deleted = await self._store.delete(tenant.id, analysis_id)
         if deleted:
             self._performance.unstored.pop(analysis_id, None)

@@ -11,10 +11,9 @@ from api.services.evidence.figures import Figures
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.sufficiency import Decided
 from api.services.gate.basket import NO_TIME, UNJUDGED_REFETCH
-from api.services.gate.everyday import everyday_parts
-from api.services.gate.names import name_of
+from api.services.gate.everyday import namesake
 from api.services.question.comparing import compared
-from api.services.question.naming import named, new_queries
+from api.services.question.naming import new_queries
 from api.services.reporting.citing import Drafted
 from api.services.reporting.dossier import gate_lines
 from api.services.reporting.explaining import Explanation
@@ -43,7 +42,7 @@ from api.services.schemas import (
     Usage,
     Verdict,
 )
-from api.services.text import clean, one_line
+from api.services.text import clean
 from api.settings import DepthName
 
 
@@ -194,11 +193,9 @@ def _usd(usage: Usage, origin: Origin) -> float | None:
 
 def _namesakes(question: Question) -> Iterator[str]:
     """That a name is an everyday word, too, where nobody said what it is."""
-    name = named(question.text)
-    alone = len(name.split()) == 1  # `Bolt app` says what it is
-    if alone and not question.about and everyday_parts(name_of(name)):
+    if name := namesake(question.text, question.about):
         remedy = 'say what it is: `--about "KIND OF PRODUCT"`'
-        yield f"`{one_line(name)}` is also an everyday word: {remedy}"
+        yield f"`{name}` is also an everyday word: {remedy}"
 
 
 def _shortened(sources: Iterable[Gathered]) -> Iterator[str]:

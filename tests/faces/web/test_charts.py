@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from api.faces.web.charts import charts
-from api.faces.web.page import report_html
+from api.faces.web.pages.exporting import report_html
 from api.services.reporting.report import Report
 from tests.faces.answers import plain_report, sentiment
 from tests.services.kit import plain

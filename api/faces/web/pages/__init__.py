@@ -1,0 +1,1 @@
+"""The page: screens for people, rendered here, with templates, one style and one small script."""

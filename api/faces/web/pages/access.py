@@ -1,0 +1,221 @@
+"""Who looks at the pages: log in with an API key, or sit at this machine while there is none."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Annotated
+from urllib.parse import parse_qsl, urlsplit
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.errors import AccessDenied, Forbidden, UsageError
+from api.faces.web.access import Opened, authenticated
+from api.faces.web.pages.screen import PageRoute, page
+from api.services.callers import Caller, admit
+from api.services.keeping.keys import Tenant
+from api.wiring.serving import House
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+COOKIE = "listenpost_session"
+LASTS = 12 * 3600
+"""Seconds after which whoever has logged in is asked for the key again."""
+_MOST_VISITS = 10_000
+_GUESSES = Tenant("login", "environment")
+"""Under whom attempts to log in are counted, as the requests of one key are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whose pages these are."""
+
+    tenant: Tenant
+    csrf: str
+    """Stands in every form; a page of somebody else cannot know it."""
+    keyed: bool
+    """API keys are needed here."""
+    signed_in: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One login."""
+
+    tenant_id: str
+    csrf: str
+    until: float
+
+
+@dataclass(slots=True)
+class Visits:
+    """Who has logged in, in this process; a cookie holds a random word, and never a key."""
+
+    local: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    """The word in forms while no key is needed."""
+    _visits: dict[str, Visit] = field(default_factory=dict)
+
+    def begin(self, tenant: Tenant) -> str:
+        """Log in; what the cookie shall hold."""
+        now = time.monotonic()
+        for known in [known for known, visit in self._visits.items() if visit.until < now]:
+            del self._visits[known]
+        while len(self._visits) >= _MOST_VISITS:  # the oldest go
+            del self._visits[next(iter(self._visits))]
+        word = secrets.token_urlsafe(32)
+        self._visits[_digest(word)] = Visit(tenant.id, secrets.token_urlsafe(32), now + LASTS)
+        return word
+
+    def visit(self, word: str) -> Visit | None:
+        """The login of a cookie, while it lasts."""
+        visit = self._visits.get(_digest(word))
+        return visit if visit is not None and visit.until > time.monotonic() else None
+
+    def end(self, word: str) -> None:
+        """Log out."""
+        self._visits.pop(_digest(word), None)
+
+
+def _digest(word: str) -> str:
+    return sha256(word.encode()).hexdigest()
+
+
+def visits_of(request: Request) -> Visits:
+    """Those of the app."""
+    visits: Visits = request.app.state.visits
+    return visits
+
+
+async def visitor(request: Request, house: Opened) -> Visitor:
+    """Whoever may look, as a dependency; looking counts against the wide limit.
+
+    Raises:
+        AccessDenied: keys are needed, and there is no login.
+        Forbidden: no key is configured, and this is not from this machine.
+        LimitReached: too many looks in this minute.
+    """
+    guest = await _visitor(request, house)
+    await house.limits.admit(guest.tenant, looks=True)
+    return guest
+
+
+async def _visitor(request: Request, house: House) -> Visitor:
+    visits = visits_of(request)
+    if not await house.keys.configured():
+        tenant = await authenticated(house, request)
+        return Visitor(tenant, visits.local, keyed=False, signed_in=False)
+    visit = visits.visit(request.cookies.get(COOKIE, ""))
+    tenant_of_visit = await house.keys.tenant(visit.tenant_id) if visit else None
+    if visit is None or tenant_of_visit is None or tenant_of_visit.origin == "local":
+        raise AccessDenied("log in with an API key")
+    admit(Caller("http", tenant_of_visit.id, ""))
+    return Visitor(tenant_of_visit, visit.csrf, keyed=True, signed_in=True)
+
+
+Guest = Annotated[Visitor, Depends(visitor)]
+"""Whoever looks at a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A form that somebody has sent from a page of ours."""
+
+    visitor: Visitor
+    fields: dict[str, list[str]]
+
+    def text(self, name: str, default: str = "") -> str:
+        """The first value of a field."""
+        return self.fields.get(name, [default])[0]
+
+
+async def submission(request: Request, house: Opened) -> Submission:
+    """`Filled`, as a dependency; it counts as a request.
+
+    Raises:
+        Forbidden: it comes from a page that is not ours.
+        UsageError: it is no form.
+    """
+    guest = await _visitor(request, house)
+    await house.limits.admit(guest.tenant)
+    fields = await fields_of(request)
+    given = fields.get("csrf", [""])[0]
+    if not hmac.compare_digest(given.encode(), guest.csrf.encode()):
+        raise Forbidden("this form is no longer valid: go back, load the page again, and repeat it")
+    return Submission(guest, fields)
+
+
+Filled = Annotated[Submission, Depends(submission)]
+"""What a person does on a page."""
+
+
+async def fields_of(request: Request) -> dict[str, list[str]]:
+    """The fields of a form, of a page of this server.
+
+    Raises:
+        Forbidden: it comes from a page of another.
+        UsageError: it is no form.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise Forbidden("forms are taken from pages of this server only")
+    fields: dict[str, list[str]] = {}
+    try:
+        text = (await request.body()).decode()
+        for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=100):
+            fields.setdefault(name, []).append(value)
+    except ValueError:
+        raise UsageError("the body is no form") from None
+    return fields
+
+
+@router.get("/login")
+async def login_page(request: Request, next: str = "/") -> Response:  # noqa: A002
+    """Asks for a key; where none is needed there is nothing to log in to."""
+    return _login(request, next)
+
+
+@router.post("/login")
+async def login(request: Request, house: Opened) -> Response:
+    """Take a key for a cookie; the same page again when it is wrong."""
+    await house.limits.admit(_GUESSES)
+    fields = await fields_of(request)
+    key, target = (fields.get(name, [""])[0] for name in ("key", "next"))
+    try:
+        tenant = await house.keys.authenticate(key.strip())
+    except AccessDenied:
+        return _login(request, target, wrong="This key is not valid.")
+    answer = RedirectResponse(_path(target), 303)
+    answer.set_cookie(
+        COOKIE,
+        visits_of(request).begin(tenant),
+        max_age=LASTS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+@router.post("/logout")
+async def logout(request: Request, form: Filled) -> Response:
+    """End the login."""
+    visits_of(request).end(request.cookies.get(COOKIE, ""))
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def _login(request: Request, target: str, wrong: str = "") -> Response:
+    return page(
+        request, None, "login.html", 401 if wrong else 200,
+        title="Log in", next=_path(target), wrong=wrong,
+    )  # fmt: skip
+
+
+def _path(target: str) -> str:
+    """A path of ours to go on to, `/analyses/8c1f`; never another server, `//evil.example`."""
+    plain = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
+    return target if plain else "/"

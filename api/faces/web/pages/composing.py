@@ -1,0 +1,32 @@
+"""What the templates of a report are given, on the page and in a saved file alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from api.faces import outline
+from api.faces.web.charts import charts
+from api.services.reporting.report import Report
+
+
+def report_values(report: Report) -> dict[str, object]:
+    """Of a report that can be opened alone: what is numbered, drawn and cited."""
+    report = outline.openable(report)
+    return {
+        "report": report,
+        "numbers": outline.numbered(report.items),
+        "items": {item.key: item for item in report.items},
+        "passages": cited_words(report),
+        "charts": charts(report),
+    }
+
+
+def cited_words(report: Report) -> Mapping[str, list[str]]:
+    """The words that findings and quotes take from each item, by its key."""
+    words: dict[str, list[str]] = {}
+    for finding in report.findings:
+        for passage in finding.evidence:
+            words.setdefault(passage.key, []).append(passage.passage)
+    for quote in report.quotes:
+        words.setdefault(quote.key, []).append(quote.text)
+    return words

@@ -1,0 +1,74 @@
+"""One analysis: its lanes while it runs, then its report, its evidence and its files."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.errors import NotFound
+from api.faces import outline
+from api.faces.web.access import Opened
+from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.composing import report_values
+from api.faces.web.pages.following import LaneStream
+from api.faces.web.pages.lanes import Lanes
+from api.faces.web.pages.screen import PageRoute, page
+from api.services.keeping.analysis_flight import AnalysisFlight
+from api.services.keeping.storage import Kept
+from api.services.reporting.report import Report
+
+router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
+
+
+@router.get("/{analysis_id}")
+async def analysis_page(
+    request: Request, analysis_id: str, visitor: Guest, house: Opened
+) -> Response:
+    """The report; how far it is while it runs; or why there is none."""
+    analysis = await house.runner.follow(visitor.tenant, analysis_id)
+    if analysis is None:
+        raise NotFound("There is no such analysis, or it is not yours.")
+    if isinstance(analysis, AnalysisFlight):
+        lanes = Lanes.of(house, analysis)
+        analysis.listen(lanes.hear)
+        analysis.leave(lanes.hear)
+        return _live(request, visitor, analysis, lanes)
+    if analysis.report is not None:
+        return _report(request, visitor, analysis.report)
+    if analysis.state == "failed":
+        reason = (analysis.reason or analysis.state).rstrip(".")
+        title = outline.shortened(analysis.query, outline.LONGEST_HEADING)
+        return page(request, visitor, "state.html", title=title, reason=reason)
+    return _live(request, visitor, analysis, Lanes({}))
+
+
+@router.get("/{analysis_id}/live")
+async def live(analysis_id: str, visitor: Guest, house: Opened) -> Response:
+    """The lanes as events, each with all of them, until the analysis is over."""
+    analysis = await house.runner.follow(visitor.tenant, analysis_id)
+    if analysis is None:
+        raise NotFound("There is no such analysis, or it is not yours.")
+    return LaneStream(house, analysis)
+
+
+@router.post("/{analysis_id}/cancel")
+async def cancel(analysis_id: str, form: Filled, house: Opened) -> Response:
+    """End one that runs."""
+    await house.runner.cancel(form.visitor.tenant, analysis_id)
+    return RedirectResponse(f"/analyses/{analysis_id}", 303)
+
+
+def _live(
+    request: Request, visitor: Visitor, analysis: AnalysisFlight | Kept, lanes: Lanes
+) -> Response:
+    title = outline.shortened(analysis.query, outline.LONGEST_HEADING)
+    return page(request, visitor, "live.html", title=title, id=analysis.id, **lanes.values)
+
+
+def _report(request: Request, visitor: Visitor, report: Report) -> Response:
+    values = report_values(report)
+    cited = {key for finding in report.findings for key in finding.cites}
+    cited |= {quote.key for quote in report.quotes}
+    shown: list[object] = [item for item in report.items if item.key in cited]
+    values["listed"] = shown or list(report.items)
+    return page(request, visitor, "report.html", title=outline.heading(report), **values)

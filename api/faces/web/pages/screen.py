@@ -1,0 +1,86 @@
+"""What every screen is: a page in the layout, and an error in words that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import cache
+from hashlib import sha256
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
+
+from api.errors import AccessDenied, LimitReached, ListenpostError
+from api.faces.web.pages.rendering import asset, rendered
+
+if TYPE_CHECKING:
+    from api.faces.web.pages.access import Visitor
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Content security policy of the pages: what this server itself has, and nothing inline."""
+MENU = (("Ask", "/"),)
+"""The pages that stand at the top, by what they are called."""
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "private, no-store",
+}
+
+
+def page(
+    request: Request,
+    visitor: Visitor | None,
+    template: str,
+    status: int = 200,
+    **values: object,
+) -> Response:
+    """A page in the layout; `visitor` is None on pages that everybody may see."""
+    shown = rendered(
+        template,
+        visitor=visitor or {"signed_in": False, "keyed": True},
+        sample=request.app.state.house.sample,
+        here=request.url.path,
+        menu=MENU,
+        version=_version(),
+        **values,
+    )
+    return HTMLResponse(shown, status, _HEADERS)
+
+
+@cache
+def _version() -> str:
+    return sha256(asset("page.css") + asset("page.js")).hexdigest()[:12]
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages; who has not logged in is asked to."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, with its errors shown."""
+        handler = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except AccessDenied:
+                path = request.url.path if request.method == "GET" else "/"
+                return RedirectResponse(f"/login?next={quote(path)}", 303)
+            except ListenpostError as error:
+                title = HTTPStatus(error.status).phrase.capitalize()
+                answer = page(
+                    request, None, "error.html", error.status, title=title, message=error.public
+                )
+                if isinstance(error, LimitReached) and error.retry_after is not None:
+                    answer.headers["Retry-After"] = str(error.retry_after)
+                return answer
+
+        return shown

@@ -1,0 +1,39 @@
+// What a page can do beyond its links and forms: live lanes, and the drawer of a cited post.
+
+const lanes = document.querySelector('[data-live]');
+if (lanes) {
+  const events = new EventSource(lanes.dataset.live);
+  events.addEventListener('lanes', (event) => {
+    lanes.innerHTML = JSON.parse(event.data).html; // made of our template, where all is escaped
+  });
+  events.addEventListener('over', () => {
+    events.close();
+    location.reload();
+  });
+}
+
+const drawer = document.querySelector('#drawer');
+if (drawer) {
+  document.addEventListener('click', (event) => {
+    const cite = event.target.closest('a.cite');
+    if (!cite || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const post = document.getElementById(cite.hash.slice(1));
+    if (!post) return;
+    event.preventDefault();
+    show(post, cite.parentElement.querySelector('q')?.textContent);
+  });
+}
+
+/** Opens a copy of a post beside the report; Escape closes it, and the focus goes back. */
+function show(post, words) {
+  const copy = document.createElement('div');
+  copy.append(...[...post.cloneNode(true).childNodes]);
+  for (const details of copy.querySelectorAll('details')) details.open = true;
+  drawer.querySelector('div').replaceChildren(copy);
+  if (!drawer.open) drawer.showModal();
+  const marks = [...copy.querySelectorAll('mark')];
+  const plain = (text) => text.replace(/\s+/g, ' ').trim();
+  const mark = marks.find((each) => words && plain(each.textContent).includes(plain(words))) ?? marks[0];
+  mark?.classList.add('here');
+  mark?.scrollIntoView({ block: 'center' });
+}
