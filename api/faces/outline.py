@@ -66,12 +66,13 @@ _ANSWERED = {
     Outcome.EMPTY: "nothing was found",
 }
 _UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
-_DROPPED = {
+DROPPED = {
     "gate": "not about it",
     "cutoff": "does not answer the question",
     "floor": "too little about it",
     "duplicate": "copy",
 }
+"""What an item lacked, by who dropped it."""
 _JUDGED = {"ok": "yes", "degraded": "no", "skipped": "-"}
 
 
@@ -225,9 +226,8 @@ def unset(sources: Iterable[SourceReport]) -> str:
     """Which sources the table leaves out, in a sentence; empty when it leaves out none."""
     sources = list(sources)
     names = [source_title(source.source) for source in sources if _unset(source)]
-    if not names or len(names) == len(sources):
-        return ""
-    return f"Not configured, so not asked: {', '.join(names)}."
+    listed = f"Not configured, so not asked: {', '.join(names)}."
+    return listed if 0 < len(names) < len(sources) else ""
 
 
 def _unset(source: SourceReport) -> bool:
@@ -309,7 +309,7 @@ def caption(item: KeptItem) -> Caption:
 
 def why_dropped(item: DroppedItem) -> str:
     """What it lacked, and the reason."""
-    return f"{_DROPPED.get(item.dropped_by or '', 'dropped')}: {item.reason}"
+    return f"{DROPPED.get(item.dropped_by or '', 'dropped')}: {item.reason}"
 
 
 def progress(event: Event) -> str | None:

@@ -266,7 +266,7 @@ async def get_analysis(
     if kept is None:
         raise _nothing(analysis_id)
     if kept.report is not None:
-        return unless_kept(request, _shown(kept.report, wanted))
+        return unless_kept(request, shown_as(kept.report, wanted))
     if query.format in {None, "json"}:
         wait = {"Retry-After": str(RETRY_AFTER)} if kept.state == "running" else None
         return JSONResponse(Pending.of(kept).model_dump(mode="json"), headers=wait)
@@ -279,7 +279,8 @@ async def get_analysis(
     raise Conflict(f"{lack}: it failed ({reason}); ask its question again")
 
 
-def _shown(report: Report, form: Format) -> Response:
+def shown_as(report: Report, form: Format) -> Response:
+    """A report in one of its formats; JSON where the name is none of those."""
     match form:
         case "html":
             return Response(report_html(report), 200, HTML_HEADERS, "text/html")

@@ -22,8 +22,8 @@ def report_values(report: Report) -> dict[str, object]:
 
 
 def cited_words(report: Report) -> Mapping[str, list[str]]:
-    """The words that findings and quotes take from each item, by its key."""
-    words: dict[str, list[str]] = {}
+    """The words that findings and quotes take from each item they cite, by its key."""
+    words: dict[str, list[str]] = {key: [] for each in report.findings for key in each.cites}
     for finding in report.findings:
         for passage in finding.evidence:
             words.setdefault(passage.key, []).append(passage.passage)

@@ -5,19 +5,25 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from api.errors import NotFound
+from api.errors import Conflict, NotFound
 from api.faces import outline
 from api.faces.web.access import Opened
+from api.faces.web.analyses import shown_as
 from api.faces.web.pages.access import Filled, Guest, Visitor
-from api.faces.web.pages.composing import report_values
+from api.faces.web.pages.composing import cited_words, report_values
 from api.faces.web.pages.following import LaneStream
 from api.faces.web.pages.lanes import Lanes
 from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.schemas import Format
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.storage import Kept
 from api.services.reporting.report import Report
+from api.wiring.serving import House
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
+_NOTHING = "There is no such analysis, or it is not yours."
+_ENDINGS = {"markdown": "md"}
+"""Of files, where they are not called as their format is."""
 
 
 @router.get("/{analysis_id}")
@@ -27,7 +33,7 @@ async def analysis_page(
     """The report; how far it is while it runs; or why there is none."""
     analysis = await house.runner.follow(visitor.tenant, analysis_id)
     if analysis is None:
-        raise NotFound("There is no such analysis, or it is not yours.")
+        raise NotFound(_NOTHING)
     if isinstance(analysis, AnalysisFlight):
         lanes = Lanes.of(house, analysis)
         analysis.listen(lanes.hear)
@@ -47,7 +53,7 @@ async def live(analysis_id: str, visitor: Guest, house: Opened) -> Response:
     """The lanes as events, each with all of them, until the analysis is over."""
     analysis = await house.runner.follow(visitor.tenant, analysis_id)
     if analysis is None:
-        raise NotFound("There is no such analysis, or it is not yours.")
+        raise NotFound(_NOTHING)
     return LaneStream(house, analysis)
 
 
@@ -58,6 +64,30 @@ async def cancel(analysis_id: str, form: Filled, house: Opened) -> Response:
     return RedirectResponse(f"/analyses/{analysis_id}", 303)
 
 
+@router.get("/{analysis_id}/export/{form}")
+async def export(analysis_id: str, form: Format, visitor: Guest, house: Opened) -> Response:
+    """The report as a file."""
+    answer = shown_as(await report_of(house, visitor, analysis_id), form)
+    name = f"analysis-{analysis_id}.{_ENDINGS.get(form, form)}"
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
+
+
+async def report_of(house: House, visitor: Visitor, analysis_id: str) -> Report:
+    """The report of a finished analysis.
+
+    Raises:
+        NotFound: the visitor has none of that id.
+        Conflict: it runs, or has failed.
+    """
+    kept = await house.runner.kept(visitor.tenant.id, analysis_id)
+    if kept is None:
+        raise NotFound(_NOTHING)
+    if kept.report is None:
+        raise Conflict(kept.why_none)
+    return kept.report
+
+
 def _live(
     request: Request, visitor: Visitor, analysis: AnalysisFlight | Kept, lanes: Lanes
 ) -> Response:
@@ -66,9 +96,9 @@ def _live(
 
 
 def _report(request: Request, visitor: Visitor, report: Report) -> Response:
-    values = report_values(report)
-    cited = {key for finding in report.findings for key in finding.cites}
-    cited |= {quote.key for quote in report.quotes}
-    shown: list[object] = [item for item in report.items if item.key in cited]
-    values["listed"] = shown or list(report.items)
-    return page(request, visitor, "report.html", title=outline.heading(report), **values)
+    """With the cited posts alone; all of them are evidence, where nothing is cited."""
+    report = outline.openable(report)
+    cited = cited_words(report)
+    listed = [item for item in report.items if item.key in cited] or report.items
+    title, values = outline.heading(report), report_values(report)
+    return page(request, visitor, "report.html", title=title, listed=listed, **values)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def _environment() -> Environment:
         "comparisons": comparisons,
         "many": many,
         "citing": _citing,
-        "highlighted": highlighted,
+        "marked": _marked,
     }
     made.filters |= {
         "web": web_url,
@@ -86,6 +87,14 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
         )
 
     return cites
+
+
+def _marked(text: str, passages: Sequence[str]) -> str:
+    """Markup of a text in which the passages that are cited stand out."""
+    return "".join(
+        f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text)
+        for stretch in highlighted(text, passages)
+    )
 
 
 def _cleaned(value: Any) -> Any:

@@ -1,0 +1,127 @@
+// Uses the pages in Chromium as a person would, and prints what was seen.
+// node drive.mjs CHROMIUM SAMPLE SLOW KEYED KEY FOLDER: the browser, three servers, the key of the
+// last, and where the pictures go
+import axe from 'axe-core';
+import { chromium } from 'playwright-core';
+
+const [browserPath, sample, slow, keyed, key, folder] = process.argv.slice(2);
+const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] });
+
+/** A page in a profile of its own, and what it complained of: errors, foreign requests, axe. */
+async function opened(root, width, options = {}) {
+  const context = await browser.newContext({ viewport: { width, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const complaints = [];
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('console', (message) => {
+    // that a wrong key is refused is said by the browser itself
+    if (message.type() === 'error' && !message.text().includes('401')) complaints.push(message.text());
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(root) && !url.startsWith('data:')) complaints.push(`asked ${url}`);
+  });
+  return { page, context, complaints };
+}
+
+/** What is wrong with a page for people who see little or use no mouse, and whether it fits. */
+async function looked(page, name, width, complaints) {
+  await page.screenshot({ path: `${folder}/${name}-${width}.png`, fullPage: true });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (wide > 0) complaints.push(`${name} is ${wide} pixels too wide`);
+  // the policy lets no script in but the server's, so axe comes by the debugger
+  const { violations } = await page.evaluate(`(() => { ${axe.source}; return axe.run(); })()`);
+  for (const { id, impact, nodes } of violations) {
+    if (['serious', 'critical'].includes(impact)) complaints.push(`${name}: ${id} ${nodes[0].html}`);
+  }
+}
+
+/** Ask, watch, read, open a citation, take the file. */
+async function used(width) {
+  const { page, context, complaints } = await opened(slow, width);
+  await page.goto(slow);
+  await looked(page, 'ask', width, complaints);
+  await page.fill('#query', 'plaud.ai');
+  await page.check('input[value=quick]');
+  await page.getByText('What would it cost?').click();
+  const cost = await page.locator('#estimate').innerText();
+  await page.locator('.ask button').first().click();
+  await page.waitForURL('**/analyses/*');
+  await page.locator('.lane').first().waitFor();
+  await page.waitForFunction(() => document.querySelector('.lanes')?.innerText.includes('found'));
+  const lanes = await page.locator('.lane strong').allInnerTexts();
+  await looked(page, 'live', width, complaints);
+  const again = await context.newPage();
+  await again.goto(page.url());
+  const same = await again.locator('.lane strong').allInnerTexts();
+  await page.locator('.decision').waitFor();
+  await again.close();
+  await looked(page, 'report', width, complaints);
+  const cite = page.locator('ul.evidence a.cite').first();
+  const words = await page.locator('ul.evidence q').first().innerText();
+  await cite.focus();
+  await page.keyboard.press('Enter');
+  const drawer = page.locator('#drawer');
+  await drawer.locator('mark.here').waitFor();
+  const mark = await drawer.locator('mark.here').innerText();
+  await looked(page, 'drawer', width, complaints);
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'hidden' });
+  const back = await page.evaluate(() => document.activeElement.className);
+  await page.getByText('All evidence').click();
+  await page.selectOption('select[name=stage]', 'gate');
+  await page.getByText('Filter', { exact: true }).click();
+  await page.waitForURL('**stage=gate**');
+  const stages = await page.locator('#dropped .stage').allInnerTexts();
+  await looked(page, 'evidence', width, complaints);
+  await page.goBack();
+  await page.goBack();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'), page.getByText('HTML', { exact: true }).click(),
+  ]);
+  const file = download.suggestedFilename();
+  await context.close();
+  return { cost, lanes, same, words, mark, back, stages, file, complaints };
+}
+
+/** Without JavaScript: the sample world's question, waited for by looking again. */
+async function plain() {
+  const { page, context, complaints } = await opened(sample, 360, { javaScriptEnabled: false });
+  await page.goto(sample);
+  const banner = await page.locator('.banner').innerText();
+  const samples = await page.locator('section button').allInnerTexts();
+  await page.locator('section button').first().click();
+  await page.locator('.decision').waitFor();
+  const decision = await page.locator('.decision').innerText();
+  await page.locator('ul.evidence a.cite').first().click();
+  const target = await page.locator('li:target').count();
+  await context.close();
+  return { banner, samples, decision, target, complaints };
+}
+
+/** The wrong key, the right one, and out again. */
+async function entered(width) {
+  const { page, context, complaints } = await opened(keyed, width);
+  await page.goto(keyed);
+  await page.fill('#key', 'not-the-key');
+  await page.getByText('Log in', { exact: true }).last().click();
+  const wrong = await page.locator('#wrong').innerText();
+  await looked(page, 'login', width, complaints);
+  await page.fill('#key', key);
+  await page.getByText('Log in', { exact: true }).last().click();
+  await page.locator('#query').waitFor();
+  const [cookie] = await context.cookies();
+  const script = await page.evaluate(() => document.cookie);
+  await page.getByText('Log out').click();
+  await page.locator('#key').waitFor();
+  await page.goto(`${keyed}/`);
+  const out = new URL(page.url()).pathname;
+  await context.close();
+  const { httpOnly, sameSite } = cookie;
+  return { wrong, cookie: { httpOnly, sameSite }, held: cookie.value.includes(key), script, out, complaints };
+}
+
+const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360) };
+await browser.close();
+console.log(JSON.stringify(seen));

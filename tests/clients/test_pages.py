@@ -1,0 +1,111 @@
+"""The pages in Chromium: asked, watched and read, wide and narrow, with and without script."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.clients.environments import chromium, node_client
+from tests.faces.web.process import threaded
+from tests.usual import USUAL
+
+KEY = "a-key-of-the-environment"
+Seen = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where the servers listen."""
+
+    sample: str
+    slow: str
+    """Says that its data is live, and takes a second to judge."""
+    keyed: str
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    """Three servers."""
+    folder: Path = tmp_path_factory.mktemp("pages")
+    with ExitStack() as stack:
+
+        def served(name: str, **variables: str) -> str:
+            database = f"sqlite:///{folder / name}.db"
+            settings = {**USUAL, "LISTENPOST_DATABASE_URL": database, **variables}
+            return stack.enter_context(threaded(settings))
+
+        sandbox = stack.enter_context(Sandbox.start())
+        sandbox.latency("openai.judge=1s")
+        pointed = {k: v for k, v in sandbox.environment.items() if not k.startswith("LANGFUSE")}
+        pointed["LISTENPOST_MODE"] = "live"
+        yield Doors(
+            served("sample"),
+            served("slow", **pointed),
+            served("keyed", LISTENPOST_API_KEYS=KEY),
+        )
+
+
+@pytest.fixture(scope="module")
+def seen(doors: Doors, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """What the browser showed."""
+    folder = node_client("pages")
+    pictures = tmp_path_factory.mktemp("pictures")
+    command = ["node", "drive.mjs", chromium(), doors.sample, doors.slow, doors.keyed, KEY]
+    done = subprocess.run(
+        [*command, pictures],
+        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    shown: Seen = json.loads(done.stdout)
+    return shown
+
+
+@pytest.mark.parametrize("width", ["wide", "narrow"])
+def test_a_question_is_asked_watched_and_read(seen: Seen, width: str) -> None:
+    """Without an error, a broken policy, another origin, or what some people cannot use."""
+    used = seen[width]
+
+    assert used["complaints"] == []
+    assert "likely" in used["cost"]
+    assert used["lanes"] == used["same"] == ["Reddit", "YouTube", "Amazon"]
+    assert used["file"].endswith(".html")
+
+
+@pytest.mark.parametrize("width", ["wide", "narrow"])
+def test_a_citation_opens_its_post(seen: Seen, width: str) -> None:
+    """By the keyboard; the cited words stand out, Escape closes, and the focus is where it was."""
+    used = seen[width]
+
+    assert used["words"].strip('“”"') in " ".join(used["mark"].split())
+    assert used["back"] == "cite"
+    assert set(used["stages"]) == {"not about it"}
+
+
+def test_without_script_all_but_live_progress_works(seen: Seen) -> None:
+    """The page looks again by itself, and a citation leads to its post."""
+    plain = seen["plain"]
+
+    assert plain["complaints"] == []
+    assert "made up" in plain["banner"]
+    assert len(plain["samples"]) == 3
+    assert plain["decision"]
+    assert plain["target"] == 1
+
+
+def test_a_key_is_asked_for(seen: Seen) -> None:
+    """The wrong one is refused; the cookie of the right one is no key, and no script reads it."""
+    entered = seen["entered"]
+
+    assert entered["complaints"] == []
+    assert entered["wrong"] == "This key is not valid."
+    assert entered["cookie"] == {"httpOnly": True, "sameSite": "Strict"}
+    assert not entered["held"]
+    assert entered["script"] == ""
+    assert entered["out"] == "/login"
