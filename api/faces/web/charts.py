@@ -216,7 +216,7 @@ def _funnel(rows: Sequence[captions.FunnelRow]) -> Drawn:
     """A row for each source, a bar for each step, all on one scale."""
     row, top, column = 44, 24, 1 / len(_STEPS)
     most = max(line.counts[0] for line in rows)
-    heads = ("found", "→ about it", "→ in the report", "→ cited")
+    heads = ("found", "→ about it", "→ in report", "→ cited")
     shapes = [words(percent(at * column), 12, name, class_="dim") for at, name in enumerate(heads)]
     for at, line in enumerate(rows):
         y = top + at * row

@@ -25,8 +25,6 @@ COOKIE = "listenpost_session"
 LASTS = 12 * 3600
 """Seconds after which whoever has logged in is asked for the key again."""
 _MOST_VISITS = 10_000
-_GUESSES = Tenant("login", "environment")
-"""Under whom attempts to log in are counted, as the requests of one key are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +177,12 @@ async def login_page(request: Request, next: str = "/") -> Response:  # noqa: A0
 
 @router.post("/login")
 async def login(request: Request, house: Opened) -> Response:
-    """Take a key for a cookie; the same page again when it is wrong."""
-    await house.limits.admit(_GUESSES)
+    """Take a key for a cookie; the same page again when it is wrong.
+
+    Attempts are counted for each address, as the requests of a key are.
+    """
+    peer = request.client.host if request.client else ""
+    await house.limits.admit(Tenant(f"login:{peer}", "environment"))
     fields = await fields_of(request)
     key, target = (fields.get(name, [""])[0] for name in ("key", "next"))
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from api.faces import outline
 from api.faces.web.charts import charts
 from api.services.reporting.report import Report
 
 
-def report_values(report: Report) -> dict[str, object]:
+def report_values(report: Report) -> dict[str, Any]:
     """Of a report that can be opened alone: what is numbered, drawn and cited."""
     report = outline.openable(report)
     return {

@@ -82,7 +82,7 @@ async def evidence_page(
     """Two lists, and how to narrow them."""
     report = outline.openable(await report_of(house, visitor, analysis_id))
     chosen = EvidenceFilter(place, stage, language, text[:200])
-    everything = [*report.items, *report.dropped]
+    everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     places = dict.fromkeys(
         [*(item.source for item in report.items), *map(source_of, report.dropped)]
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from api.faces import outline
 from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.rendering import rendered, saved_policy, style
@@ -29,6 +31,6 @@ def comparison_html(comparison: Comparison) -> str:
     )
 
 
-def _file(title: str) -> dict[str, object]:
+def _file(title: str) -> dict[str, Any]:
     meta, _, _ = saved_policy().partition("; frame-ancestors")
     return {"title": title, "policy": meta, "style": style()}

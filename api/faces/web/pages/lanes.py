@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from api.faces import outline
 from api.services.keeping.analysis_flight import AnalysisFlight
@@ -89,6 +89,6 @@ class Lanes:
             self.lanes[event.source] = lane.after(event)
 
     @property
-    def values(self) -> dict[str, object]:
+    def values(self) -> dict[str, Any]:
         """What the template is given."""
         return {"lanes": list(self.lanes.values()), "step": self.step}

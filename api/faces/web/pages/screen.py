@@ -73,6 +73,9 @@ class PageRoute(APIRoute):
                 return await handler(request)
             except AccessDenied:
                 path = request.url.path if request.method == "GET" else "/"
+                if request.headers.get("sec-fetch-site") == "cross-site":
+                    # a link elsewhere led here, with which no `SameSite=Strict` cookie comes
+                    return page(request, None, "again.html", title="Listenpost", path=path)
                 return RedirectResponse(f"/login?next={quote(path)}", 303)
             except ListenpostError as error:
                 title = HTTPStatus(error.status).phrase.capitalize()
