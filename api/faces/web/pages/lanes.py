@@ -33,6 +33,8 @@ class Lane:
     fetched: int | None = None
     kept: int | None = None
     words: str = "waiting"
+    why: str = ""
+    """Why it was asked once more, if it was."""
 
     @property
     def title(self) -> str:
@@ -56,8 +58,8 @@ class Lane:
             case SourceJudged():
                 return replace(lane, kept=(self.kept or 0) + event.relevant)
             case SourceRefetching():
-                words = f"{self.kept or 0} of {self.fetched or 0} are about it: {lane.words}"
-                return replace(lane, state="again", wanted=event.limit, words=words)
+                why = f"of {self.fetched or 0} only {self.kept or 0} were about it, so it is asked again"
+                return replace(lane, state="again", wanted=event.limit, why=why)
             case SourceLookedAgain():
                 return replace(lane, kept=(self.kept or 0) + event.relevant)
             case SourceKept():

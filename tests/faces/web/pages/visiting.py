@@ -1,0 +1,45 @@
+"""A person at the pages, without a browser: forms are sent with what stands in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+
+from api.services.keeping.storage import Kept
+from api.services.reporting.report import Report
+from tests.faces.web.conftest import Served
+from tests.faces.web.test_export import hostile
+
+CSRF = re.compile(r'name="csrf" value="([^"]+)"')
+QUICK = {"query": "plaud.ai", "depth": "quick"}
+
+
+async def csrf(client: httpx.AsyncClient, path: str = "/") -> str:
+    """What stands in the forms of a page."""
+    match = CSRF.search((await client.get(path)).text)
+    assert match is not None
+    return match[1]
+
+
+async def submit(client: httpx.AsyncClient, path: str, **fields: Any) -> httpx.Response:
+    """Send a form of a page of ours."""
+    return await client.post(path, data={"csrf": await csrf(client), **fields})
+
+
+async def finished(served: Served) -> Report:
+    """The report of a question that was asked on the page."""
+    answer = await submit(served.client, "/ask", **QUICK)
+    analysis = await served.house.store.get("local", answer.headers["location"].split("/")[2])
+    assert isinstance(analysis, Kept)
+    return await served.house.runner.outcome(analysis)
+
+
+async def poisoned(served: Served) -> Report:
+    """A stored report in which every word is of the worst strangers."""
+    report = await finished(served)
+    plain = report.model_dump(mode="json") | {"sample": False}
+    evil = Report.model_validate(hostile(plain) | {"id": report.id})
+    await served.house.store.finish("local", evil)
+    return evil
