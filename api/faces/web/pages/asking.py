@@ -24,7 +24,7 @@ from api.sources import SOURCES, chosen
 from api.wiring.serving import House
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-SAMPLES = ("plaud.ai", "What annoys people about the Oura ring?", "Is the Ember mug any good?")
+SAMPLES = ("plaud.ai", "What annoys people about the Oura ring?", "Ember mug")
 """Questions that have an answer in the sample world."""
 _WINDOWS: dict[Window, str] = {
     "all": "any time", "year": "the last year", "month": "the last month",

@@ -58,7 +58,9 @@ class Lane:
             case SourceJudged():
                 return replace(lane, kept=(self.kept or 0) + event.relevant)
             case SourceRefetching():
-                why = f"of {self.fetched or 0} only {self.kept or 0} were about it, so it is asked again"
+                why = (
+                    f"of {self.fetched or 0} found only {self.kept or 0} were about it: asked again"
+                )
                 return replace(lane, state="again", wanted=event.limit, why=why)
             case SourceLookedAgain():
                 return replace(lane, kept=(self.kept or 0) + event.relevant)
