@@ -145,6 +145,19 @@ async def test_deleting_cancels_first(desk: Desk) -> None:
     assert desk.shelf.analyses == {}
 
 
+async def test_cancelling_keeps_that_it_was(desk: Desk) -> None:
+    """Its own only; one that has ended stays as it was."""
+    runner = desk.runner()
+    flight = await joined(runner)
+    await runner.cancel(BEN, flight.id)
+    assert desk.cancelled == 0
+    await runner.cancel(ANN, flight.id)
+    await runner.cancel(ANN, flight.id)
+
+    assert desk.cancelled == 1
+    assert desk.states == ["failed"]
+
+
 async def test_a_key_names_one_analysis(desk: Desk) -> None:
     """While it runs, and when it is done."""
     runner = desk.runner()

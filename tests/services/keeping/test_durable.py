@@ -174,6 +174,16 @@ async def test_what_another_process_has_taken_over_has_not_failed(
     assert (desk.states, desk.shelf.units["key:ann:usd", DAY]) == (["running"], 500_000)
 
 
+async def test_cancelled_here_it_ends_elsewhere(desk: Desk, notebook: Notebook) -> None:
+    """And stays, as one that was cancelled."""
+    first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
+    flight = await joined(first)
+    await second.cancel(ANN, flight.id)
+    assert notebook.cancelled == [f"{flight.id}."]
+    assert desk.states == ["failed"]
+    await first.aclose()
+
+
 async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
     desk: Desk, notebook: Notebook
 ) -> None:
