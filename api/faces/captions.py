@@ -25,6 +25,7 @@ from api.services.evidence.figures import (
 from api.services.reporting.counting import COUNTED, leans_in
 from api.services.reporting.report import Report
 from api.services.reporting.themes import UNNAMED
+from api.services.schemas import Attempt
 
 FEW_GRADED, FEW_DATED = 5, 10
 """Items below which shares, and a timeline, would say more than is known."""
@@ -34,6 +35,8 @@ _FEWEST_PERIODS = 3
 _UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
 """From the finest."""
 _WEEK = "week (from Monday, UTC)"
+Share = tuple[int, int] | None
+"""How many were about the question, of so many that were new; None where nobody judged them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,15 @@ class FunnelRow:
 
     The second is None where items went unjudged.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class PassRow:
+    """What one source brought at first, and when it was asked again."""
+
+    name: str
+    first: Share
+    again: Share
 
 
 def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
@@ -206,6 +218,30 @@ def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
     ]
     total = sum(row.counts[0] for row in rows)
     return (f"From found to cited: what became of {_posts(total, 'found')}" if rows else ""), rows
+
+
+def passes(report: Report) -> tuple[str, list[PassRow]]:
+    """What was about the question of the first search and of the second; only where there was one.
+
+    A second one is wider than the first, whichever query it is of.
+    """
+    rows = []
+    for name in report.figures.sources or {}:
+        attempts = report.sources[name].attempts if name in report.sources else ()
+        narrow = min((attempt.limit for attempt in attempts), default=0)
+        if any(attempt.limit > narrow for attempt in attempts):
+            first = [attempt for attempt in attempts if attempt.limit == narrow]
+            again = [attempt for attempt in attempts if attempt.limit > narrow]
+            rows.append(PassRow(source_title(name), _judged(first), _judged(again)))
+    words = "1 place was" if len(rows) == 1 else f"{len(rows)} places were"
+    return (f"{words} asked a second time: how much was about it" if rows else ""), rows
+
+
+def _judged(attempts: Sequence[Attempt]) -> Share:
+    if any(attempt.status == "degraded" for attempt in attempts):
+        return None
+    relevant = sum(attempt.relevant for attempt in attempts)
+    return relevant, sum(attempt.new for attempt in attempts)
 
 
 def _posts(count: int, which: str) -> str:

@@ -28,6 +28,11 @@ _WAY = (
     "after copies were merged. Cited: by a finding or a quote."
 )
 
+_AGAIN = (
+    "Where too little of a full first search was about it, the place is asked for more; of the second "
+    "search those count that were new."
+)
+
 
 def charts(report: Report) -> list[str]:
     """What there is to show: a picture, or the sentence that says why there is none."""
@@ -42,6 +47,9 @@ def charts(report: Report) -> list[str]:
     caption, rows = captions.funnel(report)
     if rows:
         parts.append(_figure(caption, _WAY, *_funnel(rows)))
+    caption, again = captions.passes(report)
+    if again:
+        parts.append(_figure(caption, _AGAIN, *_passes(again)))
     return [part for part in parts if part]
 
 
@@ -236,3 +244,28 @@ def _funnel(rows: Sequence[captions.FunnelRow]) -> Drawn:
         for line in rows
     ]
     return top + row * len(rows), shapes, ("source", *_STEPS), table
+
+
+def _passes(rows: Sequence[captions.PassRow]) -> Drawn:
+    """For each source the first search above the second, as shares on one scale."""
+    row, top, width = 48, 20, 0.75
+    shapes = [
+        words(0, 12, "first search", class_="dim"),
+        words(percent(0.25), 12, "second search", class_="good"),
+    ]
+    table: list[Sequence[object]] = []
+    for at, line in enumerate(rows):
+        y = top + at * row
+        shapes.append(element("g", title(line.name), words(0, y + 11, shortened(line.name, 32))))
+        cells = []
+        for step, (share, kind) in enumerate(((line.first, "plain"), (line.again, "good"))):
+            middle = y + 17 + step * 13
+            text = _UNJUDGED if share is None else f"{share[0]} of {share[1]}"
+            length = 0.0 if share is None else width * part(*share)
+            shapes += [
+                _bar(0, middle, length, 10, kind),
+                words(percent(length), middle + 9, text, dx=4),
+            ]
+            cells.append(text)
+        table.append((line.name, *cells))
+    return top + row * len(rows), shapes, ("source", "first search", "second search"), table

@@ -195,6 +195,42 @@ async def test_what_nobody_judged_is_drawn_as_that() -> None:
     assert table(figure)[1:] == [["Reddit", "20", "not judged", "4", "2"]]
 
 
+def attempt(limit: int, new: int, relevant: int, status: str = "ok") -> dict[str, Any]:
+    """The JSON of one."""
+    return {
+        "limit": limit, "fetched": new, "new": new, "relevant": relevant, "requests": 1,
+        "status": status, "reason": None,
+    }  # fmt: skip
+
+
+async def test_a_second_search_stands_beside_the_first() -> None:
+    """Of each place that was asked again; what nobody judged has no bar."""
+    answer = plain(await plain_report())
+    names = ("reddit", "youtube", "amazon")
+    source = next(iter(answer["sources"].values()))
+    tries = (
+        [attempt(5, 5, 1), attempt(10, 5, 3)],
+        [attempt(5, 5, 1), attempt(10, 4, 0, "degraded")],
+        [attempt(5, 5, 4)],
+    )
+    counts = {"fetched": 9, "relevant": 4, "kept": 4, "yield_ratio": 0.4, "refetched": True}
+    answer["sources"] = {
+        name: {**source, "source": name, "attempts": each}
+        for name, each in zip(names, tries, strict=True)
+    }
+    answer["figures"] = {"sources": dict.fromkeys(names, counts)}
+    _, figure = charts(Report.model_validate(answer))
+
+    assert "2 places were asked a second time" in figure
+    assert table(figure) == [
+        ["source", "first search", "second search"],
+        ["Reddit", "1 of 5", "3 of 5"],
+        ["YouTube", "1 of 5", "not judged"],
+    ]
+    assert bars(figure, "plain") == pytest.approx([15, 15])
+    assert bars(figure, "good") == pytest.approx([45, 0])
+
+
 async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     """
     By its one style: no attribute of a tag carries any, so the policy holds.

@@ -4,12 +4,22 @@ const lanes = document.querySelector('[data-live]');
 if (lanes) {
   const events = new EventSource(lanes.dataset.live);
   events.addEventListener('lanes', (event) => {
-    lanes.innerHTML = JSON.parse(event.data).html; // made of our template, where all is escaped
+    renew(JSON.parse(event.data).html);
   });
   events.addEventListener('over', () => {
     events.close();
     location.reload();
   });
+}
+
+/** Shows lanes, made of our template, where all is escaped; those that stay are not read aloud again. */
+function renew(html) {
+  const fresh = document.createElement('div');
+  fresh.innerHTML = html;
+  const parts = (element) => [...element.querySelectorAll('.lane, .step')];
+  const [old, now] = [parts(lanes), parts(fresh)];
+  if (old.length !== now.length) lanes.replaceChildren(...fresh.childNodes);
+  else old.forEach((part, at) => part.outerHTML === now[at].outerHTML || part.replaceWith(now[at]));
 }
 
 const drawer = document.querySelector('#drawer');
