@@ -29,8 +29,8 @@ _WAY = (
 )
 
 _AGAIN = (
-    "Where too little of a full first search was about it, the place is asked for more; of the second "
-    "search those count that were new."
+    "Where too little of a full first search was about it, the place is asked for more; of the "
+    "second search those count that were new."
 )
 
 
