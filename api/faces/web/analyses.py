@@ -248,7 +248,7 @@ async def get_analysis(
     As events it is followed, from `Last-Event-ID` or the start to its report; whoever has seen that
     gets 204, so that an `EventSource` ends.
     """
-    if not _possible(analysis_id):
+    if not is_possible(analysis_id):
         raise _nothing(analysis_id)
     wanted = query.format or preferred(request.headers.get("accept", ""))
     if wanted == "events":
@@ -306,14 +306,15 @@ def preferred(accept: str) -> Format:
 )
 async def delete_analysis(analysis_id: str, tenant: Asker, house: Opened) -> None:
     """With every item that only it held; one that runs is cancelled first."""
-    if not _possible(analysis_id) or not await house.runner.delete(tenant, analysis_id):
+    if not is_possible(analysis_id) or not await house.runner.delete(tenant, analysis_id):
         raise _nothing(analysis_id)
 
 
-def _possible(analysis_id: str) -> bool:
+def is_possible(analysis_id: str) -> bool:
+    """Whether an analysis can have this id; of another the store is not asked."""
     return analysis_id.isascii() and analysis_id.isalnum() and len(analysis_id) <= 64
 
 
 def _nothing(analysis_id: str) -> NotFound:
-    name = analysis_id[:40] if _possible(analysis_id) else "of that name"
+    name = analysis_id[:40] if is_possible(analysis_id) else "of that name"
     return NotFound(f"there is no analysis `{name}`")

@@ -9,7 +9,8 @@ const browser = await chromium.launch({ executablePath: browserPath, args: ['--n
 
 /** A page in a profile of its own, and what it complained of: errors, foreign requests, axe. */
 async function opened(root, width, options = {}) {
-  const context = await browser.newContext({ viewport: { width, height: 800 }, ...options });
+  const colorScheme = width < 500 ? 'dark' : 'light';
+  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const complaints = [];

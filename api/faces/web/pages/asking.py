@@ -90,6 +90,12 @@ async def ask_page(request: Request, visitor: Guest, house: Opened, query: str =
     return await _form(request, visitor, house, AskForm(query[:500], sources=_usual(house)))
 
 
+@router.get("/ask")
+async def ask_again() -> Response:
+    """Whoever comes back to where a form was sent gets an empty one."""
+    return RedirectResponse("/", 303)
+
+
 @router.post("/ask")
 async def ask(request: Request, form: Filled, house: Opened) -> Response:
     """Begin an analysis and go to where it can be watched; or say what it would cost."""

@@ -12,7 +12,7 @@ from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.pages.access import Guest
 from api.faces.web.pages.composing import report_values
-from api.faces.web.pages.reading import report_of
+from api.faces.web.pages.reading import AnalysisId, report_of
 from api.faces.web.pages.screen import PageRoute, page
 from api.services.question.query import languages_of
 from api.services.reporting.report import DroppedItem, KeptItem
@@ -71,7 +71,7 @@ def source_of(item: DroppedItem) -> str:
 @router.get("/{analysis_id}/evidence")
 async def evidence_page(
     request: Request,
-    analysis_id: str,
+    analysis_id: AnalysisId,
     visitor: Guest,
     house: Opened,
     place: str = "",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.errors import Conflict, NotFound
 from api.faces import outline
 from api.faces.web.access import Opened
-from api.faces.web.analyses import shown_as
+from api.faces.web.analyses import is_possible, shown_as
 from api.faces.web.pages.access import Filled, Guest, Visitor
 from api.faces.web.pages.composing import cited_words, report_values
 from api.faces.web.pages.following import LaneStream
@@ -22,13 +24,31 @@ from api.wiring.serving import House
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
 _NOTHING = "There is no such analysis, or it is not yours."
-_ENDINGS = {"markdown": "md"}
-"""Of files, where they are not called as their format is."""
+_ENDINGS: dict[str, tuple[Format, str]] = {
+    "html": ("html", "html"), "markdown": ("markdown", "md"), "csv": ("csv", "csv"),
+    "json": ("json", "json"),
+}  # fmt: skip
+"""What can be taken along, by the name in its address: the format, and how its file ends."""
+
+
+async def possible_id(analysis_id: str) -> str:
+    """`AnalysisId`, as a dependency.
+
+    Raises:
+        NotFound: no analysis can have this id.
+    """
+    if not is_possible(analysis_id):
+        raise NotFound(_NOTHING)
+    return analysis_id
+
+
+AnalysisId = Annotated[str, Depends(possible_id)]
+"""The id in an address."""
 
 
 @router.get("/{analysis_id}")
 async def analysis_page(
-    request: Request, analysis_id: str, visitor: Guest, house: Opened
+    request: Request, analysis_id: AnalysisId, visitor: Guest, house: Opened
 ) -> Response:
     """The report; how far it is while it runs; or why there is none."""
     analysis = await house.runner.follow(visitor.tenant, analysis_id)
@@ -49,7 +69,7 @@ async def analysis_page(
 
 
 @router.get("/{analysis_id}/live")
-async def live(analysis_id: str, visitor: Guest, house: Opened) -> Response:
+async def live(analysis_id: AnalysisId, visitor: Guest, house: Opened) -> Response:
     """The lanes as events, each with all of them, until the analysis is over."""
     analysis = await house.runner.follow(visitor.tenant, analysis_id)
     if analysis is None:
@@ -58,17 +78,20 @@ async def live(analysis_id: str, visitor: Guest, house: Opened) -> Response:
 
 
 @router.post("/{analysis_id}/cancel")
-async def cancel(analysis_id: str, form: Filled, house: Opened) -> Response:
+async def cancel(analysis_id: AnalysisId, form: Filled, house: Opened) -> Response:
     """End one that runs."""
     await house.runner.cancel(form.visitor.tenant, analysis_id)
     return RedirectResponse(f"/analyses/{analysis_id}", 303)
 
 
 @router.get("/{analysis_id}/export/{form}")
-async def export(analysis_id: str, form: Format, visitor: Guest, house: Opened) -> Response:
+async def export(analysis_id: AnalysisId, form: str, visitor: Guest, house: Opened) -> Response:
     """The report as a file."""
-    answer = shown_as(await report_of(house, visitor, analysis_id), form)
-    name = f"analysis-{analysis_id}.{_ENDINGS.get(form, form)}"
+    if form not in _ENDINGS:
+        raise NotFound("A report can be taken along as HTML, Markdown, CSV or JSON.")
+    kind, ending = _ENDINGS[form]
+    answer = shown_as(await report_of(house, visitor, analysis_id), kind)
+    name = f"analysis-{analysis_id}.{ending}"
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return answer
 

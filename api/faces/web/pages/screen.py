@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine
 from functools import cache
 from hashlib import sha256
@@ -13,12 +14,14 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 
-from api.errors import AccessDenied, LimitReached, ListenpostError
+from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavailable
+from api.faces.web.errors import trace_id_of
 from api.faces.web.pages.rendering import asset, rendered
 
 if TYPE_CHECKING:
     from api.faces.web.pages.access import Visitor
 
+_log = logging.getLogger(__name__)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -78,6 +81,8 @@ class PageRoute(APIRoute):
                     return page(request, None, "again.html", title="Listenpost", path=path)
                 return RedirectResponse(f"/login?next={quote(path)}", 303)
             except ListenpostError as error:
+                if isinstance(error, StoreUnavailable):
+                    _log.warning("request %s: %s", trace_id_of(request.scope), error)
                 title = HTTPStatus(error.status).phrase.capitalize()
                 answer = page(
                     request, None, "error.html", error.status, title=title, message=error.public

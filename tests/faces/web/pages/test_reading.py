@@ -144,14 +144,15 @@ async def test_strangers_cannot_write_the_pages(served: Served) -> None:
 async def test_what_is_not_there_is_a_page_too(served: Served) -> None:
     """And so is a form that is not ours."""
     missing = await served.client.get("/analyses/nothing")
+    unlike = await served.client.get("/analyses/a%00b/export/xml")
+    form = await served.client.get("/analyses/nothing/export/xml")
     evidence = await served.client.get("/analyses/nothing/evidence")
     stream = await served.client.get("/analyses/nothing/live")
     forged = await served.client.post("/ask", data={**QUICK, "csrf": "guessed"})
 
-    assert [answer.status_code for answer in (missing, evidence, stream, forged)] == [
-        404, 404, 404, 403,
-    ]  # fmt: skip
-    for answer in (missing, evidence, stream, forged):
+    answers = (missing, unlike, form, evidence, stream, forged)
+    assert [answer.status_code for answer in answers] == [404, 404, 404, 404, 404, 403]
+    for answer in answers:
         assert answer.headers["content-type"].startswith("text/html")
     assert "no such analysis" in missing.text
     assert "no longer valid" in forged.text
