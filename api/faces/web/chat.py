@@ -203,7 +203,7 @@ async def _answered(
             own=body.own, sandbox=body.sandbox,
         )  # fmt: skip
         if not wants_events(accept):
-            return JSONResponse((await _last(moments)).json())
+            return JSONResponse((await last_of(moments)).json())
         return await _streamed(house, moments, "vercel")
     if isinstance(body, UiChat):
         moments = await house.turn(
@@ -216,7 +216,8 @@ async def _answered(
     return await _streamed(house, moments, "ag_ui", body.thread_id, body.run_id, accept)
 
 
-async def _last(moments: AsyncGenerator[Moment]) -> Turn:
+async def last_of(moments: AsyncGenerator[Moment]) -> Turn:
+    """The finished turn, however long that takes."""
     async with aclosing(moments):
         async for moment in moments:
             last = moment

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.faces import comparisons, outline
 from api.faces.highlights import highlighted
+from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.text import clean, many, minute, web_url
 
@@ -67,6 +68,7 @@ def _environment() -> Environment:
         "many": many,
         "citing": _citing,
         "marked": _marked,
+        "parts_of": parts_of,
     }
     made.filters |= {
         "web": web_url,
