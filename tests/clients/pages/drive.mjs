@@ -78,6 +78,13 @@ async function used(width) {
   await looked(page, 'evidence', width, complaints);
   await page.goBack();
   await page.goBack();
+  await page.getByText('Ask on').click();
+  await page.fill('#message', 'What annoys people about it?');
+  await page.locator('.ask button').click();
+  await page.waitForURL('**/chat/*');
+  await page.locator('.turn .evidence').first().waitFor();
+  await looked(page, 'chat', width, complaints);
+  await page.getByText('Back to the report').click();
   const [download] = await Promise.all([
     page.waitForEvent('download'), page.getByText('HTML', { exact: true }).click(),
   ]);

@@ -24,8 +24,9 @@ async def test_a_report_is_asked_on(served: Served) -> None:
     where, _, turn = again.headers["location"].partition("#")
     assert where == f"{place}/{session}"
     assert f'id="{turn}"' in page
+    # the report itself is what was said first
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
-        "What annoys people about it?", "And the battery?",
+        report.query, "What annoys people about it?", "And the battery?",
     ]  # fmt: skip
     assert re.search(
         r"<li>\[E\d+\] <a href=\"https://[^\"]+\" rel=\"noopener noreferrer nofollow", page
