@@ -24,6 +24,8 @@ from api.wiring.serving import House
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
 _NOTHING = "There is no such analysis, or it is not yours."
+_FIRST = 20
+"""Posts of a report that cites none."""
 _ENDINGS: dict[str, tuple[Format, str]] = {
     "html": ("html", "html"), "markdown": ("markdown", "md"), "csv": ("csv", "csv"),
     "json": ("json", "json"),
@@ -119,9 +121,11 @@ def _live(
 
 
 def _report(request: Request, visitor: Visitor, report: Report) -> Response:
-    """With the cited posts alone; all of them are evidence, where nothing is cited."""
+    """With the cited posts alone, or the first of all where nothing is cited."""
     report = outline.openable(report)
     cited = cited_words(report)
-    listed = [item for item in report.items if item.key in cited] or report.items
+    listed = [item for item in report.items if item.key in cited] or report.items[:_FIRST]
     title, values = outline.heading(report), report_values(report)
-    return page(request, visitor, "report.html", title=title, listed=listed, **values)
+    return page(
+        request, visitor, "report.html", title=title, listed=listed, cited=bool(cited), **values
+    )

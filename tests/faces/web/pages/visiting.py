@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 
 from api.services.keeping.storage import Kept
-from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import Served
 from tests.faces.web.test_export import hostile
@@ -44,24 +43,3 @@ async def poisoned(served: Served) -> Report:
     evil = Report.model_validate(hostile(plain) | {"id": report.id})
     await served.house.store.finish("local", evil)
     return evil
-
-
-def of_a_hundred(report: Report) -> Report:
-    """The report with a hundred posts, each like one that it has, of which every fifth is cited."""
-    items = [
-        report.items[number % len(report.items)].model_copy(
-            update={"key": f"reddit:many{number}", "id": f"many{number}", "rank": number + 1}
-        )
-        for number in range(100)
-    ]
-    findings = tuple(
-        Finding.resting(
-            f"So it is said, {item.rank}.",
-            "praise",
-            [Passage(item.key, " ".join(item.body.split()[:8]) or item.title)],
-            "counted",
-        )
-        for item in items[::5]
-    )
-    update = {"items": tuple(items), "findings": findings, "quotes": ()}
-    return report.model_copy(update=update)

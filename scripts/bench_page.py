@@ -1,0 +1,92 @@
+"""What the page of a report costs: its weight, and its time beside that of the JSON.
+
+    python scripts/bench_page.py [RUNS]
+
+A report of a hundred posts is read from the store over and over, as JSON, as a page, as evidence
+and as a file, in turn. The ratios are of medians of one process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+import time
+from statistics import median
+
+import httpx
+
+from api import wiring
+from api.faces.web.app import create_app
+from api.services.keeping.keys import LOCAL
+from api.services.listening import Ask
+from api.services.reporting.findings import Finding, Passage
+from api.services.reporting.report import Report
+from api.wiring.serving import open_house
+
+POSTS, CITED_EVERY = 100, 5
+
+
+def of_many(report: Report) -> Report:
+    """The report with a hundred posts, each like one that it has; every fifth is cited."""
+    items = [
+        report.items[number % len(report.items)].model_copy(
+            update={"key": f"reddit:many{number}", "id": f"many{number}", "rank": number + 1}
+        )
+        for number in range(POSTS)
+    ]
+    findings = tuple(
+        Finding.resting(
+            f"So it is said, {item.rank}.",
+            "praise",
+            [Passage(item.key, " ".join(item.body.split()[:8]) or item.title)],
+            "counted",
+        )
+        for item in items[::CITED_EVERY]
+    )
+    update = {"items": tuple(items), "findings": findings, "quotes": ()}
+    return report.model_copy(update=update)
+
+
+async def measured(runs: int) -> None:
+    """Print a line for each form."""
+    house = await open_house(wiring.load_settings())
+    report = of_many(await house.runner.run(LOCAL, Ask("plaud.ai", "quick")))
+    await house.store.finish(LOCAL.id, report)
+    transport = httpx.ASGITransport(create_app(house))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        forms = {
+            "JSON": f"/v1/analyses/{report.id}",
+            "page": f"/analyses/{report.id}",
+            "evidence": f"/analyses/{report.id}/evidence",
+            "file": f"/v1/analyses/{report.id}?format=html",
+        }
+        times: dict[str, list[float]] = {name: [] for name in forms}
+        pages: dict[str, str] = {}
+        for _ in range(runs):
+            for name, path in forms.items():
+                began = time.perf_counter()
+                pages[name] = (await client.get(path)).text
+                times[name].append(time.perf_counter() - began)
+        for name, page in pages.items():
+            files = [(await client.get(path)).content for path in _files(page)]
+            size = len(page.encode()) + sum(map(len, files))
+            ratio = median(times[name]) / median(times["JSON"])
+            print(f"{name:<8} {size:>7} bytes  {ratio:.2f} times the JSON")
+    await house.aclose()
+
+
+def _files(page: str) -> list[str]:
+    """What a page loads: `/static/page.css?1f2e`."""
+    return re.findall(r'"(/static/[^"]+)"', page)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {
+            "LISTENPOST_MODE": "sandbox",
+            "LISTENPOST_DATABASE_URL": f"sqlite:///{folder}/bench.db",
+        }
+        asyncio.run(measured(int(sys.argv[1]) if len(sys.argv) > 1 else 15))
