@@ -21,6 +21,7 @@ from api.services.listening import Ask
 from api.services.question.query import screen
 from api.settings import DepthName, Settings, Window
 from api.sources import SOURCES, chosen
+from api.wiring import mode_of
 from api.wiring.serving import House
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -172,7 +173,6 @@ def _places(house: House) -> list[PlaceSwitch]:
 
 def _cost(settings: Settings, question: Ask) -> str:
     """What a question takes, in a phrase."""
-    from api.wiring import mode_of
     from api.wiring.estimating import estimate  # loads with the product
 
     figures = estimate(settings, question)

@@ -19,6 +19,7 @@ from api.services.reporting.report import DroppedItem, KeptItem
 from api.services.text import fold
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
+_STAGES = {"unfit": "no post of a person", **outline.DROPPED}
 MOST = 200
 """Items of a list on one page."""
 
@@ -95,11 +96,12 @@ async def evidence_page(
         kept=chosen.kept(report.items),
         lost=chosen.dropped(report.dropped),
         places=[(name, outline.source_title(name)) for name in places],
-        stages=[(name, words) for name, words in outline.DROPPED.items() if name in stages],
+        stages=[(name, words) for name, words in _STAGES.items() if name in stages],
         languages=[
             (code, "not clear" if code == "?" else code) for code in sorted(languages)
         ],
         most=MOST,
+        stage_of=lambda item: _STAGES.get(item.dropped_by, "dropped"),
         source_of=lambda item: outline.source_title(source_of(item)),
         **report_values(report),
     )  # fmt: skip

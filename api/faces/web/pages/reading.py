@@ -67,7 +67,8 @@ async def analysis_page(
         reason = (analysis.reason or analysis.state).rstrip(".")
         title = outline.shortened(analysis.query, outline.LONGEST_HEADING)
         return page(request, visitor, "state.html", title=title, reason=reason)
-    return _live(request, visitor, analysis, Lanes({}))
+    elsewhere = Lanes({}, "It waits for its turn, or another process works on it.")
+    return _live(request, visitor, analysis, elsewhere)
 
 
 @router.get("/{analysis_id}/live")
