@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
@@ -45,6 +46,25 @@ async def test_one_that_runs_can_be_cancelled(served: Served) -> None:
 
     assert (answer.status_code, answer.headers["location"]) == (303, place)
     assert "There is no report: cancelled." in after
+
+
+async def test_one_that_another_process_works_on_is_waited_for(served: Served) -> None:
+    """Without lanes, since its moments are heard there; what it came to is shown here."""
+    name = "<script>alert(1)</script>"
+    await served.house.store.begin("local", "a" * 32, name)
+    running = (await served.client.get(f"/analyses/{'a' * 32}")).text
+    stream, _ = await asyncio.gather(
+        served.client.get(f"/analyses/{'a' * 32}/live"),
+        served.house.store.fail("local", "a" * 32, name),
+    )
+    after = (await served.client.get(f"/analyses/{'a' * 32}")).text
+
+    assert "another process works on it" in running
+    assert "event: over" in stream.text
+    assert "There is no report" in after
+    for page in (running, after):
+        assert "<script>alert" not in page
+        assert "<h1>&lt;script&gt;" in page
 
 
 async def test_a_report_begins_with_its_decision(served: Served) -> None:
