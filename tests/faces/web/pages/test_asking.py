@@ -12,18 +12,19 @@ from api.faces.web.pages.asking import SAMPLES
 from api.sources import SOURCES, TITLES
 from api.wiring.serving import open_house
 from tests.faces.web.conftest import Opening, Served
-from tests.faces.web.pages.visiting import QUICK, submit
+from tests.faces.web.pages.visiting import QUICK, begun, submit
 
 
 async def test_every_place_says_whether_it_can_be_asked(opening: Opening) -> None:
     """Those that lack a setting are switched off and name it, and nobody is asked."""
     async with opening(SOURCES="") as served:
         page = (await served.client.get("/")).text
+        analyses = await begun(served)
     for name, title in TITLES.items():
         if name in SOURCES:
             assert f'value="{name}"' in page
             assert title in page
-    assert served.sandbox.log == ()
+    assert analyses == 0
 
 
 async def test_a_place_that_lacks_a_setting_names_it(
@@ -60,7 +61,7 @@ async def test_the_cost_is_said_before_it_is_spent(served: Served) -> None:
     assert re.search(r'value="reddit" checked', answer.text)
     assert not re.search(r'value="youtube" checked', answer.text)
     assert 'value="plaud.ai"' in answer.text
-    assert served.sandbox.log == ()
+    assert await begun(served) == 0
 
 
 async def test_an_everyday_word_is_hinted_at_once(served: Served) -> None:
@@ -91,7 +92,7 @@ async def test_a_question_can_be_handed_over(served: Served) -> None:
     page = (await served.client.get("/", params={"query": '"><script>alert(1)</script>'})).text
 
     assert 'value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"' in page
-    assert served.sandbox.log == ()
+    assert await begun(served) == 0
 
 
 async def test_the_sample_world_says_so(sandbox: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from api.services.keeping.storage import Kept
+from api.services.keeping.storage import Filters, Kept
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import Served
 from tests.faces.web.test_export import hostile
@@ -43,3 +43,8 @@ async def poisoned(served: Served) -> Report:
     evil = Report.model_validate(hostile(plain) | {"id": report.id})
     await served.house.store.finish("local", evil)
     return evil
+
+
+async def begun(served: Served) -> int:
+    """How many analyses there are: requests of an earlier test may still reach the sandbox."""
+    return len((await served.house.store.listing("local", Filters(), 100)).analyses)
