@@ -53,13 +53,14 @@ _KINDS: tuple[tuple[FindingKind, str], ...] = (
     ("other", "What else is said"),
 )
 
-_DECISIONS = {
+DECISIONS = {
     Decision.FULL: "a full report",
     Decision.SHORT: "a short report",
     Decision.INSUFFICIENT: "too little was found for a report",
     Decision.CLARIFY: "the question names nothing to look for",
     Decision.UNJUDGED: "no model answered: items as they were found",
 }
+"""What came of a question."""
 _ANSWERED = {
     Outcome.OK: "ok",
     Outcome.IRRELEVANT: "nothing was about it",
@@ -343,7 +344,7 @@ def progress(event: Event) -> str | None:
         case Writing():
             return f"writing about {event.exhibits} items …"
         case Reported():
-            return _DECISIONS[Decision(event.decision)]
+            return DECISIONS[Decision(event.decision)]
         case ProductEvent() if words := progress(event.event):
             place = f"{source_title(event.event.source)}: " if event.event.source else ""
             return f"{shortened(event.product, LONGEST_PRODUCT)}: {place}{words}"

@@ -36,7 +36,7 @@ from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
 from api.faces.web.pages import access as pages_access
-from api.faces.web.pages import asking, assets, conversing, evidence, reading
+from api.faces.web.pages import asking, assets, conversing, evidence, history, reading
 from api.faces.web.pages.access import Visits
 from api.faces.web.pages.rendering import TEMPLATES
 from api.sources import NAMED
@@ -65,6 +65,7 @@ SCREENS: tuple[APIRouter, ...] = (
     reading.router,
     evidence.router,
     conversing.router,
+    history.router,
     pages_access.router,
     assets.router,
 )

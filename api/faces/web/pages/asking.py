@@ -8,11 +8,10 @@ from typing import Any, get_args
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from pydantic import ValidationError
 
-from api.errors import UsageError
 from api.faces.web.access import Opened
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
+from api.faces.web.pages.fields import validated
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.schemas import QuestionRequest
 from api.services.gate.everyday import namesake
@@ -67,11 +66,7 @@ class AskForm:
             "since": submission.text("since", "all"),
             "sources": submission.fields.get("source", []),
         }
-        try:
-            body = QuestionRequest.model_validate(fields)
-        except ValidationError as error:
-            field = error.errors()[0]["loc"][0]
-            raise UsageError(f"`{field}` holds what cannot be asked") from None
+        body = validated(QuestionRequest, fields)
         sources = tuple(body.sources) or usual
         return cls(body.query, body.about, body.depth, body.since, sources)
 

@@ -23,7 +23,7 @@ from api.services.reporting.report import Report
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
-_NOTHING = "There is no such analysis, or it is not yours."
+NO_ANALYSIS = "There is no such analysis, or it is not yours."
 _FIRST = 20
 """Posts of a report that cites none."""
 _ENDINGS: dict[str, tuple[Format, str]] = {
@@ -40,7 +40,7 @@ async def possible_id(analysis_id: str) -> str:
         NotFound: no analysis can have this id.
     """
     if not is_possible(analysis_id):
-        raise NotFound(_NOTHING)
+        raise NotFound(NO_ANALYSIS)
     return analysis_id
 
 
@@ -55,7 +55,7 @@ async def analysis_page(
     """The report; how far it is while it runs; or why there is none."""
     analysis = await house.runner.follow(visitor.tenant, analysis_id)
     if analysis is None:
-        raise NotFound(_NOTHING)
+        raise NotFound(NO_ANALYSIS)
     if isinstance(analysis, AnalysisFlight):
         lanes = Lanes.of(house, analysis)
         analysis.listen(lanes.hear)
@@ -76,7 +76,7 @@ async def live(analysis_id: AnalysisId, visitor: Guest, house: Opened) -> Respon
     """The lanes as events, each with all of them, until the analysis is over."""
     analysis = await house.runner.follow(visitor.tenant, analysis_id)
     if analysis is None:
-        raise NotFound(_NOTHING)
+        raise NotFound(NO_ANALYSIS)
     return LaneStream(house, analysis)
 
 
@@ -108,7 +108,7 @@ async def report_of(house: House, visitor: Visitor, analysis_id: str) -> Report:
     """
     kept = await house.runner.kept(visitor.tenant.id, analysis_id)
     if kept is None:
-        raise NotFound(_NOTHING)
+        raise NotFound(NO_ANALYSIS)
     if kept.report is None:
         raise Conflict(kept.why_none)
     return kept.report

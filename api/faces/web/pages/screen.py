@@ -27,7 +27,7 @@ POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Content security policy of the pages: what this server itself has, and nothing inline."""
-MENU = (("Ask", "/"),)
+MENU = (("Ask", "/"), ("History", "/history"))
 """The pages that stand at the top, by what they are called."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,

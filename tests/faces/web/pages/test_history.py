@@ -1,0 +1,105 @@
+"""`/history` over a real store."""
+
+from __future__ import annotations
+
+from api.services.keeping.keys import LOCAL
+from tests.faces.web.conftest import Opening, Served
+from tests.faces.web.pages.forms import sent
+from tests.faces.web.test_export import EVIL, Tags, hostile
+from tests.store.made import item, report, source, typed
+
+URL = "/history"
+
+
+async def kept(served: Served, id_: str, query: str, **more: object) -> None:
+    """A finished analysis of whoever sits at this machine."""
+    made = report(id_, item("reddit:t3_1"), **more) | {"query": query}
+    await served.house.store.finish(LOCAL.id, typed(made))
+
+
+async def shown(served: Served, **wanted: str) -> str:
+    """The page."""
+    answer = await served.client.get(URL, params=wanted)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def test_it_is_narrowed_to_what_somebody_looks_for(served: Served) -> None:
+    """By the question's words, what came of it, the place and the time; each form keeps its say."""
+    await kept(served, "a1", "Ember mug")
+    await kept(served, "b2", "OURA ring", decision="short_report")
+    await kept(served, "c3", "Whoop", sources={"hackernews": source() | {"source": "hackernews"}})
+
+    for wanted, ids in (
+        ({}, {"a1", "b2", "c3"}),
+        ({"text": "oura"}, {"b2"}),
+        ({"decision": "short_report"}, {"b2"}),
+        ({"source": "hackernews"}, {"c3"}),
+        ({"until": "2020-01-01"}, set()),
+        ({"since": "2020-01-01", "text": "nobody asked this"}, set()),
+    ):
+        page = await shown(served, **wanted)
+        assert {id_ for id_ in ("a1", "b2", "c3") if f'href="/analyses/{id_}"' in page} == ids
+        assert ("Nothing here is like that." in page) == (not ids)
+        assert all(f'value="{value}"' in page for value in wanted.values())
+    assert 'href="/analyses/a1/export/csv"' in await shown(served)
+
+
+async def test_older_ones_are_a_page_further(served: Served) -> None:
+    """The link keeps what is looked for, and no analysis stands on two pages."""
+    for number in range(25):
+        await kept(served, f"m{number:02}", "mug")
+
+    first = await shown(served, source="reddit")
+    links = [each["href"] or "" for each in Tags(first).named("a") if each.get("rel") == "next"]
+    second = (await served.client.get(links[0])).text
+
+    ids = [
+        [f"m{number:02}" for number in range(25) if f'"/analyses/m{number:02}"' in page]
+        for page in (first, second)
+    ]
+    assert "source=reddit" in links[0]
+    assert (len(ids[0]), len(ids[1])) == (20, 5)
+    assert not set(ids[0]) & set(ids[1])
+    assert 'rel="next"' not in second
+
+
+async def test_one_is_deleted_after_a_question(served: Served) -> None:
+    """Looking deletes nothing, and neither does a form of somebody else."""
+    await kept(served, "a1", "Ember mug")
+    path = f"{URL}/a1/delete"
+
+    asked = await served.client.get(path)
+    forged = await served.client.post(path, data={"csrf": "guessed"})
+    assert "This cannot be undone." in asked.text
+    assert (asked.status_code, forged.status_code) == (200, 403)
+    assert "Ember mug" in await shown(served)
+
+    gone = await sent(served, path)
+    assert (gone.status_code, gone.headers["location"]) == (303, URL)
+    assert "Nothing has been asked yet." in await shown(served)
+    assert (await sent(served, path)).status_code == 404
+    assert (await served.client.get(path)).status_code == 404
+
+
+async def test_what_is_wrong_is_said_on_a_page(served: Served) -> None:
+    """422 with the field, in words."""
+    for name, words in (("decision", "`decision`"), ("source", "`source`"), ("since", "`since`")):
+        answer = await served.client.get(URL, params={name: "nonsense"})
+        assert (answer.status_code, words in answer.text) == (422, True), name
+
+
+async def test_strangers_cannot_write_the_page(served: Served) -> None:
+    """A question is text."""
+    await served.house.store.finish(LOCAL.id, typed(hostile(report("a1", item("reddit:t3_1")))))
+    tags = Tags(await shown(served))
+    assert not tags.named("img") + tags.named("svg") + tags.named("style")
+    assert all((each["src"] or "").startswith("/static/") for each in tags.named("script"))
+    assert EVIL[1] in "".join(tags.words)
+
+
+async def test_each_key_has_its_own(opening: Opening) -> None:
+    """Without a login there is nothing to see."""
+    async with opening(keys="ann") as served:
+        answer = await served.client.get(URL)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=/history")
