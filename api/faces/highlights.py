@@ -1,4 +1,4 @@
-"""Where cited words stand in the text that they are from."""
+"""Where cited words stand in the text that they are from, and words of a question in a hit."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import regex
 
+from api.services.archive.words import tokens
 from api.services.text import clean
+
+# `batteries`, `rtx4090`; of a script without blanks the whole run
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A piece of a text, and whether it is cited."""
+    """A piece of a text, and whether it is cited or asked for."""
 
     text: str
     cited: bool = False
@@ -30,9 +34,20 @@ def highlighted(text: str, passages: Iterable[str]) -> list[Stretch]:
         pattern = r"\s+".join(map(regex.escape, clean(passage).split()))
         if pattern and (match := regex.search(pattern, text)):
             spans.append(match.span())
+    return _parted(text, _merged(spans))
+
+
+def asked_for(text: str, question: str) -> list[Stretch]:
+    """The text in pieces, whose cited ones are words of the question, as the archive's index is."""
+    text, wanted = clean(text), set(tokens(clean(question)))
+    words = (match for match in _WORD.finditer(text) if wanted & set(tokens(match[0])))
+    return _parted(text, [match.span() for match in words])
+
+
+def _parted(text: str, spans: list[tuple[int, int]]) -> list[Stretch]:
     stretches: list[Stretch] = []
     end = 0
-    for start, stop in _merged(spans):
+    for start, stop in spans:
         stretches += [Stretch(text[end:start]), Stretch(text[start:stop], True)]
         end = stop
     stretches.append(Stretch(text[end:]))

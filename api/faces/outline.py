@@ -52,7 +52,6 @@ _KINDS: tuple[tuple[FindingKind, str], ...] = (
     ("difference", "Where platforms and people differ"),
     ("other", "What else is said"),
 )
-
 DECISIONS = {
     Decision.FULL: "a full report",
     Decision.SHORT: "a short report",

@@ -37,6 +37,7 @@ from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
 from api.faces.web.pages import access as pages_access
 from api.faces.web.pages import asking, assets, conversing, evidence, history, reading
+from api.faces.web.pages import searching as pages_searching
 from api.faces.web.pages.access import Visits
 from api.faces.web.pages.rendering import TEMPLATES
 from api.sources import NAMED
@@ -66,6 +67,7 @@ SCREENS: tuple[APIRouter, ...] = (
     evidence.router,
     conversing.router,
     history.router,
+    pages_searching.router,
     pages_access.router,
     assets.router,
 )

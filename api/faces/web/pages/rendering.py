@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from api.faces import comparisons, outline
-from api.faces.highlights import highlighted
+from api.faces.highlights import Stretch, asked_for, highlighted
 from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.text import clean, many, minute, web_url
@@ -67,7 +67,8 @@ def _environment() -> Environment:
         "comparisons": comparisons,
         "many": many,
         "citing": _citing,
-        "marked": _marked,
+        "marked": lambda text, passages: _marked(highlighted(text, passages)),
+        "worded": lambda text, question: _marked(asked_for(text, question)),
         "parts_of": parts_of,
     }
     made.filters |= {
@@ -91,11 +92,11 @@ def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
     return cites
 
 
-def _marked(text: str, passages: Sequence[str]) -> str:
-    """Markup of a text in which the passages that are cited stand out."""
+def _marked(stretches: Sequence[Stretch]) -> str:
+    """Markup of a text in which what is cited or asked for stands out."""
     return "".join(
         f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text)
-        for stretch in highlighted(text, passages)
+        for stretch in stretches
     )
 
 

@@ -27,7 +27,10 @@ POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Content security policy of the pages: what this server itself has, and nothing inline."""
-MENU = (("Ask", "/"), ("History", "/history"))
+MENU = (
+    ("Ask", "/"), ("History", "/history"), ("Compare", "/compare"), ("Watches", "/watches"),
+    ("Search", "/search"), ("Sources", "/sources"), ("Gate", "/gate"),
+)  # fmt: skip
 """The pages that stand at the top, by what they are called."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,

@@ -1,0 +1,46 @@
+"""What is stored about a question, with its words marked; no place is asked."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from api.faces import outline
+from api.faces.web.access import Opened
+from api.faces.web.pages.access import Guest
+from api.faces.web.pages.fields import SPANS, validated
+from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.searching import SearchRequest
+from api.services.archive.answers import ArchiveAnswer
+from api.services.archive.describing import heading, whence
+from api.sources import PLACES
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+
+@router.get("/search")
+async def search_page(
+    request: Request,
+    visitor: Guest,
+    house: Opened,
+    q: str = "",
+    since: str = "all",
+    source: str = "",
+) -> Response:
+    """An empty form, or the hits, the best first."""
+    answer: ArchiveAnswer | None = None
+    if q.strip():
+        asked = validated(SearchRequest, {"query": q, "since": since, "source": source})
+        answer = await house.search(
+            visitor.tenant, asked.query, asked.filters(), None, sandbox=False
+        )
+    return page(
+        request, visitor, "search.html",
+        title="Search what is stored",
+        q=q, since=since, source=source,
+        spans=SPANS,
+        places=[(name, outline.source_title(name)) for name in PLACES],
+        answer=answer,
+        heading_of=heading,
+        whence=lambda hit: whence(hit, PLACES),
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""`/search` over a real store."""
+
+from __future__ import annotations
+
+from api.services.keeping.keys import LOCAL
+from tests.faces.web.conftest import Served
+from tests.faces.web.test_export import EVIL, Tags
+from tests.store.made import item, report, typed
+
+LEAK = "The lid leaks when it tips over. <img src=x onerror=alert(1)> Batteries last."
+QUESTION = "Ember mug lid leaking"
+
+
+async def shown(served: Served, **wanted: str) -> Tags:
+    """The page."""
+    answer = await served.client.get("/search", params=wanted)
+    assert answer.status_code == 200, answer.text
+    return Tags(answer.text)
+
+
+async def keep(served: Served, **more: object) -> None:
+    """An analysis that kept one post about the mug."""
+    made = item("reddit:t3_1", title="Ember mug lid", body=LEAK, comments=[], **more)
+    await served.house.store.finish(LOCAL.id, typed(report("a1", made)))
+
+
+async def test_words_of_the_question_stand_out(served: Served) -> None:
+    """In the post's own words, as text; nobody is asked for it."""
+    await keep(served)
+    before = len(served.sandbox.log)
+    page = await shown(served, q=QUESTION)
+    text = " ".join(page.words)
+    marks = [tag for tag, _ in page.tags].count("mark")
+
+    assert len(served.sandbox.log) == before
+    assert "Ember mug lid" in text
+    assert marks
+    assert not page.named("img")
+    assert {"href": "https://example.org/t3_1", "rel": "noopener noreferrer nofollow ugc"} in (
+        page.named("a")
+    )
+
+
+async def test_an_address_that_is_none_is_no_link(served: Served) -> None:
+    """What strangers call a link may run something."""
+    await keep(served, url="javascript:alert(1)")
+    page = await shown(served, q=QUESTION)
+    assert "Ember mug lid" in " ".join(page.words)
+    assert not [each for each in page.named("a") if "rel" in each]
+
+
+async def test_what_is_searched_is_narrowed(served: Served) -> None:
+    """By place and time; an empty question finds nothing and small talk is answered."""
+    await keep(served)
+    assert "Ember mug lid" in " ".join((await shown(served, q=QUESTION, source="reddit")).words)
+    for wanted in ({"q": QUESTION, "source": "youtube"}, {"q": QUESTION, "since": "1d"}, {"q": ""}):
+        page = await shown(served, **wanted)
+        assert not page.named("blockquote"), wanted
+    assert [tag for tag, _ in (await shown(served, q="hello")).tags].count("li") == 0
+    assert (
+        await served.client.get("/search", params={"q": "x", "since": "soon"})
+    ).status_code == 422
+
+
+async def test_the_question_itself_is_text(served: Served) -> None:
+    """It comes back in the field, and breaks out of it nowhere."""
+    for words in EVIL:
+        page = await shown(served, q=f"mug {words}")
+        assert not page.named("img") + page.named("svg") + page.named("style")
+        assert len(page.named("script")) == 1
