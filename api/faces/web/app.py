@@ -38,6 +38,7 @@ from api.faces.web.methods import HeadAsGet
 from api.faces.web.pages import access as pages_access
 from api.faces.web.pages import asking, assets, conversing, evidence, history, reading
 from api.faces.web.pages import searching as pages_searching
+from api.faces.web.pages import watching as pages_watching
 from api.faces.web.pages.access import Visits
 from api.faces.web.pages.rendering import TEMPLATES
 from api.sources import NAMED
@@ -68,6 +69,7 @@ SCREENS: tuple[APIRouter, ...] = (
     conversing.router,
     history.router,
     pages_searching.router,
+    pages_watching.router,
     pages_access.router,
     assets.router,
 )
