@@ -37,6 +37,7 @@ from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
 from api.faces.web.pages import access as pages_access
 from api.faces.web.pages import asking, assets, conversing, evidence, history, reading
+from api.faces.web.pages import gate as pages_gate
 from api.faces.web.pages import searching as pages_searching
 from api.faces.web.pages import watching as pages_watching
 from api.faces.web.pages.access import Visits
@@ -70,6 +71,7 @@ SCREENS: tuple[APIRouter, ...] = (
     history.router,
     pages_searching.router,
     pages_watching.router,
+    pages_gate.router,
     pages_access.router,
     assets.router,
 )

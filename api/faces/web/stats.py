@@ -11,8 +11,10 @@ from pydantic import Field
 from api.faces.web.access import Asker, Opened
 from api.faces.web.errors import documented
 from api.faces.web.schemas import Back, RequestBody
+from api.services.keeping.keys import Tenant
 from api.services.keeping.stats import Stats
 from api.services.keeping.summing import SINCE, since_of, stats_of
+from api.wiring.serving import House
 
 router = APIRouter(prefix="/v1", tags=["stats"])
 
@@ -34,6 +36,11 @@ async def get_stats(tenant: Asker, house: Opened, query: Annotated[StatsQuery, Q
 
     Counting thousands of them is work, which waits for its turn like any other.
     """
+    return await stats_for(house, tenant, query)
+
+
+async def stats_for(house: House, tenant: Tenant, query: StatsQuery) -> Stats:
+    """The figures of a tenant, once it is their turn."""
     now = datetime.now(UTC)
     since = since_of(query.since, now)
     with house.limits.turns.seat(tenant) as seat:
