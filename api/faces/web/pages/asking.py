@@ -138,7 +138,7 @@ async def _form(
         form=form,
         depths=list(costs.items()),
         windows=list(_WINDOWS.items()),
-        places=_places(house),
+        places=places_of(house),
         samples=SAMPLES,
         **{"wrong": "", "hint": "", "estimate": "", **words},
     )  # fmt: skip
@@ -154,7 +154,7 @@ def _configured(house: House, name: str) -> bool:
     return SOURCES[name].configured(house.settings.sources)
 
 
-def _places(house: House) -> list[PlaceSwitch]:
+def places_of(house: House) -> list[PlaceSwitch]:
     """Every place; what it lacks is read from the settings, and nobody is asked."""
     switches = []
     for name, spec in SOURCES.items():
