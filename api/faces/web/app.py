@@ -36,7 +36,7 @@ from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
 from api.faces.web.pages import access as pages_access
-from api.faces.web.pages import asking, assets, conversing, evidence, history, reading, sources
+from api.faces.web.pages import asking, assets, comparing, conversing, evidence, history, reading, sources
 from api.faces.web.pages import gate as pages_gate
 from api.faces.web.pages import searching as pages_searching
 from api.faces.web.pages import watching as pages_watching
@@ -68,6 +68,7 @@ SCREENS: tuple[APIRouter, ...] = (
     reading.router,
     evidence.router,
     conversing.router,
+    comparing.router,
     history.router,
     sources.router,
     pages_searching.router,

@@ -128,29 +128,25 @@ async def create_comparison(
     async def work() -> Response:
         comparisons = comparisons_of(house)
         async with comparisons.begun(tenant, asks, idempotency_key) as flights:
-            if detached and any(map(_runs, flights)):
-                return _pending(flights)
+            if detached and (running := left_running(flights)):
+                headers = {"Preference-Applied": "respond-async", "Retry-After": str(RETRY_AFTER)}
+                body = PendingComparison(analyses=running).model_dump(mode="json")
+                return JSONResponse(body, 202, headers)
             answers = await comparisons.answers(asks, flights)
         return _shown(comparison_of(asks, answers, EVERYWHERE), wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 
 
-def _runs(analysis: AnalysisFlight | Kept) -> bool:
-    return isinstance(analysis, AnalysisFlight) or analysis.state == "running"
-
-
-def _pending(flights: Sequence[AnalysisFlight | Kept]) -> Response:
-    """The state of each; from now on they run whoever waits."""
+def left_running(flights: Sequence[AnalysisFlight | Kept]) -> list[Pending]:
+    """Those that have not ended; from now on they run whoever waits."""
     running = []
     for flight in flights:
         if isinstance(flight, AnalysisFlight):
             flight.detached = True
-        if _runs(flight):
+        if isinstance(flight, AnalysisFlight) or flight.state == "running":
             running.append(Pending.of(flight))
-    headers = {"Preference-Applied": "respond-async", "Retry-After": str(RETRY_AFTER)}
-    body = PendingComparison(analyses=running).model_dump(mode="json")
-    return JSONResponse(body, 202, headers)
+    return running
 
 
 def _shown(comparison: Comparison, form: Format) -> Response:

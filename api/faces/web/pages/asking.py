@@ -26,10 +26,11 @@ from api.wiring.serving import House
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 SAMPLES = ("plaud.ai", "What annoys people about the Oura ring?", "Ember mug")
 """Questions that have an answer in the sample world."""
-_WINDOWS: dict[Window, str] = {
+WINDOWS: dict[Window, str] = {
     "all": "any time", "year": "the last year", "month": "the last month",
     "week": "the last week", "day": "the last day",
 }  # fmt: skip
+"""How far back a place is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ async def _form(
         title="What do people say about it?",
         form=form,
         depths=list(costs.items()),
-        windows=list(_WINDOWS.items()),
+        windows=list(WINDOWS.items()),
         places=places_of(house),
         samples=SAMPLES,
         **{"wrong": "", "hint": "", "estimate": "", **words},

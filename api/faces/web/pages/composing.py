@@ -7,6 +7,7 @@ from typing import Any
 
 from api.faces import outline
 from api.faces.web.charts import charts
+from api.services.comparing.comparison import Comparison
 from api.services.reporting.report import Report
 
 
@@ -19,6 +20,17 @@ def report_values(report: Report) -> dict[str, Any]:
         "items": {item.key: item for item in report.items},
         "passages": cited_words(report),
         "charts": charts(report),
+    }
+
+
+def comparison_values(comparison: Comparison) -> dict[str, Any]:
+    """Of a comparison that can be opened alone."""
+    comparison = outline.openable(comparison)
+    return {
+        "comparison": comparison,
+        "numbers": outline.numbered(comparison.items),
+        "items": {item.key: item for item in comparison.items},
+        "passages": {},
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.faces import outline
-from api.faces.web.pages.composing import report_values
+from api.faces.web.pages.composing import comparison_values, report_values
 from api.faces.web.pages.rendering import rendered, saved_policy, style
 from api.services.comparing.comparison import Comparison
 from api.services.reporting.report import Report
@@ -20,15 +20,7 @@ def report_html(report: Report) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     """The whole page of a comparison."""
-    comparison = outline.openable(comparison)
-    return rendered(
-        "export_comparison.html",
-        **_file(""),
-        comparison=comparison,
-        numbers=outline.numbered(comparison.items),
-        items={item.key: item for item in comparison.items},
-        passages={},
-    )
+    return rendered("export_comparison.html", **_file(""), **comparison_values(comparison))
 
 
 def _file(title: str) -> dict[str, Any]:

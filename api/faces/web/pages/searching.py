@@ -30,9 +30,9 @@ async def search_page(
     """An empty form, or the hits, the best first."""
     answer: ArchiveAnswer | None = None
     if q.strip():
-        asked = validated(SearchRequest, {"query": q, "since": since, "source": source})
+        wanted = validated(SearchRequest, {"query": q, "since": since, "source": source})
         answer = await house.search(
-            visitor.tenant, asked.query, asked.filters(), None, sandbox=False
+            visitor.tenant, wanted.query, wanted.filters(), None, sandbox=False
         )
     return page(
         request, visitor, "search.html",
