@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.faces.web.conftest import Served
-from tests.faces.web.pages.forms import sent
+from tests.faces.web.pages.visiting import submit
 from tests.faces.web.test_export import EVIL, Tags
 
 TWO: dict[str, Any] = {"product": ["Oura", "Whoop", "", "", ""], "depth": "quick", "since": "all"}
@@ -25,7 +25,7 @@ def fields_of(html: str, action: str) -> dict[str, list[str]]:
 async def test_products_stand_side_by_side(served: Served) -> None:
     """First their analyses, which run on their own; then the table, with each side's report."""
     form = fields_of((await served.client.get("/compare")).text, "/compare")
-    begun = await sent(served, "/compare", **TWO, key=form["key"])
+    begun = await submit(served.client, "/compare", **TWO, key=form["key"])
     again = fields_of(begun.text, "/compare")
     shown = await served.client.post("/compare", data=again)
     listed = (await served.client.get("/v1/analyses")).json()["analyses"]
@@ -55,7 +55,7 @@ async def test_what_is_wrong_stands_in_the_form(
     served: Served, change: dict[str, Any], words: str
 ) -> None:
     """With what was written; nothing begins."""
-    answer = await sent(served, "/compare", **TWO | change)
+    answer = await submit(served.client, "/compare", **TWO | change)
     fields = fields_of(answer.text, "/compare")
     assert answer.status_code == 422
     assert words in answer.text.partition('role="alert">')[2].partition("</p>")[0]
@@ -71,6 +71,6 @@ async def test_a_form_of_somebody_else_begins_nothing(served: Served) -> None:
 
 async def test_names_are_text(served: Served) -> None:
     """They come back in their fields, and break out of them nowhere."""
-    answer = await sent(served, "/compare", product=[EVIL[2], EVIL[2]])
+    answer = await submit(served.client, "/compare", product=[EVIL[2], EVIL[2]])
     assert not Tags(answer.text).named("svg")
     assert fields_of(answer.text, "/compare")["product"][0] == EVIL[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import Opening, Served
-from tests.faces.web.pages.forms import sent
+from tests.faces.web.pages.visiting import submit
 from tests.faces.web.test_export import EVIL, Tags, hostile
 from tests.store.made import item, report, source, typed
 
@@ -75,10 +75,10 @@ async def test_one_is_deleted_after_a_question(served: Served) -> None:
     assert (asked.status_code, forged.status_code) == (200, 403)
     assert "Ember mug" in await shown(served)
 
-    gone = await sent(served, path)
+    gone = await submit(served.client, path)
     assert (gone.status_code, gone.headers["location"]) == (303, URL)
     assert "Nothing has been asked yet." in await shown(served)
-    assert (await sent(served, path)).status_code == 404
+    assert (await submit(served.client, path)).status_code == 404
     assert (await served.client.get(path)).status_code == 404
 
 

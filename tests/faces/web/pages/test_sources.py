@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faces.web.conftest import Opening, Served
-from tests.faces.web.pages.forms import sent
+from tests.faces.web.pages.visiting import submit
 from tests.faces.web.test_export import Tags
 
 
@@ -25,7 +25,7 @@ async def test_looking_asks_nobody(opening: Opening) -> None:
 async def test_a_button_tries_each(served: Served) -> None:
     """What doctor says stands here: who answers, who does not, and what helps; never a key."""
     served.sandbox.fault("reddit=401")
-    page = (await sent(served, "/sources")).text
+    page = (await submit(served.client, "/sources")).text
     rows = items(page.partition('id="answers"')[2])
 
     assert served.sandbox.log

@@ -11,7 +11,7 @@ from api.services.keeping.keys import LOCAL
 from api.services.watching.running import utc_now
 from api.services.watching.watch import Watch, new_watch
 from tests.faces.web.conftest import Served
-from tests.faces.web.pages.forms import sent
+from tests.faces.web.pages.visiting import submit
 from tests.faces.web.test_export import EVIL, Tags
 
 OURA: dict[str, Any] = {
@@ -29,12 +29,12 @@ async def text(served: Served, path: str) -> str:
 
 async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
     """The form keeps what the API keeps; each run says what was new, with its report."""
-    added = await sent(served, "/watches", **OURA)
+    added = await submit(served.client, "/watches", **OURA)
     path = added.headers["location"]
     (watch,) = await served.house.store.watches(LOCAL.id)
     before = await text(served, path)
-    ran = await sent(served, f"{path}/run")
-    again = await sent(served, f"{path}/run")
+    ran = await submit(served.client, f"{path}/run")
+    again = await submit(served.client, f"{path}/run")
     page = await text(served, path)
     runs = await served.house.store.watch_runs(LOCAL.id, watch.id, 5)
 
@@ -51,19 +51,19 @@ async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
 
 async def test_watch_is_paused_resumed_and_removed(served: Served) -> None:
     """Each by a form; before it goes somebody is asked."""
-    path = (await sent(served, "/watches", **OURA)).headers["location"]
+    path = (await submit(served.client, "/watches", **OURA)).headers["location"]
 
-    await sent(served, f"{path}/pause")
+    await submit(served.client, f"{path}/pause")
     assert "Paused" in await text(served, "/watches")
-    await sent(served, f"{path}/resume")
+    await submit(served.client, f"{path}/resume")
     assert "Paused" not in await text(served, "/watches")
     assert "This cannot be undone." in await text(served, f"{path}/remove")
     assert "Oura" in await text(served, "/watches")
-    assert (await sent(served, f"{path}/remove")).headers["location"] == "/watches"
+    assert (await submit(served.client, f"{path}/remove")).headers["location"] == "/watches"
     assert "Nothing is watched yet." in await text(served, "/watches")
     assert (await served.client.get(path)).status_code == 404
     for step in ("run", "pause", "resume", "remove"):
-        assert (await sent(served, f"{path}/{step}")).status_code == 404
+        assert (await submit(served.client, f"{path}/{step}")).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_what_is_wrong_stands_in_the_form(
     served: Served, change: dict[str, Any], words: str
 ) -> None:
     """With what was written, so that nobody writes it again; nothing is kept."""
-    answer = await sent(served, "/watches", **OURA | {"about": "a ring"} | change)
+    answer = await submit(served.client, "/watches", **OURA | {"about": "a ring"} | change)
     tags = Tags(answer.text)
     fields = {each.get("name"): each.get("value") for each in tags.named("input")}
     alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
@@ -94,7 +94,7 @@ async def test_what_is_wrong_stands_in_the_form(
 async def test_the_secret_is_shown_once(served: Served) -> None:
     """To whoever adds a watch that tells a webhook; its address is shown to nobody again."""
     told = OURA | {"notify": "https://hooks.example/hush", "tell_first": "true"}
-    added = await sent(served, "/watches", **told)
+    added = await submit(served.client, "/watches", **told)
     (watch,) = await served.house.store.watches(LOCAL.id)
     page = await served.client.get(f"/watches/{watch.id}")
     assert watch.secret in added.text
@@ -106,7 +106,7 @@ async def test_the_secret_is_shown_once(served: Served) -> None:
 
 async def test_a_form_of_somebody_else_does_nothing(served: Served) -> None:
     """Neither adds nor removes."""
-    path = (await sent(served, "/watches", **OURA)).headers["location"]
+    path = (await submit(served.client, "/watches", **OURA)).headers["location"]
     for target in ("/watches", f"{path}/remove", f"{path}/run", f"{path}/pause"):
         assert (await served.client.post(target, data={**OURA, "csrf": "x"})).status_code == 403
     (watch,) = await served.house.store.watches(LOCAL.id)
