@@ -36,7 +36,16 @@ from api.faces.web.access import admitted
 from api.faces.web.health import counted
 from api.faces.web.methods import HeadAsGet
 from api.faces.web.pages import access as pages_access
-from api.faces.web.pages import asking, assets, comparing, conversing, evidence, history, reading, sources
+from api.faces.web.pages import (
+    asking,
+    assets,
+    comparing,
+    conversing,
+    evidence,
+    history,
+    reading,
+    sources,
+)
 from api.faces.web.pages import gate as pages_gate
 from api.faces.web.pages import searching as pages_searching
 from api.faces.web.pages import watching as pages_watching
