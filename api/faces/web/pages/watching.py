@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import get_args
 
 from fastapi import APIRouter, Request
@@ -9,6 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.errors import UsageError
 from api.faces import outline
+from api.faces.trends import UNHEARD, volume_svg
 from api.faces.watches import watch_view
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
@@ -16,13 +18,16 @@ from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
 from api.faces.web.pages.fields import validated
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.watches import WatchRequest
-from api.services.watching.running import changed, watch_of
+from api.services.watching.deliveries import trial
+from api.services.watching.run import Delivery
+from api.services.watching.running import changed, utc_now, watch_of
 from api.services.watching.telling import headline
+from api.services.watching.trend import read_trend
 from api.services.watching.watch import Watch
 from api.settings import DepthName
 from api.sources import SOURCES
 from api.wiring.serving import House
-from api.wiring.watching import keep_watch, run_watch
+from api.wiring.watching import keep_watch, notifier_of, run_watch
 
 router = APIRouter(prefix="/watches", include_in_schema=False, route_class=PageRoute)
 RUNS = 20
@@ -67,13 +72,7 @@ async def add(request: Request, form: Filled, house: Opened) -> Response:
 async def watch_page(request: Request, watch_id: str, visitor: Guest, house: Opened) -> Response:
     """What it asks and when, and its last runs."""
     watch = await watch_of(house.store, visitor.tenant.id, watch_id)
-    runs = await house.store.watch_runs(watch.tenant, watch.id, RUNS)
-    return page(
-        request, visitor, "watch.html",
-        title=watch.name,
-        watch=watch_view(watch),
-        runs=[(headline(watch, run), run) for run in runs],
-    )  # fmt: skip
+    return await _one(request, visitor, house, watch)
 
 
 @router.get("/{watch_id}/remove")
@@ -109,6 +108,38 @@ async def run(request: Request, watch_id: str, form: Filled, house: Opened) -> R
     watch = await _watch(form, house, watch_id)
     ended = await unless_gone(request.receive, run_watch(house, watch))
     return Response(status_code=GONE) if ended is None else _shown(watch)
+
+
+@router.post("/{watch_id}/try")
+async def try_telling(request: Request, watch_id: str, form: Filled, house: Opened) -> Response:
+    """Send a trial to everybody who is told, and say what became of it."""
+    watch = await _watch(form, house, watch_id)
+    sending = trial(notifier_of(house.settings).send, watch)
+    deliveries = await unless_gone(request.receive, sending)
+    if deliveries is None:
+        return Response(status_code=GONE)
+    return await _one(request, form.visitor, house, watch, deliveries)
+
+
+async def _one(
+    request: Request,
+    visitor: Visitor,
+    house: House,
+    watch: Watch,
+    tried: Sequence[Delivery] = (),
+) -> Response:
+    runs = await house.store.watch_runs(watch.tenant, watch.id, RUNS)
+    trend = await read_trend(house.store, watch, utc_now())
+    return page(
+        request, visitor, "watch.html",
+        title=watch.name,
+        watch=watch_view(watch),
+        runs=[(headline(watch, run), run) for run in runs],
+        lines=trend.lines,
+        volume_svg=volume_svg,
+        unheard=UNHEARD,
+        tried=tried,
+    )  # fmt: skip
 
 
 async def _paused(form: Submission, house: House, watch_id: str, *, paused: bool) -> Response:

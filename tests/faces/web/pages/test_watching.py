@@ -10,9 +10,10 @@ import pytest
 from api.services.keeping.keys import LOCAL
 from api.services.watching.running import utc_now
 from api.services.watching.watch import Watch, new_watch
-from tests.faces.web.conftest import Served
+from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.pages.visiting import submit
 from tests.faces.web.test_export import EVIL, Tags
+from tests.loopback import Loopback, Reply
 
 OURA: dict[str, Any] = {
     "query": "Oura", "every": "mon 8:00", "tz": "Asia/Tokyo", "depth": "quick",
@@ -45,7 +46,10 @@ async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
     assert [run.state for run in runs] == ["nothing", "baseline"]
     assert f"{len(runs[1].new)} new post" in page
     assert runs[1].new[0].title in page
-    assert f"/analyses/{runs[1].report_id}" in (await served.client.get(path)).text
+    html = (await served.client.get(path)).text
+    assert f"/analyses/{runs[1].report_id}" in html
+    assert 'aria-label="Posts a week: reddit"' in html
+    assert f"Week Reddit {runs[1].created_at:%G}-W" in page
     assert "mon 8:00 (Asia/Tokyo) · next run" in await text(served, "/watches")
 
 
@@ -102,6 +106,21 @@ async def test_the_secret_is_shown_once(served: Served) -> None:
     assert "webhook:hooks.example" in page.text
     assert watch.secret not in page.text
     assert "hush" not in page.text
+
+
+async def test_who_is_told_can_be_tried(opening: Opening) -> None:
+    """What became of it stands on the page, and of a watch that tells nobody it is said."""
+    with Loopback(lambda request: Reply()) as hook:
+        async with opening(NOTIFY_PRIVATE="true") as served:
+            told = {**OURA, "notify": f"{hook.url}/hush"}
+            await submit(served.client, "/watches", **told)
+            await submit(served.client, "/watches", **OURA, name="silent")
+            loud, silent = await served.house.store.watches(LOCAL.id)
+            page = (await submit(served.client, f"/watches/{loud.id}/try")).text
+            nobody = await submit(served.client, f"/watches/{silent.id}/try")
+    assert "Told: webhook:127.0.0.1" in page
+    assert len(hook.asked) == 1
+    assert (nobody.status_code, "tells nobody" in nobody.text) == (422, True)
 
 
 async def test_a_form_of_somebody_else_does_nothing(served: Served) -> None:
