@@ -61,7 +61,7 @@ def seen(doors: Doors, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     command = ["node", "drive.mjs", chromium(), doors.sample, doors.slow, doors.keyed, KEY]
     done = subprocess.run(
         [*command, pictures],
-        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=300,
+        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=600,
     )  # fmt: skip
     shown: Seen = json.loads(done.stdout)
     return shown
@@ -109,3 +109,18 @@ def test_a_key_is_asked_for(seen: Seen) -> None:
     assert not entered["held"]
     assert entered["script"] == ""
     assert entered["out"] == "/login"
+
+
+@pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
+def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
+    """Compared, looked up, watched, measured, tried and deleted, by what the pages offer."""
+    around = seen["around"][manner]
+
+    assert around["complaints"] == []
+    assert "posts found" in around["table"]
+    assert set(around["history"]) == {"Whoop"}
+    assert {mark.lower() for mark in around["marks"]} == {"battery", "oura"}
+    assert "the first run kept" in around["run"]
+    assert "refetched" in around["gate"]
+    assert {"Reddit", "Model", "Langfuse"} <= set(around["answers"])
+    assert around["gone"] == "/history"

@@ -130,6 +130,66 @@ async function entered(width) {
   return { wrong, cookie: { httpOnly, sameSite }, held: cookie.value.includes(key), script, out, complaints };
 }
 
-const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360) };
+/** Two products side by side, what was asked, what is stored, a watch, the gate and the sources. */
+async function lookedAround(width, options = {}) {
+  const { page, context, complaints } = await opened(sample, width, options);
+  const scripted = options.javaScriptEnabled !== false;
+  const looks = async (name) => scripted && looked(page, name, width, complaints);
+  const menu = async (name) => {
+    await page.locator('nav').getByText(name, { exact: true }).click();
+    await page.getByRole('link', { name, exact: true, current: 'page' }).waitFor();
+  };
+  await page.goto(sample);
+  await menu('Compare');
+  await page.fill('#product-1', 'Oura');
+  await page.fill('#product-2', 'Whoop');
+  await page.selectOption('#depth', 'quick');
+  await looks('compare');
+  await page.getByRole('button', { name: 'Compare' }).click();
+  const later = page.getByText('Show the comparison once all have ended');
+  await later.or(page.getByText('Oura and Whoop, compared')).first().waitFor();
+  if (await later.count()) await later.click();
+  await page.locator('h1', { hasText: 'compared' }).waitFor();
+  const table = await page.locator('main table').first().innerText();
+  await looks('comparison');
+  await menu('History');
+  await page.fill('#text', 'whoop');
+  await page.getByText('Filter', { exact: true }).click();
+  await page.waitForURL('**text=whoop**');
+  const history = await page.locator('ul.sources > li > a').allInnerTexts();
+  await looks('history');
+  await menu('Search');
+  await page.fill('#q', 'Oura battery');
+  await page.locator('.filter button').click();
+  await page.locator('ol.sources mark').first().waitFor();
+  const marks = await page.locator('ol.sources mark').allInnerTexts();
+  await looks('search');
+  await menu('Watches');
+  await page.fill('#query', 'Oura');
+  await page.selectOption('#depth', 'quick');
+  await page.fill('#name', `Oura at ${width} ${scripted}`);
+  await looks('watches');
+  await page.getByText('Watch it', { exact: true }).click();
+  await page.getByText('Run now').click();
+  const run = await page.locator('ul.sources > li').first().innerText();
+  await looks('watch');
+  await menu('Gate');
+  const gate = await page.locator('main table').first().innerText();
+  await looks('gate');
+  await menu('Sources');
+  await page.getByText('Try each now').click();
+  const answers = await page.locator('#answers strong').allInnerTexts();
+  await looks('sources');
+  await menu('History');
+  await page.getByText('Delete', { exact: true }).first().click();
+  await page.getByText('Delete it').click();
+  const gone = new URL(page.url()).pathname;
+  await context.close();
+  return { table, history, marks, run, gate, answers, gone, complaints };
+}
+
+const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360),
+  around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
+ };
 await browser.close();
 console.log(JSON.stringify(seen));

@@ -72,7 +72,7 @@ async def add(request: Request, form: Filled, house: Opened) -> Response:
 async def watch_page(request: Request, watch_id: str, visitor: Guest, house: Opened) -> Response:
     """What it asks and when, and its last runs."""
     watch = await watch_of(house.store, visitor.tenant.id, watch_id)
-    return await _one(request, visitor, house, watch)
+    return await _detail(request, visitor, house, watch)
 
 
 @router.get("/{watch_id}/remove")
@@ -118,10 +118,10 @@ async def try_telling(request: Request, watch_id: str, form: Filled, house: Open
     deliveries = await unless_gone(request.receive, sending)
     if deliveries is None:
         return Response(status_code=GONE)
-    return await _one(request, form.visitor, house, watch, deliveries)
+    return await _detail(request, form.visitor, house, watch, deliveries)
 
 
-async def _one(
+async def _detail(
     request: Request,
     visitor: Visitor,
     house: House,
