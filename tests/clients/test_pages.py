@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,11 +17,13 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from tests.clients.environments import chromium, node_client
-from tests.faces.web.process import threaded
+from tests.faces.web.process import ROOT, threaded
 from tests.usual import USUAL
 
 KEY = "a-key-of-the-environment"
 Seen = dict[str, Any]
+SCREENS = ("ask", "live", "report", "drawer", "evidence", "gate")
+"""Of which the docs have pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,23 @@ def seen(doors: Doors, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         [*command, pictures],
         cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=600,
     )  # fmt: skip
+    if folder_of_docs := os.environ.get("LISTENPOST_TEST_SCREENS"):
+        for name in SCREENS:
+            shutil.copy(pictures / f"{name}-1280.png", Path(folder_of_docs) / f"{name}.png")
+        (Path(folder_of_docs) / "inputs.txt").write_text(drawn_from(), "utf-8")
     shown: Seen = json.loads(done.stdout)
     return shown
+
+
+def drawn_from() -> str:
+    """What the pictures of the docs are made of, as a digest a line."""
+    pages = ROOT / "api/faces/web/pages"
+    files = sorted([*pages.glob("templates/*.html"), *pages.glob("static/*")])
+    files += [ROOT / "api/faces/web/charts.py", Path(__file__).with_name("pages") / "drive.mjs"]
+    return "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()[:16]} {file.relative_to(ROOT)}\n"
+        for file in files
+    )
 
 
 @pytest.mark.parametrize("width", ["wide", "narrow"])
@@ -124,3 +144,12 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     assert "refetched" in around["gate"]
     assert {"Reddit", "Model", "Langfuse"} <= set(around["answers"])
     assert around["gone"] == "/history"
+
+
+def test_the_pictures_of_the_docs_are_current() -> None:
+    """Made of today's pages; `LISTENPOST_TEST_SCREENS=docs/screens` before this file's tests makes
+    them anew.
+    """
+    folder = ROOT / "docs/screens"
+    assert {file.stem for file in folder.glob("*.png")} == set(SCREENS)
+    assert (folder / "inputs.txt").read_text("utf-8") == drawn_from()
