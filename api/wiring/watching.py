@@ -119,7 +119,9 @@ async def go_on_with_run(house: House, written: str, life: Life) -> None:
         return
     with suppress(Conflict, NotFound):  # it ended before, or the watch is gone
         watch = await watch_of(house.store, request.tenant, request.watch_id)
-        await watching.run(watch, request.run_id, life.keep)
+        ended = await house.store.watch_runs(watch.tenant, watch.id, 1)
+        if not ended or ended[0].id != request.run_id:  # its process may have died behind that
+            await watching.run(watch, request.run_id, life.keep)
 
 
 def notifier_of(settings: Settings) -> Notifier:

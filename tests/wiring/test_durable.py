@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from pydantic import TypeAdapter
 
 from api import wiring
 from api.errors import Conflict
 from api.sandbox.server import Sandbox
+from api.services.durable import Life
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import LOCAL
 from api.services.keeping.storage import Kept
@@ -22,7 +24,7 @@ from api.services.watching.running import utc_now
 from api.services.watching.watch import Watch, new_watch
 from api.wiring.durable import LOST
 from api.wiring.serving import House, open_house
-from api.wiring.watching import keep_watch, run_watch
+from api.wiring.watching import RunRequest, go_on_with_run, keep_watch, run_watch
 
 ASK = Ask("plaud.ai", depth="quick", sources=("reddit", "hackernews"))
 
@@ -105,12 +107,16 @@ async def test_what_is_due_is_run_once(sandbox: Sandbox) -> None:
 
 
 async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> None:
-    """Nobody waits for the queue."""
+    """Nobody waits for the queue; once it has ended, nobody goes on with it."""
     async with house() as opened:
         paused = replace(watch(), paused=True)
         await keep_watch(opened.store, paused, new=True)
         run = await run_watch(opened, paused)
+        order = RunRequest(LOCAL.id, paused.id, run.id, None)
+        await go_on_with_run(opened, TypeAdapter(RunRequest).dump_json(order).decode(), Life())
+        runs = await opened.store.watch_runs(LOCAL.id, paused.id, 9)
     assert (run.state, run.watch_id) == ("baseline", paused.id)
+    assert [kept.id for kept in runs] == [run.id]
 
 
 async def test_run_whose_process_stops_has_not_failed(sandbox: Sandbox) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from api.errors import Conflict, ListenpostError, UsageError
 from api.services.callers import admit, caller
-from api.services.durable import Engine, Life, Unkept
+from api.services.durable import Engine, Life, Stopping, Unkept
 from api.services.keeping.analysis_flight import (
     AnalysisFlight,
     Analyze,
@@ -66,6 +66,7 @@ class Runner:
         self._grace, self._pause = grace, pause
         self._flights: dict[str, AnalysisFlight] = {}
         self._claiming = asyncio.Lock()
+        self._closed = False
 
     def on_end(self, ended: Ended) -> None:
         """Tell `ended` about every analysis that ends."""
@@ -98,7 +99,8 @@ class Runner:
     ) -> AnalysisFlight | Kept:
         """The flight for a request, begun or shared; call `leave` when done with it.
 
-        One that nobody waits for, `detached`, is left to the queue when it would wait here.
+        One that nobody waits for, `detached`, runs on, and is left to the queue when it would wait
+        here.
 
         With an idempotency key that was used before it is that request's flight, or what is kept of
         it: a report, or one that runs in another process. One that failed is begun again.
@@ -115,6 +117,7 @@ class Runner:
             flight = await self._claimed(tenant, ask, key, begin)
         if isinstance(flight, Kept):
             return flight
+        flight.detached |= detached
         flight.waiting += 1
         boarded = False
         try:
@@ -210,6 +213,7 @@ class Runner:
 
     async def aclose(self) -> None:
         """Stop everything under way: what is durable goes on elsewhere, the rest has failed."""
+        self._closed = True  # nor is anything begun that was about to be
         await asyncio.gather(*map(self._end, self._flights.values()))
 
     async def go_on(self, written: str, life: Life) -> None:
@@ -284,7 +288,12 @@ class Runner:
         flight.abandon()
         await flight.over()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Stopping("this process stops; ask again later")
+
     async def _queue(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Kept:
+        self._check_open()
         usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
@@ -293,6 +302,7 @@ class Runner:
         return _running(tenant, analysis_id, ask, began)
 
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
+        self._check_open()
         flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
         self._flights[analysis_id] = flight
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())

@@ -241,3 +241,29 @@ async def test_what_need_not_wait_is_not_queued(desk: Desk, notebook: Notebook) 
     assert not notebook.queued
     assert await nobody("ann") is None
     await runner.aclose()
+
+
+async def test_a_process_that_stops_begins_nothing(desk: Desk, notebook: Notebook) -> None:
+    """What was about to be begun is not, and has not failed."""
+    runner = desk.runner(engine=notebook)
+    await runner.aclose()
+    with pytest.raises(Stopping):
+        await runner.run(ANN, ASK, key="k")
+    assert desk.states == []
+
+
+async def test_what_nobody_waits_for_runs_on_though_its_caller_left(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """Before it was begun."""
+    runner = desk.runner(engine=notebook)
+    desk.shelf.may_begin.clear()
+    joining = asyncio.create_task(runner.join(ANN, ASK, detached=True))
+    await desk.shelf.beginning.wait()
+    joining.cancel()
+    desk.shelf.may_begin.set()
+    desk.go.set()
+    await desk.entered.wait()
+    (kept,) = desk.shelf.analyses.values()
+    assert (await runner.outcome(kept)).id == kept.id
+    assert desk.states == ["done"]
