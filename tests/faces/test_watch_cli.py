@@ -175,7 +175,7 @@ def test_feed_is_given_renewed_and_closed(here: Here) -> None:
 
     assert [ended.code for ended in (given, again, renewed, closed, both)] == [0, 2, 0, 0, 2]
     for ended in (given, renewed):
-        assert re.fullmatch(r"/v1/watches/\w{32}/feed\?token=[\w-]{43}\n", ended.out)
+        assert re.fullmatch(r"/v1/feeds/\w{32}\?token=[\w-]{43}\n", ended.out)
         assert "it is not shown again" in ended.err
     assert given.out != renewed.out
     assert "`--renew` makes another" in again.err

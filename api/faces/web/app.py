@@ -68,6 +68,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     stats.router,
     watches.router,
     telling.router,
+    telling.feeds,
     trend.router,
 )
 """Every route; another door over HTTP is another router here. A router's routes are built when a

@@ -28,7 +28,7 @@ async def open_feed(shelf: Watches, watch: Watch) -> str:
     token = secrets.token_urlsafe(32)
     if not await shelf.set_feed(watch, digest(token)):
         raise NotFound(f"the watch “{watch.name}” is gone")
-    return f"/v1/watches/{watch.id}/feed?token={token}"
+    return f"/v1/feeds/{watch.id}?token={token}"
 
 
 async def feed_of(

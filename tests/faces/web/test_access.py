@@ -53,7 +53,7 @@ KEYED = [
     ("GET", "/metrics", None),
 ]
 OPEN = ["/healthz", "/readyz", "/openapi.json"]
-TOKENED = {("GET", "/v1/watches/{watch_id}/feed")}
+TOKENED = {("GET", "/v1/feeds/{watch_id}")}
 """What a token in the address opens."""
 
 

@@ -116,7 +116,7 @@ async def test_feed_that_is_none_looks_like_any_other(opening: Opening) -> None:
         theirs = await served.client.post(f"{URL}/{mark}/feed", headers=bearer("b"))
         await served.client.patch(f"{URL}/{mark}", json={"paused": True})
         paused = await served.client.get(new)
-        wrong = [old, f"{new}x", f"{URL}/{mark}/feed", new.replace(mark, other), f"{URL}/no/feed"]
+        wrong = [old, f"{new}x", f"/v1/feeds/{mark}", new.replace(mark, other), "/v1/feeds/no"]
         answers = [await served.client.get(path) for path in wrong]
         closed = await served.client.delete(f"{URL}/{mark}/feed")
         answers.append(await served.client.get(new))

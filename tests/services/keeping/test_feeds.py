@@ -33,7 +33,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 def token_in(path: str) -> str:
     """Of a feed's address."""
-    match = re.fullmatch(r"/v1/watches/w1/feed\?token=([\w-]{43})", path)
+    match = re.fullmatch(r"/v1/feeds/w1\?token=([\w-]{43})", path)
     assert match is not None
     return match[1]
 
