@@ -141,8 +141,6 @@ async def _workflow(kind: str, request: str) -> None:
 class DurableEngine:
     """See `Engine` for the contract; belongs to the event loop that opened it."""
 
-    queues = True
-
     def __init__(self, executor: str, go_on: Mapping[str, GoOn]) -> None:
         """Nothing is open yet; see `open_engine`."""
         self._executor, self._go_on = executor, go_on

@@ -76,19 +76,6 @@ class Engine(Protocol):
         """
         ...
 
-    @property
-    def queues(self) -> bool:
-        """Whether other processes do what is left to them."""
-        ...
-
-    async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
-        """Leave work to whichever process has room; each id once. Tenants take turns.
-
-        Raises:
-            StoreUnavailable: it could not be noted.
-        """
-        ...
-
     async def noted(self, prefix: str) -> str | None:
         """The id of work that begins so, and is done or waits to be, in whatever process."""
         ...
@@ -98,18 +85,24 @@ class Engine(Protocol):
         ...
 
 
+class SharedEngine(Engine, Protocol):
+    """An engine of several processes."""
+
+    async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
+        """Leave work to whichever process has room; each id once. Tenants take turns.
+
+        Raises:
+            StoreUnavailable: it could not be noted.
+        """
+        ...
+
+
 class Unkept:
     """Does work here and now; with the process it ends."""
 
     async def run(self, kind: str, work_id: str, request: str, work: Work[T]) -> T:
         """What the work gives, or its error."""
         return await work(Life())
-
-    queues = False
-
-    async def enqueue(self, kind: str, work_id: str, request: str, tenant: str) -> None:
-        """There is no queue."""
-        raise NotImplementedError
 
     async def noted(self, prefix: str) -> str | None:
         """Nothing is noted."""

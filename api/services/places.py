@@ -25,3 +25,8 @@ Places = Mapping[str, Place]
 def title_of(places: Places, source: str) -> str:
     """What a person calls a source; a name that nobody introduced is its own title."""
     return places[source].title if source in places else source
+
+
+def place_of(key: str) -> str:
+    """The name of the place that an item is from, out of its key `reddit:t3_1abc`."""
+    return key.partition(":")[0]

@@ -35,6 +35,7 @@ from sqlalchemy.types import UserDefinedType
 from api.services.archive.chunks import Chunk, chunked
 from api.services.archive.shelf import DIMENSIONS, Embed
 from api.services.archive.words import tokens
+from api.services.places import place_of
 from api.services.reporting.report import ItemFacts
 from api.store.database import Database
 from api.store.tables import batches, chunks, identity
@@ -112,9 +113,9 @@ def facts_of(key: str, stored: object) -> ItemFacts | None:
     """An item as it is stored, what it lacks being empty; None when that is damaged."""
     if not isinstance(stored, Mapping):
         return None
-    source = key.partition(":")[0]
     try:
-        return ItemFacts.model_validate({**_BLANK, "source": source, **stored, "key": key})
+        facts = {**_BLANK, "source": place_of(key), **stored, "key": key}
+        return ItemFacts.model_validate(facts)
     except ValidationError:
         _log.warning("the item `%s` is damaged and is not searched", key)
         return None

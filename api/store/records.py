@@ -11,12 +11,12 @@ from sqlalchemy import ColumnElement, Row, Update, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import UsageError
+from api.services.keeping.ledger import UNBOUNDED
 from api.services.keeping.storage import ApiKey, KeptSession, SessionListing
 from api.store.database import Part, unbroken
 from api.store.paging import below, cursor_at, dated
 from api.store.tables import charges, idempotency, identity, keys, ledger, pages, sessions
 
-_UNBOUNDED = 2**62
 PAGE_LIFE = timedelta(days=1)
 """No page is kept longer."""
 
@@ -59,7 +59,7 @@ class LedgerPart(Part):
             reservation = settled.returning(charges.c.day, charges.c.units)
             for day, reserved in await connection.execute(reservation):
                 if units > reserved:
-                    await self._take(connection, scope, day, units - reserved, _UNBOUNDED)
+                    await self._take(connection, scope, day, units - reserved, UNBOUNDED)
                 elif units < reserved:
                     await connection.execute(_fewer(scope, day, reserved - units))
 

@@ -44,8 +44,6 @@ class HouseEngine:
     _opening: asyncio.Task[DurableEngine] | None = None
     _tending: asyncio.Task[None] | None = None
 
-    queues = True
-
     async def opened(self) -> DurableEngine:
         """The engine; one that could not be opened is tried again.
 

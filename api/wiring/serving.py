@@ -22,7 +22,7 @@ from api.services.archive.shelf import ArchiveFilters
 from api.services.chatting.chats import Chats
 from api.services.chatting.streaming import streamed
 from api.services.chatting.turns import Moment, Turn
-from api.services.durable import GoOn, Keep, Unkept
+from api.services.durable import GoOn, Keep
 from api.services.flights import Flights
 from api.services.keeping.analyses import KIND, Runner
 from api.services.keeping.keys import LOCAL, Keys, Tenant
@@ -94,7 +94,7 @@ class House:
             self.engine = HouseEngine(self.settings, self.store, kinds, look)
         self.runner = Runner(
             self.store, self.limits, self._analyze, self._most, self.settings.streams.grace,
-            engine=self.engine or Unkept(), tenants=self.keys.tenant,
+            engine=self.engine, tenants=self.keys.tenant,
         )  # fmt: skip
 
     @property

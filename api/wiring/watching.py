@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from api.errors import AccessDenied, Conflict, NotFound, UsageError
 from api.services.durable import Life, Stopping
+from api.services.keeping.keys import REVOKED
 from api.services.listening import Ask
 from api.services.reporting.report import Report
 from api.services.watching.run import WatchRun
@@ -53,7 +54,7 @@ def watching_of(house: House) -> Watching:
     async def analyze(watch: Watch, ask: Ask, run_id: str) -> Report:
         tenant = await house.keys.tenant(watch.tenant)
         if tenant is None:
-            raise AccessDenied("the API key that it belongs to is no longer valid")
+            raise AccessDenied(REVOKED)
         try:
             return await house.runner.run(tenant, ask, key=f"watch:{run_id}:{ask.window}")
         except Stopping:  # so does the run, of which nobody is told that it failed

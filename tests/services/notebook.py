@@ -17,7 +17,6 @@ T = TypeVar("T")
 class Notebook:
     """Steps and requests by the id of their work."""
 
-    queues = True
     steps: dict[tuple[str, str], object] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
     queued: list[str] = field(default_factory=list)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import socket
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ import uvicorn
 
 from api import wiring
 from api.errors import UsageError
-from api.faces.cli.running import INTERRUPTED
+from api.faces.cli.running import INTERRUPTED, closing, run
 from api.services.wire import is_this_machine
 from api.wiring.serving import House, open_house
 
@@ -75,22 +74,16 @@ def work_command(*, sandbox: bool = False) -> int:
     """
     settings = wiring.load_settings(sandbox=sandbox)
 
-    async def work() -> None:
-        house, stopped = await open_house(settings, durable=True), asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stopped.set)
-        try:
+    async def work() -> int:
+        async with closing(await open_house(settings, durable=True)) as house:
             await house.product()
             assert house.engine is not None
             await house.engine.opened()
             print("Listenpost works at what is queued", file=sys.stderr, flush=True)
-            await stopped.wait()
-        finally:
-            await house.aclose()
+            await asyncio.Event().wait()  # for ever
+        return 0
 
-    asyncio.run(work())
-    return 0
+    return run(work)
 
 
 def sandbox_command(

@@ -187,7 +187,6 @@ async def create_analysis(
             return JSONResponse(report.model_dump(mode="json") | done, headers=location)
         if isinstance(flight, Kept) or detached:
             if not isinstance(flight, Kept):
-                flight.detached = True
                 runner.leave(flight)
             applied = {"Preference-Applied": "respond-async"} if detached else {}
             shown = Pending.of(flight).model_dump(mode="json")

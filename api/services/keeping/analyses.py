@@ -18,7 +18,7 @@ from typing import Any
 
 from api.errors import Conflict, ListenpostError, UsageError
 from api.services.callers import admit, caller
-from api.services.durable import Engine, Life, Stopping, Unkept
+from api.services.durable import Engine, Life, SharedEngine, Stopping, Unkept
 from api.services.keeping.analysis_flight import (
     AnalysisFlight,
     Analyze,
@@ -29,7 +29,7 @@ from api.services.keeping.analysis_flight import (
     WorkOrder,
     nobody,
 )
-from api.services.keeping.keys import Tenant
+from api.services.keeping.keys import REVOKED, Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.performing import Performance
 from api.services.keeping.storage import Kept, Store
@@ -56,12 +56,13 @@ class Runner:
         estimate: Estimate,
         grace: float = 0.0,
         pause: float = PAUSE,
-        engine: Engine | None = None,
+        engine: SharedEngine | None = None,
         tenants: Tenants = nobody,
     ) -> None:
         """Nothing runs yet; `grace` is how many seconds a lost connection still counts as one."""
         self._store, self._limits = store, limits
-        self._engine, self._tenants = engine or Unkept(), tenants
+        self._shared, self._tenants = engine, tenants
+        self._engine: Engine = engine or Unkept()
         self._performance = Performance(store, limits, analyze, estimate)
         self._grace, self._pause = grace, pause
         self._flights: dict[str, AnalysisFlight] = {}
@@ -111,8 +112,8 @@ class Runner:
             StoreUnavailable: it could not be kept, so it was not begun.
         """
         begin: Begin = self._launch
-        if detached and self._engine.queues and self._limits.turns.full(tenant):
-            begin = self._queue
+        if detached and self._shared is not None and self._limits.turns.full(tenant):
+            begin = partial(self._queue, self._shared)
         async with self._claiming:
             flight = await self._claimed(tenant, ask, key, begin)
         if isinstance(flight, Kept):
@@ -221,8 +222,7 @@ class Runner:
         request = WorkOrder.read(written)
         tenant = await self._tenants(request.tenant)
         if tenant is None:
-            reason = "the API key that it belongs to is no longer valid"
-            await self._store.fail(request.tenant, request.analysis_id, reason)
+            await self._store.fail(request.tenant, request.analysis_id, REVOKED)
             return
         admit(request.caller)
         keep_trace_id(request.trace_id)
@@ -248,7 +248,7 @@ class Runner:
 
     async def _elsewhere(self, tenant: Tenant, ask: Ask) -> Kept | None:
         """The same question, when another process runs it."""
-        if not self._engine.queues:
+        if self._shared is None:
             return None
         analysis_id = await self._store.running(tenant.id, ask.digest)
         return None if analysis_id is None else await self.kept(tenant.id, analysis_id)
@@ -292,13 +292,15 @@ class Runner:
         if self._closed:
             raise Stopping("this process stops; ask again later")
 
-    async def _queue(self, tenant: Tenant, ask: Ask, analysis_id: str) -> Kept:
+    async def _queue(
+        self, shared: SharedEngine, tenant: Tenant, ask: Ask, analysis_id: str
+    ) -> Kept:
         self._check_open()
         usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
         request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
-        await self._engine.enqueue(KIND, work_id, request.written, tenant.id)
+        await shared.enqueue(KIND, work_id, request.written, tenant.id)
         return _running(tenant, analysis_id, ask, began)
 
     async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:

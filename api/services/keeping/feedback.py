@@ -11,6 +11,7 @@ from typing import Literal
 from api.errors import NotFound, UsageError
 from api.services.keeping.reports import missing, stored_report
 from api.services.keeping.storage import Feedback, Rating, Store
+from api.services.places import place_of
 from api.services.reporting.report import Report
 from api.services.text import clean, one_line
 
@@ -168,4 +169,4 @@ def source_of(report: Report, key: str) -> str | None:
     for name, source in report.sources.items():
         if any(item.key == key for item in source.dropped):
             return name
-    return key.partition(":")[0] if any(item.key == key for item in report.dropped) else None
+    return place_of(key) if any(item.key == key for item in report.dropped) else None

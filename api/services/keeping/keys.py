@@ -14,6 +14,7 @@ from api.services.keeping.storage import ApiKey, KeyRing
 from api.services.text import clean, one_line
 
 VARIABLE = "LISTENPOST_API_KEYS"
+REVOKED = "the API key that it belongs to is no longer valid"
 LONGEST_NAME = 100
 """Characters the name of a key may have."""
 

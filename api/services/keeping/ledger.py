@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Protocol
 
+UNBOUNDED = 2**62
+"""Units that are no limit."""
+
 
 class Ledger(Protocol):
     """Countable budgets: a scope (`youtube.search`, `key:ID:analyses`), a day, whole units."""

@@ -17,7 +17,7 @@ from api.errors import LimitReached, StoreUnavailable
 from api.services import listening
 from api.services.gate.judging import Gate
 from api.services.keeping.keys import Tenant
-from api.services.keeping.ledger import Charges
+from api.services.keeping.ledger import UNBOUNDED, Charges
 from api.services.keeping.turns import Turns
 from api.services.listening import Ask, Heard, Product
 from api.services.metering import metered
@@ -27,7 +27,6 @@ from api.services.schemas import Gated, Item, Question
 
 _log = logging.getLogger(__name__)
 _MICRO = 1_000_000
-_UNBOUNDED = 2**62
 LOOKS = 10
 """Looks at analyses that were begun, for each request of a minute."""
 
@@ -165,7 +164,7 @@ class Limits:
                 elif real < part.units:
                     await self.ledger.give_back(part.scope, day, part.units - real)
                 elif real > part.units:
-                    await self.ledger.take(part.scope, day, real - part.units, _UNBOUNDED)
+                    await self.ledger.take(part.scope, day, real - part.units, UNBOUNDED)
         except StoreUnavailable as error:
             _log.warning("a reservation could not be settled and stands: %s", error)
 

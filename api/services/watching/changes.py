@@ -20,7 +20,7 @@ from api.services.evidence.intervals import (
     split,
     usual_counts,
 )
-from api.services.places import Places, title_of
+from api.services.places import Places, place_of, title_of
 from api.services.reporting.counting import SHARED
 from api.services.text import many
 from api.services.watching.counting import POSTS, Keys
@@ -236,7 +236,7 @@ def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
 def _cited(look: Measurement, keys: Keys) -> tuple[str, ...]:
     """The keys of the posts that it counts; a key begins with its source."""
     counted = keys.get((look.measure, look.subject), ())
-    return tuple(key for key in counted if key.partition(":")[0] in look.sources)
+    return tuple(key for key in counted if place_of(key) in look.sources)
 
 
 def _change(look: Measurement, chance: float, cites: tuple[str, ...], places: Places) -> Change:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from api.errors import UsageError
-from api.services.durable import Engine, Keep
+from api.services.durable import Keep, SharedEngine
 from api.services.keeping.analyses import Runner
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
@@ -76,7 +76,7 @@ class Desk:
         self,
         day: int = 0,
         grace: float = 0.0,
-        engine: Engine | None = None,
+        engine: SharedEngine | None = None,
         known: Sequence[Tenant] = (ANN, BEN),
         turns: Turns | None = None,
     ) -> Runner:

@@ -9,7 +9,6 @@ import pytest
 from api.errors import Conflict, LimitReached, UsageError
 from api.services.durable import Stopping, Unkept
 from api.services.keeping.analysis_flight import AnalysisFlight, nobody
-from api.services.keeping.keys import Tenant
 from api.services.keeping.storage import Kept
 from api.services.keeping.turns import Turns
 from tests.services.keeping.desk import ANN, ASK, BEN, DAY, Desk, joined
@@ -205,13 +204,11 @@ async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
     assert desk.shelf.units["key:ann:analyses", DAY] == 1
 
 
-async def test_without_an_engine_there_is_no_queue() -> None:
-    """Nothing to cancel, and nowhere to leave it."""
+async def test_without_an_engine_nothing_is_noted() -> None:
+    """Nor is there anything to cancel."""
     engine = Unkept()
     await engine.cancel("a.")
     assert await engine.noted("a.") is None
-    with pytest.raises(NotImplementedError):
-        await engine.enqueue("analysis", "a.1", "{}", Tenant("ann", "store").id)
 
 
 async def test_a_process_that_stops_while_it_begins_leaves_it(

@@ -6,7 +6,6 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Annotated
 from urllib.parse import parse_qsl
 
@@ -17,7 +16,7 @@ from api.errors import AccessDenied, Forbidden, UsageError
 from api.faces.web.access import Opened, authenticated
 from api.faces.web.pages.screen import PageRoute, page
 from api.services.callers import Caller, admit
-from api.services.keeping.keys import Tenant
+from api.services.keeping.keys import Tenant, digest
 from api.wiring.serving import House
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -64,21 +63,17 @@ class Visits:
         while len(self._visits) >= _MOST_VISITS:  # the oldest go
             del self._visits[next(iter(self._visits))]
         word = secrets.token_urlsafe(32)
-        self._visits[_digest(word)] = Visit(tenant.id, secrets.token_urlsafe(32), now + LASTS)
+        self._visits[digest(word)] = Visit(tenant.id, secrets.token_urlsafe(32), now + LASTS)
         return word
 
     def visit(self, word: str) -> Visit | None:
         """The login of a cookie, while it lasts."""
-        visit = self._visits.get(_digest(word))
+        visit = self._visits.get(digest(word))
         return visit if visit is not None and visit.until > time.monotonic() else None
 
     def end(self, word: str) -> None:
         """Log out."""
-        self._visits.pop(_digest(word), None)
-
-
-def _digest(word: str) -> str:
-    return sha256(word.encode()).hexdigest()
+        self._visits.pop(digest(word), None)
 
 
 def visits_of(request: Request) -> Visits:

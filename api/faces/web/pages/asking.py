@@ -114,7 +114,6 @@ async def ask(request: Request, form: Filled, house: Opened) -> Response:
         return await _form(request, form.visitor, house, filled, hint=hint)
     flight = await house.runner.join(form.visitor.tenant, question, detached=True)
     if not isinstance(flight, Kept):
-        flight.detached = True
         house.runner.leave(flight)
     return RedirectResponse(f"/analyses/{flight.id}", 303)
 

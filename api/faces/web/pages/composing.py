@@ -13,13 +13,18 @@ from api.services.reporting.report import Report
 
 def report_values(report: Report) -> dict[str, Any]:
     """Of a report that can be opened alone: what is numbered, drawn and cited."""
+    values = evidence_values(report)
+    return {**values, "charts": charts(values["report"])}
+
+
+def evidence_values(report: Report) -> dict[str, Any]:
+    """The same without pictures."""
     report = outline.openable(report)
     return {
         "report": report,
         "numbers": outline.numbered(report.items),
         "items": {item.key: item for item in report.items},
-        "passages": cited_words(report),
-        "charts": charts(report),
+        "passages": _cited_words(report),
     }
 
 
@@ -34,7 +39,7 @@ def comparison_values(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def cited_words(report: Report) -> Mapping[str, list[str]]:
+def _cited_words(report: Report) -> Mapping[str, list[str]]:
     """The words that findings and quotes take from each item they cite, by its key."""
     words: dict[str, list[str]] = {key: [] for each in report.findings for key in each.cites}
     for finding in report.findings:

@@ -11,11 +11,12 @@ from fastapi.responses import Response
 from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.pages.access import Guest
-from api.faces.web.pages.composing import report_values
+from api.faces.web.pages.composing import evidence_values
 from api.faces.web.pages.reading import AnalysisId, report_of
 from api.faces.web.pages.screen import PageRoute, page
+from api.services.places import place_of
 from api.services.question.query import languages_of
-from api.services.reporting.report import DroppedItem, KeptItem
+from api.services.reporting.report import DroppedItem, KeptItem, Report
 from api.services.text import fold
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
@@ -49,7 +50,7 @@ class EvidenceFilter:
             item
             for item in items
             if self.stage in {"", item.dropped_by}
-            and self.place in {"", source_of(item)}
+            and self.place in {"", place_of(item.key)}
             and self._matches(item.title, item.reason)
         ]
 
@@ -64,11 +65,6 @@ def language_of(title: str) -> str:
     return next(iter(languages)) if len(languages) == 1 else "?"
 
 
-def source_of(item: DroppedItem) -> str:
-    """Where an item is from: its key is `reddit:t3_1abc`."""
-    return item.key.partition(":")[0]
-
-
 @router.get("/{analysis_id}/evidence")
 async def evidence_page(
     request: Request,
@@ -81,11 +77,12 @@ async def evidence_page(
     text: str = "",
 ) -> Response:
     """Two lists, and how to narrow them."""
-    report = outline.openable(await report_of(house, visitor, analysis_id))
+    values = evidence_values(await report_of(house, visitor, analysis_id))
+    report: Report = values["report"]
     chosen = EvidenceFilter(place, stage, language, text[:200])
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     places = dict.fromkeys(
-        [*(item.source for item in report.items), *map(source_of, report.dropped)]
+        [*(item.source for item in report.items), *(place_of(item.key) for item in report.dropped)]
     )
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}
@@ -102,6 +99,6 @@ async def evidence_page(
         ],
         most=MOST,
         stage_of=lambda item: _STAGES.get(item.dropped_by, "dropped"),
-        source_of=lambda item: outline.source_title(source_of(item)),
-        **report_values(report),
+        source_of=lambda item: outline.source_title(place_of(item.key)),
+        **values,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.analyses import is_possible, shown_as
 from api.faces.web.pages.access import Filled, Guest, Visitor
-from api.faces.web.pages.composing import cited_words, report_values
+from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.following import LaneStream
 from api.faces.web.pages.lanes import Lanes
 from api.faces.web.pages.screen import PageRoute, page
@@ -123,10 +123,12 @@ def _live(
 
 def _report(request: Request, visitor: Visitor, report: Report) -> Response:
     """With the cited posts alone, or the first of all where nothing is cited."""
-    report = outline.openable(report)
-    cited = cited_words(report)
-    listed = [item for item in report.items if item.key in cited] or report.items[:_FIRST]
-    title, values = outline.heading(report), report_values(report)
+    values = report_values(report)
+    items, cited = values["report"].items, values["passages"]
     return page(
-        request, visitor, "report.html", title=title, listed=listed, cited=bool(cited), **values
-    )
+        request, visitor, "report.html",
+        title=outline.heading(report),
+        listed=[item for item in items if item.key in cited] or items[:_FIRST],
+        cited=bool(cited),
+        **values,
+    )  # fmt: skip
