@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from api.services.archive.shelf import Embed
+from api.store.admissions import AdmissionsPart
 from api.store.archive import ArchivePart
 from api.store.counts import CountsPart
 from api.store.database import Database, engine_url
@@ -25,6 +26,7 @@ class SqlStore(
     LedgerPart,
     PagesPart,
     KeysPart,
+    AdmissionsPart,
     SessionsPart,
     IdempotencyPart,
     FeedbackPart,

@@ -24,7 +24,7 @@ from api.errors import StoreUnavailable
 from api.services.keeping.processes import DurableWork
 from api.store.database import Database, Part, unbroken
 from api.store.records import PAGE_LIFE
-from api.store.tables import analyses, charges, idempotency, ledger, pages, runs, sessions
+from api.store.tables import analyses, charges, idempotency, ledger, logins, pages, runs, sessions
 
 BEAT = 10.0
 """Seconds between two heartbeats."""
@@ -171,6 +171,7 @@ class RunningPart(Part):
                 delete(pages).where(pages.c.stored_at < now - PAGE_LIFE),
                 delete(sessions).where(sessions.c.saved_at < now - SESSION_DAYS),
                 delete(idempotency).where(idempotency.c.claimed_at < now - IDEMPOTENCY_DAYS),
+                delete(logins).where(logins.c.until < now),
                 delete(ledger).where(ledger.c.day < (now - LEDGER_DAYS).date()),
                 delete(runs).where(runs.c.seen_at < now - SILENCE - PAGE_LIFE),
             ):

@@ -223,4 +223,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE UNIQUE INDEX watches_by_feed ON watches (feed)",
         "ALTER TABLE watch_runs ADD COLUMN news BOOLEAN NOT NULL DEFAULT FALSE",
     ),
+    (  # 9: links to reports, and logins of the pages
+        "ALTER TABLE analyses ADD COLUMN link TEXT",
+        "CREATE UNIQUE INDEX analyses_by_link ON analyses (link)",
+        """
+        CREATE TABLE logins (
+            digest TEXT PRIMARY KEY, tenant TEXT NOT NULL, until {moment} NOT NULL
+        )
+        """,
+    ),
 )

@@ -205,8 +205,9 @@ runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_a
 analyses = _table(
     "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text, digest=Text,
     created_at=Moment, query=Prose, reason=Prose, decision=Identity, report_version=Integer,
-    summary=Document, tally=Document, body=Document,
+    summary=Document, tally=Document, body=Document, link=Identity,
 )  # fmt: skip
+"""`link` is the digest of the token that shows the report to whoever has it."""
 analysis_sources = _table(
     "analysis_sources", tenant=Identity, analysis_id=Identity, source=Identity
 )
@@ -243,6 +244,7 @@ charges = _table(
 """What a piece of work has taken from the ledger, so that no process takes it again."""
 pages = _table("pages", key=Identity, text=Document, stored_at=Moment)
 keys = _table("keys", id=Identity, name=Prose, digest=Identity, created_at=Moment, revoked=Boolean)
+logins = _table("logins", digest=Identity, tenant=Identity, until=Moment)
 sessions = _table("sessions", tenant=Identity, id=Identity, text=Document, saved_at=Moment)
 idempotency = _table(
     "idempotency", tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity,

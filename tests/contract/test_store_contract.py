@@ -392,6 +392,41 @@ async def test_name_of_a_key_is_taken_once(store: Store) -> None:
     assert len(await store.keys()) == 1
 
 
+async def test_report_is_opened_by_its_link_alone(store: Store) -> None:
+    """The last one, of this analysis; one that is stored anew keeps it."""
+    await finish(store, "a", report("r1", item("reddit:t3_1")))
+    await finish(store, "b", report("r1"))
+    assert not await store.has_link("a", "r1")
+    for digest in ("old", "digest"):
+        assert await store.set_link("a", "r1", digest)
+    await finish(store, "a", report("r1"))
+
+    assert await store.owner_of_link("r1", "digest") == "a"
+    assert (await store.has_link("a", "r1"), await store.has_link("b", "r1")) == (True, False)
+    for analysis_id, digest in (("r2", "digest"), ("r1", "old"), ("r1", ""), (ODD, ODD)):
+        assert await store.owner_of_link(analysis_id, digest) is None
+    assert not await store.set_link("a", "none", "other")
+    assert await store.set_link("a", "r1", None)
+    assert await store.owner_of_link("r1", "digest") is None
+    await store.set_link("a", "r1", "digest")
+    await store.delete("a", "r1")
+    assert await store.owner_of_link("r1", "digest") is None
+
+
+async def test_login_lasts_until_its_time(store: Store) -> None:
+    """Or until it is dropped."""
+    noon = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    await store.keep_login("first", "a", noon)
+    await store.keep_login("second", "b", noon)
+
+    assert await store.login("first", noon - timedelta(seconds=1)) == "a"
+    assert await store.login("first", noon) is None
+    assert await store.login(ODD, noon) is None
+    await store.drop_login("second")
+    await store.drop_login("none")
+    assert await store.login("second", noon - timedelta(days=1)) is None
+
+
 async def test_session_belongs_to_its_tenant(store: Store) -> None:
     """What was saved last comes back exactly, to nobody else."""
     await store.keep_session("a", "s", "first")

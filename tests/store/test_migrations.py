@@ -125,6 +125,9 @@ async def test_data_of_every_version_is_intact(database_url: str, version: int) 
         assert watch.feed == ("feed-digest" if version >= 8 else None)
         told = await store.watch_runs("a", "w1", 9, news=True)
         assert [kept.id for kept in told] == (["run_1"] if version >= 8 else [])
+    admitted = "a" if version >= 9 else None
+    assert await store.owner_of_link("r1", "link-digest") == admitted
+    assert await store.login("login-digest", NOON) == admitted
     counted_then: list[Counted] = []
     assert not await store.each_counted("a", None, 9, counted_then.append)
     tallies = [entry.tally for entry in counted_then if entry.tally is not None]

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, update
 
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
-from api.store.tables import idempotency, ledger, pages, runs, sessions
+from api.store.tables import idempotency, ledger, logins, pages, runs, sessions
 from tests.store.made import counted, report, typed
 
 
@@ -95,6 +95,7 @@ async def test_sweep_drops_what_is_past_its_time(database_url: str) -> None:
                             "saved_at": old(days=30) + past}),
                 (idempotency, {"tenant": "a", "key": name, "digest": "d", "analysis_id": "r",
                                "claimed_at": old(days=7) + past}),
+                (logins, {"digest": name, "tenant": "a", "until": old() + past}),
                 (ledger, {"scope": name, "day": (old(days=90) + 24 * past).date(), "units": 1}),
             ]  # fmt: skip
             for table, row in rows:
@@ -103,7 +104,8 @@ async def test_sweep_drops_what_is_past_its_time(database_url: str) -> None:
 
     await store.sweep()
 
-    assert await counted(database_url, "pages", "sessions", "idempotency", "ledger") == [1] * 4
+    swept = ("pages", "sessions", "idempotency", "logins", "ledger")
+    assert await counted(database_url, *swept) == [1] * 5
     assert await store.session("a", "n1") == "t"
     await store.aclose()
 

@@ -82,7 +82,7 @@ def feed(
         raise UsageError("use one of `--renew` and `--close`")
 
     async def work(store: Store, watch: Watch) -> None:
-        from api.services.keeping.feeds import open_feed
+        from api.services.keeping.sharing import open_feed
 
         if close:
             await store.set_feed(watch, None)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from importlib.metadata import version
+from secrets import token_urlsafe
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -44,12 +45,12 @@ from api.faces.web.pages import (
     evidence,
     history,
     reading,
+    sharing,
     sources,
 )
 from api.faces.web.pages import gate as pages_gate
 from api.faces.web.pages import searching as pages_searching
 from api.faces.web.pages import watching as pages_watching
-from api.faces.web.pages.access import Visits
 from api.faces.web.pages.rendering import TEMPLATES
 from api.sources import NAMED
 from api.wiring.serving import House
@@ -76,6 +77,7 @@ request first gets to it: whoever asks whether this is ready waits for the first
 SCREENS: tuple[APIRouter, ...] = (
     asking.router,
     reading.router,
+    sharing.router,
     evidence.router,
     conversing.router,
     comparing.router,
@@ -189,7 +191,7 @@ def create_app(
         servers=[{"url": "/", "description": "The server that this document comes from."}],
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    app.state.house, app.state.visits = house, Visits()
+    app.state.house, app.state.csrf = house, token_urlsafe(32)
     house.runner.on_end(lambda report, reason: counted(app).ended(report, reason))
     house.on_fetch(lambda fetched: counted(app).fetched(fetched))
     app.add_middleware(GZipMiddleware)  # never of an event stream

@@ -14,7 +14,7 @@ from api.faces.web.analyses import COMMON
 from api.faces.web.copies import unless_kept
 from api.faces.web.errors import documented
 from api.faces.web.events import GONE, unless_gone
-from api.services.keeping.feeds import feed_of, open_feed
+from api.services.keeping.sharing import feed_of, open_feed
 from api.services.watching.deliveries import run_to_tell, tell_again, trial, undelivered
 from api.services.watching.run import Delivery
 from api.services.watching.running import watch_of

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from api.services.archive.imports import Imports
 from api.services.archive.shelf import Archive
+from api.services.keeping.admissions import Admissions
 from api.services.keeping.ledger import Charges, Ledger
 from api.services.keeping.processes import Processes
 from api.services.keeping.tallies import Tally
@@ -333,8 +334,8 @@ class FeedbackBook(Protocol):
 
 
 class Store(
-    Analyses, Archive, Imports, Charges, PageCache, KeyRing, SessionShelf, Idempotency, Tallies,
-    FeedbackBook, Processes, Watches, Protocol,
+    Analyses, Archive, Imports, Charges, PageCache, KeyRing, Admissions, SessionShelf, Idempotency,
+    Tallies, FeedbackBook, Processes, Watches, Protocol,
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
 

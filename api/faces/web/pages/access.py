@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from urllib.parse import parse_qsl
 
@@ -21,9 +21,8 @@ from api.wiring.serving import House
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 COOKIE = "listenpost_session"
-LASTS = 12 * 3600
-"""Seconds after which whoever has logged in is asked for the key again."""
-_MOST_VISITS = 10_000
+LASTS = timedelta(hours=12)
+"""After that whoever has logged in is asked for the key again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,50 +35,6 @@ class Visitor:
     keyed: bool
     """API keys are needed here."""
     signed_in: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One login."""
-
-    tenant_id: str
-    csrf: str
-    until: float
-
-
-@dataclass(slots=True)
-class Visits:
-    """Who has logged in, in this process; a cookie holds a random word, and never a key."""
-
-    local: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    """The word in forms while no key is needed."""
-    _visits: dict[str, Visit] = field(default_factory=dict)
-
-    def begin(self, tenant: Tenant) -> str:
-        """Log in; what the cookie shall hold."""
-        now = time.monotonic()
-        for known in [known for known, visit in self._visits.items() if visit.until < now]:
-            del self._visits[known]
-        while len(self._visits) >= _MOST_VISITS:  # the oldest go
-            del self._visits[next(iter(self._visits))]
-        word = secrets.token_urlsafe(32)
-        self._visits[digest(word)] = Visit(tenant.id, secrets.token_urlsafe(32), now + LASTS)
-        return word
-
-    def visit(self, word: str) -> Visit | None:
-        """The login of a cookie, while it lasts."""
-        visit = self._visits.get(digest(word))
-        return visit if visit is not None and visit.until > time.monotonic() else None
-
-    def end(self, word: str) -> None:
-        """Log out."""
-        self._visits.pop(digest(word), None)
-
-
-def visits_of(request: Request) -> Visits:
-    """Those of the app."""
-    visits: Visits = request.app.state.visits
-    return visits
 
 
 async def visitor(request: Request, house: Opened) -> Visitor:
@@ -96,16 +51,17 @@ async def visitor(request: Request, house: Opened) -> Visitor:
 
 
 async def _visitor(request: Request, house: House) -> Visitor:
-    visits = visits_of(request)
     if not await house.keys.configured():
         tenant = await authenticated(house, request)
-        return Visitor(tenant, visits.local, keyed=False, signed_in=False)
-    visit = visits.visit(request.cookies.get(COOKIE, ""))
-    tenant_of_visit = await house.keys.tenant(visit.tenant_id) if visit else None
-    if visit is None or tenant_of_visit is None or tenant_of_visit.origin == "local":
+        return Visitor(tenant, request.app.state.csrf, keyed=False, signed_in=False)
+    word = request.cookies.get(COOKIE, "")
+    owner = await house.store.login(digest(word), datetime.now(UTC)) if word else None
+    logged_in = None if owner is None else await house.keys.tenant(owner)
+    if logged_in is None or logged_in.origin == "local":
         raise AccessDenied("log in with an API key")
-    admit(Caller("http", tenant_of_visit.id, ""))
-    return Visitor(tenant_of_visit, visit.csrf, keyed=True, signed_in=True)
+    admit(Caller("http", logged_in.id, ""))
+    # made of what the cookie holds, so that every server knows it and no other page does
+    return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True)
 
 
 Guest = Annotated[Visitor, Depends(visitor)]
@@ -184,11 +140,13 @@ async def login(request: Request, house: Opened) -> Response:
         tenant = await house.keys.authenticate(key.strip())
     except AccessDenied:
         return _login(request, target, wrong="This key is not valid.")
+    word = secrets.token_urlsafe(32)
+    await house.store.keep_login(digest(word), tenant.id, datetime.now(UTC) + LASTS)
     answer = RedirectResponse(_path(target), 303)
     answer.set_cookie(
         COOKIE,
-        visits_of(request).begin(tenant),
-        max_age=LASTS,
+        word,
+        max_age=int(LASTS.total_seconds()),
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -197,9 +155,9 @@ async def login(request: Request, house: Opened) -> Response:
 
 
 @router.post("/logout")
-async def logout(request: Request, form: Filled) -> Response:
+async def logout(request: Request, form: Filled, house: Opened) -> Response:
     """End the login."""
-    visits_of(request).end(request.cookies.get(COOKIE, ""))
+    await house.store.drop_login(digest(request.cookies.get(COOKIE, "")))
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer

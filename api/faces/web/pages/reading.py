@@ -130,5 +130,6 @@ def _report(request: Request, visitor: Visitor, report: Report) -> Response:
         title=outline.heading(report),
         listed=[item for item in items if item.key in cited] or items[:_FIRST],
         cited=bool(cited),
+        can_ask=True,
         **values,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask
 from tests.faces.web.conftest import Served
-from tests.faces.web.pages.visiting import QUICK, csrf, finished, poisoned, submit
+from tests.faces.web.pages.visiting import QUICK, csrf, finished, harmless, poisoned, submit
 from tests.faces.web.test_export import Tags
 
 
@@ -145,20 +145,7 @@ async def test_strangers_cannot_write_the_pages(served: Served) -> None:
     """Report and evidence: no element and no attribute of theirs, and only web links."""
     report = await poisoned(served)
     for path in (f"/analyses/{report.id}", f"/analyses/{report.id}/evidence"):
-        answer = await served.client.get(path)
-        tags = Tags(answer.text)
-        names = [name for name, _ in tags.tags]
-
-        assert answer.status_code == 200
-        assert not {"img", "iframe", "style", "b"} & set(names)
-        assert names.count("script") == 1
-        assert "\x1b" not in answer.text
-        for tag, attributes in tags.tags:
-            assert not any(name.startswith("on") or name == "style" for name in attributes), tag
-            href = attributes.get("href") or "#"
-            assert href.startswith(("#", "/", "data:,", "https://", "http://")), href
-            if href.startswith("http"):
-                assert attributes["rel"] == "noopener noreferrer nofollow ugc"
+        harmless(await served.client.get(path))
 
 
 async def test_what_is_not_there_is_a_page_too(served: Served) -> None:

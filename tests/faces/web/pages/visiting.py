@@ -10,7 +10,7 @@ import httpx
 from api.services.keeping.storage import Filters, Kept
 from api.services.reporting.report import Report
 from tests.faces.web.conftest import Served
-from tests.faces.web.test_export import hostile
+from tests.faces.web.test_export import Tags, hostile
 
 CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 QUICK = {"query": "plaud.ai", "depth": "quick"}
@@ -43,6 +43,23 @@ async def poisoned(served: Served) -> Report:
     evil = Report.model_validate(hostile(plain) | {"id": report.id})
     await served.house.store.finish("local", evil)
     return evil
+
+
+def harmless(answer: httpx.Response) -> None:
+    """A page with no element and no attribute of strangers, and of their links those to the web."""
+    tags = Tags(answer.text)
+    names = [name for name, _ in tags.tags]
+
+    assert answer.status_code == 200
+    assert not {"img", "iframe", "style", "b"} & set(names)
+    assert names.count("script") == 1
+    assert "\x1b" not in answer.text
+    for tag, attributes in tags.tags:
+        assert not any(name.startswith("on") or name == "style" for name in attributes), tag
+        href = attributes.get("href") or "#"
+        assert href.startswith(("#", "/", "data:,", "https://", "http://")), href
+        if href.startswith("http"):
+            assert attributes["rel"] == "noopener noreferrer nofollow ugc"
 
 
 async def begun(served: Served) -> int:

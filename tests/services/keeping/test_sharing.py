@@ -1,4 +1,4 @@
-"""A feed is read by its token, and by nothing else."""
+"""A feed, or a report, is read by its token, and by nothing else."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from api.errors import LimitReached, NotFound
-from api.services.keeping.feeds import feed_of, open_feed
 from api.services.keeping.keys import Keys
 from api.services.keeping.limits import Limits
+from api.services.keeping.sharing import feed_of, linked_report, open_feed, open_link
 from api.services.keeping.storage import Store
 from api.store import open_store
 from tests.services.watching.made import MONDAY, WATCH, WEEK
 from tests.services.watching.test_telling import run
+from tests.store.made import report, typed
 
 
 @pytest.fixture
@@ -34,6 +35,13 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 def token_in(path: str) -> str:
     """Of a feed's address."""
     match = re.fullmatch(r"/v1/feeds/w1\?token=([\w-]{43})", path)
+    assert match is not None
+    return match[1]
+
+
+def link_in(path: str) -> str:
+    """The token of a report's address."""
+    match = re.fullmatch(r"/shared/r\d\?token=([\w-]{43})", path)
     assert match is not None
     return match[1]
 
@@ -71,3 +79,46 @@ async def test_feed_counts_as_looks_of_its_key(store: Store) -> None:
     await keys.revoke(key.id)
     with pytest.raises(NotFound, match="there is no such feed"):
         await feed_of(store, keys, limits, "w1", token)
+
+
+async def test_report_is_read_by_its_link(store: Store) -> None:
+    """And not by the link before it, by none, once it is ended, or by the link of another."""
+    keys, limits = Keys((), store), Limits(store)
+    for name in ("r1", "r2"):
+        await store.finish("local", typed(report(name)))
+    old, token = [link_in(await open_link(store, "local", "r1")) for _ in range(2)]
+    other = link_in(await open_link(store, "local", "r2"))
+
+    assert (await linked_report(store, keys, limits, "r1", token)).id == "r1"
+    await store.set_link("local", "r2", None)
+    refusals = set()
+    for name, wrong in (("r1", old), ("r1", ""), ("r1", other), ("r2", other), ("none", token)):
+        with pytest.raises(NotFound) as caught:
+            await linked_report(store, keys, limits, name, wrong)
+        refusals.add(str(caught.value))
+    assert len(refusals) == 1
+    with pytest.raises(NotFound, match="no such analysis"):
+        await open_link(store, "local", "none")
+
+
+async def test_link_shows_nothing_while_there_is_no_report(store: Store) -> None:
+    """As when its report cannot be read any more."""
+    await store.begin("local", "r1", "mug")
+    token = link_in(await open_link(store, "local", "r1"))
+    with pytest.raises(NotFound):
+        await linked_report(store, Keys((), store), Limits(store), "r1", token)
+
+
+async def test_link_counts_as_looks_of_its_key(store: Store) -> None:
+    """And ends with that key."""
+    keys, limits = Keys((), store), Limits(store, requests_per_minute=1, clock=lambda: MONDAY)
+    key, _ = await keys.add("ann")
+    await store.finish(key.id, typed(report("r1")))
+    token = link_in(await open_link(store, key.id, "r1"))
+    for _ in range(10):
+        await linked_report(store, keys, limits, "r1", token)
+    with pytest.raises(LimitReached, match="10 looks per minute"):
+        await linked_report(store, keys, limits, "r1", token)
+    await keys.revoke(key.id)
+    with pytest.raises(NotFound):
+        await linked_report(store, keys, limits, "r1", token)
