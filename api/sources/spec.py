@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -11,6 +11,7 @@ from api.errors import NotConfigured
 from api.services.places import Place
 
 if TYPE_CHECKING:  # help names every place, and needs none of these
+    from api.services.keeping.ledger import Ledger
     from api.services.keeping.storage import SourceMemory
     from api.services.ports import Source
     from api.settings import SourceSettings
@@ -51,6 +52,11 @@ class Price:
     """Requests for comments of up to `entries` kept items at most; None: one per item."""
 
 
+async def uncounted(settings: SourceSettings, ledger: Ledger) -> int | None:
+    """What is left of a place whose searches nobody counts by the day."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSpec(Place):
     """One place: how it is called, what it needs, how it is made and what asking it costs."""
@@ -66,6 +72,8 @@ class SourceSpec(Place):
     price: Callable[[SourceSettings], Price]
     further: Callable[[SourceSettings], tuple[str, ...]] = lambda settings: ()
     """Settings it needs besides, as the others are."""
+    left: Callable[[SourceSettings, Ledger], Awaitable[int | None]] = uncounted
+    """Searches left today by the ledger, None where nobody counts; the place is not asked."""
 
     def needs(self, settings: SourceSettings) -> tuple[str, ...]:
         """Every setting that must be set."""

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from api.sources.spec import Price, SourceSpec
 
+if TYPE_CHECKING:
+    from api.services.keeping.ledger import Ledger
+    from api.settings import SourceSettings
+
 NAME = "youtube"
+
+
+async def _left(settings: SourceSettings, ledger: Ledger) -> int | None:
+    from api.sources.youtube.searches import searches_of
+
+    return await searches_of(settings, ledger).left()
+
+
 YOUTUBE = SourceSpec(
     name=NAME,
     title="YouTube",
@@ -14,4 +28,5 @@ YOUTUBE = SourceSpec(
     address="YOUTUBE_URL",
     module="api.sources.youtube.client",
     price=lambda settings: Price(entries=50, details=50, counted=True),
+    left=_left,
 )

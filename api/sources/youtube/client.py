@@ -44,7 +44,7 @@ from api.sources.youtube.answers import (
     failure_of,
     page_of,
 )
-from api.sources.youtube.searches import Searches
+from api.sources.youtube.searches import searches_of
 
 PAGE = 50
 """Most results per call; 50 cost what 5 cost."""
@@ -93,7 +93,7 @@ class YouTubeSource:
         self._workers = Workers(NAME, make, _PAIRS, lambda service: service.close())
         upstream = f"{NAME} {root}"
         self._shelf = Shelf(self._page, settings.page_ttl, memory.pages, upstream, PAGE)
-        self._searches = Searches(memory.ledger, key, settings.youtube_searches_per_day)
+        self._searches = searches_of(settings, memory.ledger)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search videos, best match first; one of the day's searches per 50 of them.

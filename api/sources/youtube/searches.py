@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from api.errors import QuotaExhausted, StoreUnavailable, Unreachable
 from api.services.keeping.ledger import Ledger
+from api.settings import SourceSettings
+from api.sources.spec import value_of
 from api.sources.youtube import NAME
 
 
@@ -62,6 +64,12 @@ class Searches:
         except StoreUnavailable:
             return None
         return max(self._limit - spent, 0)
+
+
+def searches_of(settings: SourceSettings, ledger: Ledger | None) -> Searches:
+    """Those of the key in the settings."""
+    key = value_of(settings, "YOUTUBE_API_KEY")
+    return Searches(ledger, key, settings.youtube_searches_per_day)
 
 
 def pacific_day(now: datetime | None = None) -> date:

@@ -18,8 +18,10 @@ from api.services.gate.everyday import namesake
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.question.query import screen
+from api.services.text import many
 from api.settings import DepthName, Settings, Window
 from api.sources import SOURCES, chosen
+from api.sources.spec import SourceSpec
 from api.wiring import mode_of
 from api.wiring.serving import House
 
@@ -138,7 +140,7 @@ async def _form(
         form=form,
         depths=list(costs.items()),
         windows=list(WINDOWS.items()),
-        places=places_of(house),
+        places=await places_of(house),
         samples=SAMPLES,
         **{"wrong": "", "hint": "", "estimate": "", **words},
     )  # fmt: skip
@@ -154,16 +156,20 @@ def _configured(house: House, name: str) -> bool:
     return SOURCES[name].configured(house.settings.sources)
 
 
-def places_of(house: House) -> list[PlaceSwitch]:
-    """Every place; what it lacks is read from the settings, and nobody is asked."""
-    switches = []
-    for name, spec in SOURCES.items():
-        missing = () if house.sample else spec.missing(house.settings.sources)
-        state = "a stand-in answers" if house.sample else "ready"
-        if missing:
-            state = f"not configured: set {' and '.join(missing)}, see {spec.page}"
-        switches.append(PlaceSwitch(name, spec.title, not missing, state))
-    return switches
+async def places_of(house: House) -> list[PlaceSwitch]:
+    """Every place: what it lacks by the settings, what is left by the ledger; nobody is asked."""
+    return list(await asyncio.gather(*(_switch(house, spec) for spec in SOURCES.values())))
+
+
+async def _switch(house: House, spec: SourceSpec) -> PlaceSwitch:
+    if house.sample:
+        return PlaceSwitch(spec.name, spec.title, ready=True, state="a stand-in answers")
+    if missing := spec.missing(house.settings.sources):
+        state = f"not configured: set {' and '.join(missing)}, see {spec.page}"
+        return PlaceSwitch(spec.name, spec.title, ready=False, state=state)
+    left = await spec.left(house.settings.sources, house.store)
+    state = "ready" if left is None else f"ready, {many(left, 'search', 'searches')} left today"
+    return PlaceSwitch(spec.name, spec.title, ready=True, state=state)
 
 
 def _cost(settings: Settings, question: Ask) -> str:

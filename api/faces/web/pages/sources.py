@@ -21,7 +21,7 @@ router = APIRouter(prefix="/sources", include_in_schema=False, route_class=PageR
 @router.get("")
 async def sources_page(request: Request, visitor: Guest, house: Opened) -> Response:
     """What each place needs; nobody is asked."""
-    return _shown(request, visitor, house, ())
+    return await _shown(request, visitor, house, ())
 
 
 @router.post("")
@@ -34,13 +34,13 @@ async def probe(request: Request, form: Filled, house: Opened) -> Response:
     answers = await unless_gone(request.receive, work())
     if answers is None:
         return Response(status_code=GONE)
-    return _shown(request, form.visitor, house, answers)
+    return await _shown(request, form.visitor, house, answers)
 
 
-def _shown(
+async def _shown(
     request: Request, visitor: Visitor, house: House, answers: Sequence[Upstream]
 ) -> Response:
     return page(
         request, visitor, "sources.html",
-        title="Sources", places=places_of(house), answers=answers,
+        title="Sources", places=await places_of(house), answers=answers,
     )  # fmt: skip

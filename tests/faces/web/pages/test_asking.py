@@ -12,7 +12,7 @@ from api.faces.web.pages.asking import SAMPLES
 from api.sources import SOURCES, TITLES
 from api.wiring.serving import open_house
 from tests.faces.web.conftest import Opening, Served
-from tests.faces.web.pages.visiting import QUICK, begun, submit
+from tests.faces.web.pages.visiting import QUICK, begun, finished, submit
 
 
 async def test_every_place_says_whether_it_can_be_asked(opening: Opening) -> None:
@@ -38,6 +38,20 @@ async def test_a_place_that_lacks_a_setting_names_it(
     (switch,) = re.findall(r'<label class="choice"><input[^>]*value="youtube".*?</label>', page)
     assert " disabled" in switch
     assert "not configured: set YOUTUBE_API_KEY, see docs/sources/youtube.md" in switch
+
+
+async def test_what_is_left_of_a_quota_stands_beside_the_place(served: Served) -> None:
+    """By the ledger, before and after a search; on both screens, and nobody is asked."""
+    before = await served.client.get("/")
+    await finished(served)
+    after = [await served.client.get(path) for path in ("/", "/sources")]
+
+    counts = [
+        re.findall(r"ready, (\d+) search(?:es)? left today", page.text) for page in (before, *after)
+    ]
+    ((first,), (ask,), (sources,)) = counts
+    assert int(first) > int(ask)
+    assert ask == sources
 
 
 async def test_asking_leads_to_the_analysis(served: Served) -> None:
