@@ -131,6 +131,15 @@ def test_a_key_is_asked_for(seen: Seen) -> None:
     assert entered["out"] == "/login"
 
 
+def test_a_report_is_shared_by_a_link(seen: Seen) -> None:
+    """Whoever has it reads, by the drawer too, and does nothing else; until it is ended."""
+    shared = seen["shared"]
+
+    assert shared["complaints"] == []
+    assert shared["decision"]
+    assert (shared["menu"], shared["ended"]) == (0, 404)
+
+
 @pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
 def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     """Compared, looked up, watched, measured, tried and deleted, by what the pages offer."""

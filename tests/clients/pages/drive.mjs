@@ -130,6 +130,35 @@ async function entered(width) {
   return { wrong, cookie: { httpOnly, sameSite }, held: cookie.value.includes(key), script, out, complaints };
 }
 
+/** A report by its link, in a browser that has no key, before and after the link is ended. */
+async function shared(width) {
+  const owner = await opened(keyed, width);
+  const { page, complaints } = owner;
+  await page.goto(keyed);
+  await page.fill('#key', key);
+  await page.getByText('Log in', { exact: true }).last().click();
+  await page.locator('section button').first().click();
+  await page.locator('.decision').waitFor();
+  await page.getByText('Share a link').click();
+  await page.getByText('Make a link').click();
+  const link = await page.locator('#address').inputValue();
+  await looked(page, 'share', width, complaints);
+  const guest = await opened(keyed, width);
+  await guest.page.goto(link);
+  const decision = await guest.page.locator('.decision').innerText();
+  await guest.page.locator('ul.evidence a.cite').first().click();
+  await guest.page.locator('#drawer mark.here').waitFor();
+  await guest.page.keyboard.press('Escape');
+  await looked(guest.page, 'shared', width, guest.complaints);
+  const menu = await guest.page.locator('nav, form:not([method=dialog])').count();
+  await page.getByText('End the link').click();
+  await page.getByText('There is no link.').waitFor();
+  const ended = (await guest.page.context().request.get(link)).status();
+  await owner.context.close();
+  await guest.context.close();
+  return { decision, menu, ended, complaints: [...complaints, ...guest.complaints] };
+}
+
 /** Two products side by side, what was asked, what is stored, a watch, the gate and the sources. */
 async function lookedAround(width, options = {}) {
   const { page, context, complaints } = await opened(sample, width, options);
@@ -189,6 +218,7 @@ async function lookedAround(width, options = {}) {
 }
 
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360),
+  shared: await shared(360),
   around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
  };
 await browser.close();
