@@ -54,7 +54,8 @@ class Lane:
             case SourceStarted():
                 return replace(lane, state="busy", wanted=event.limit)
             case SourceFetched():
-                return replace(lane, fetched=(self.fetched or 0) + event.fetched)
+                # asked once more, wider, a place gives what it gave before and more
+                return replace(lane, fetched=max(self.fetched or 0, event.fetched))
             case SourceJudged():
                 return replace(lane, kept=(self.kept or 0) + event.relevant)
             case SourceRefetching():
