@@ -14,6 +14,10 @@ from api.services.text import clean
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
 
+AROUND = 80
+"""Letters before and behind cited words that an excerpt shows at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A piece of a text, and whether it is cited or asked for."""
@@ -35,6 +39,27 @@ def highlighted(text: str, passages: Iterable[str]) -> list[Stretch]:
         if pattern and (match := regex.search(pattern, text)):
             spans.append(match.span())
     return _parted(text, _merged(spans))
+
+
+def excerpted(text: str, passages: Iterable[str]) -> list[Stretch]:
+    """The cited pieces with the words around them, `… before CITED after …`; empty without any."""
+    stretches = highlighted(text, passages)
+    if not any(stretch.cited for stretch in stretches):
+        return []
+    last = len(stretches) - 1
+    return [
+        stretch if stretch.cited else Stretch(_ends(stretch.text, head=at > 0, tail=at < last))
+        for at, stretch in enumerate(stretches)
+    ]
+
+
+def _ends(text: str, *, head: bool, tail: bool) -> str:
+    """What stands beside cited words: the beginning behind some, the end before some."""
+    if len(text) <= AROUND * (head + tail):
+        return text
+    start = (text[:AROUND].rpartition(" ")[0] or text[:AROUND]) if head else ""
+    end = (text[-AROUND:].partition(" ")[2] or text[-AROUND:]) if tail else ""
+    return f"{start} … {end}"
 
 
 def asked_for(text: str, question: str) -> list[Stretch]:

@@ -8,7 +8,7 @@ from api.faces import captions, comparisons, outline
 from api.services.comparing.comparison import Comparison
 from api.services.reporting.escaping import link, md, quotation
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
-from api.services.text import web_url
+from api.services.text import minute, web_url
 
 _ASPECTS, _PERIODS = 10, 60
 """Rows of a table, and bars of a timeline, at most."""
@@ -21,7 +21,10 @@ def report_markdown(report: Report, dropped: bool) -> str:
     numbers = outline.numbered(report.items)
     items = {item.key: item for item in report.items}
     cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
-    parts = [f"# {md(outline.heading(report))}"]
+    parts = [
+        f"# {md(outline.heading(report))}",
+        md(f"Asked {minute(report.created_at)}, depth {report.depth}."),
+    ]
     if report.sample:
         parts.append(_SAMPLE)
     parts += [f"> {md(note)}" for note in report.quality_notes]

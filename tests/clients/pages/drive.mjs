@@ -70,7 +70,7 @@ async function used(width) {
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'hidden' });
   const back = await page.evaluate(() => document.activeElement.className);
-  await page.getByText('All evidence').click();
+  await page.getByText('Evidence:').click();
   await page.selectOption('select[name=stage]', 'gate');
   await page.getByText('Filter', { exact: true }).click();
   await page.waitForURL('**stage=gate**');

@@ -184,7 +184,7 @@ async def test_what_is_quoted_on_the_page_cites_nothing(report: dict[str, Any]) 
     page = report_html(whole.model_copy(update={"findings": (finding,), "quotes": quotes}))
 
     assert "<q>Warm (2) ‘mug’</q>" in page
-    assert "<blockquote>Cold (3) ‘cup’ " in page
+    assert "<blockquote><q>Cold (3) ‘cup’</q>" in page
 
 
 async def test_the_page_of_a_report_without_anything(served: Served) -> None:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from api.faces import comparisons, outline
-from api.faces.highlights import Stretch, asked_for, highlighted
+from api.faces.highlights import Stretch, asked_for, excerpted, highlighted
 from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.text import clean, many, minute, web_url
@@ -68,6 +68,7 @@ def _environment() -> Environment:
         "many": many,
         "citing": _citing,
         "marked": lambda text, passages: _marked(highlighted(text, passages)),
+        "excerpt_of": lambda text, passages: _marked(excerpted(text, passages)),
         "worded": lambda text, question: _marked(asked_for(text, question)),
         "parts_of": parts_of,
     }

@@ -75,8 +75,8 @@ async def test_a_report_begins_with_its_decision(served: Served) -> None:
     order = [
         page.index(words)
         for words in (
-            'class="decision"', report.summary[:20], 'class="findings"', "<h2>Figures",
-            'id="source-', "All evidence", "<h2>Coverage", "Take it with you",
+            "Evidence: ", 'class="decision"', report.summary[:20], 'class="findings"',
+            "<h2>Figures", 'id="source-', "<h2>Coverage",
         )
     ]  # fmt: skip
     assert order == sorted(order)

@@ -30,20 +30,23 @@ if (drawer) {
     const post = document.getElementById(cite.hash.slice(1));
     if (!post) return;
     event.preventDefault();
-    show(post, cite.parentElement.querySelector('q')?.textContent);
+    show(post, cite.previousElementSibling?.matches('q') ? cite.previousElementSibling.textContent : '');
   });
 }
+
+drawer?.addEventListener('click', (event) => event.target === drawer && drawer.close());
 
 /** Opens a copy of a post beside the report; Escape closes it, and the focus goes back. */
 function show(post, words) {
   const copy = document.createElement('div');
   copy.append(...[...post.cloneNode(true).childNodes]);
+  for (const excerpt of copy.querySelectorAll('.excerpt')) excerpt.remove();
   for (const details of copy.querySelectorAll('details')) details.open = true;
   drawer.querySelector('div').replaceChildren(copy);
   if (!drawer.open) drawer.showModal();
+  const plain = (text) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
   const marks = [...copy.querySelectorAll('mark')];
-  const plain = (text) => text.replace(/\s+/g, ' ').trim();
-  const mark = marks.find((each) => words && plain(each.textContent).includes(plain(words))) ?? marks[0];
+  const mark = marks.find((each) => plain(words) && plain(each.textContent).includes(plain(words)));
   mark?.classList.add('here');
   mark?.scrollIntoView({ block: 'center' });
 }
