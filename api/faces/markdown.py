@@ -21,10 +21,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
     numbers = outline.numbered(report.items)
     items = {item.key: item for item in report.items}
     cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
-    parts = [
-        f"# {md(outline.heading(report))}",
-        md(f"Asked {minute(report.created_at)}, depth {report.depth}."),
-    ]
+    parts = [f"# {md(outline.heading(report))}"]
     if report.sample:
         parts.append(_SAMPLE)
     parts += [f"> {md(note)}" for note in report.quality_notes]
@@ -55,7 +52,10 @@ def report_markdown(report: Report, dropped: bool) -> str:
     parts += ["## Coverage", _sources(report.sources.values())]
     parts += [f"> {md(note)}" for note in outline.source_notes(report)]
     parts.append(md(outline.trouble(report)))
-    parts.append(md(f"{outline.judged_by(report.sources.values())} {outline.spent(report)}"))
+    asked = f"Asked {minute(report.created_at)} at depth {report.depth}."
+    parts.append(
+        md(f"{asked} {outline.judged_by(report.sources.values())} {outline.spent(report)}")
+    )
     parts += _listed("Sources", report.items)
     if dropped:
         parts += _dropped(report.dropped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -162,6 +163,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
         "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
     )
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
+    assert re.search(r"\nAsked 20\d\d-\d\d-\d\d \d\d:\d\dZ at depth standard\. ", text)
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\n2 of 3 kept" in text
     table = "| subject | items | of these "
     assert f"Aspects that the grader noted, by how many of 3 kept posts.\n\n{table}" in text
