@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 
 from api.errors import NotFound
 from api.services.keeping.keys import Keys, digest
@@ -48,8 +49,10 @@ async def feed_of(
         StoreUnavailable: the database cannot be used.
     """
     watch = await shelf.watch_of_feed(watch_id, digest(token))
-    if watch is None or not await _let_in(keys, limits, watch.tenant):
+    tenant = None if watch is None else await keys.tenant(watch.tenant)
+    if watch is None or tenant is None:
         raise NotFound("there is no such feed")
+    await limits.admit(tenant, looks=True)
     return watch, await shelf.watch_runs(watch.tenant, watch.id, ENTRIES, news=True)
 
 
@@ -69,7 +72,7 @@ async def open_link(store: Store, tenant_id: str, analysis_id: str) -> str:
 async def linked_report(
     store: Store, keys: Keys, limits: Limits, analysis_id: str, token: str
 ) -> Report:
-    """The report that this token reads; counted as a look of its key.
+    """The report that this token reads; its readers have the limit of looks of a key of their own.
 
     Raises:
         NotFound: no report of this id has this token, or its key is no longer valid: which of
@@ -77,17 +80,11 @@ async def linked_report(
         LimitReached: too many looks in this minute.
         StoreUnavailable: the database cannot be used.
     """
-    tenant_id = await store.owner_of_link(analysis_id, digest(token))
-    if tenant_id is not None and await _let_in(keys, limits, tenant_id):
-        kept = await store.get(tenant_id, analysis_id)
+    owner = await store.owner_of_link(analysis_id, digest(token))
+    tenant = None if owner is None else await keys.tenant(owner)
+    if tenant is not None:
+        await limits.admit(replace(tenant, id=f"link:{analysis_id}"), looks=True)
+        kept = await store.get(tenant.id, analysis_id)
         if kept is not None and kept.report is not None:
             return kept.report
     raise NotFound("this link shows nothing, or no longer: ask whoever sent it for another")
-
-
-async def _let_in(keys: Keys, limits: Limits, tenant_id: str) -> bool:
-    """Whether the key behind an address is valid; the look counts as one of that key."""
-    tenant = await keys.tenant(tenant_id)
-    if tenant is not None:
-        await limits.admit(tenant, looks=True)
-    return tenant is not None

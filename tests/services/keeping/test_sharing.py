@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from api.errors import LimitReached, NotFound
-from api.services.keeping.keys import Keys
+from api.services.keeping.keys import Keys, Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.sharing import feed_of, linked_report, open_feed, open_link
 from api.services.keeping.storage import Store
@@ -109,8 +109,8 @@ async def test_link_shows_nothing_while_there_is_no_report(store: Store) -> None
         await linked_report(store, Keys((), store), Limits(store), "r1", token)
 
 
-async def test_link_counts_as_looks_of_its_key(store: Store) -> None:
-    """And ends with that key."""
+async def test_readers_of_a_link_have_a_limit_of_their_own(store: Store) -> None:
+    """They keep nobody from their own reports; the link ends with the key."""
     keys, limits = Keys((), store), Limits(store, requests_per_minute=1, clock=lambda: MONDAY)
     key, _ = await keys.add("ann")
     await store.finish(key.id, typed(report("r1")))
@@ -119,6 +119,7 @@ async def test_link_counts_as_looks_of_its_key(store: Store) -> None:
         await linked_report(store, keys, limits, "r1", token)
     with pytest.raises(LimitReached, match="10 looks per minute"):
         await linked_report(store, keys, limits, "r1", token)
+    await limits.admit(Tenant(key.id, "store"), looks=True)
     await keys.revoke(key.id)
     with pytest.raises(NotFound):
         await linked_report(store, keys, limits, "r1", token)
