@@ -52,9 +52,9 @@ def report_markdown(report: Report, dropped: bool) -> str:
     parts += ["## Coverage", _sources(report.sources.values())]
     parts += [f"> {md(note)}" for note in outline.source_notes(report)]
     parts.append(md(outline.trouble(report)))
-    asked = f"Asked {minute(report.created_at)} at depth {report.depth}."
+    moment = f"Asked {minute(report.created_at)} at depth {report.depth}."
     parts.append(
-        md(f"{asked} {outline.judged_by(report.sources.values())} {outline.spent(report)}")
+        md(f"{moment} {outline.judged_by(report.sources.values())} {outline.spent(report)}")
     )
     parts += _listed("Sources", report.items)
     if dropped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -52,11 +52,6 @@ class Price:
     """Requests for comments of up to `entries` kept items at most; None: one per item."""
 
 
-async def uncounted(settings: SourceSettings, ledger: Ledger) -> int | None:
-    """What is left of a place whose searches nobody counts by the day."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class SourceSpec(Place):
     """One place: how it is called, what it needs, how it is made and what asking it costs."""
@@ -72,8 +67,8 @@ class SourceSpec(Place):
     price: Callable[[SourceSettings], Price]
     further: Callable[[SourceSettings], tuple[str, ...]] = lambda settings: ()
     """Settings it needs besides, as the others are."""
-    left: Callable[[SourceSettings, Ledger], Awaitable[int | None]] = uncounted
-    """Searches left today by the ledger, None where nobody counts; the place is not asked."""
+    counter: str = ""
+    """The module whose `searches_of` counts its searches by the day, where there are so many."""
 
     def needs(self, settings: SourceSettings) -> tuple[str, ...]:
         """Every setting that must be set."""
@@ -86,6 +81,13 @@ class SourceSpec(Place):
     def configured(self, settings: SourceSettings) -> bool:
         """Whether it can be built."""
         return not self.missing(settings)
+
+    async def left(self, settings: SourceSettings, ledger: Ledger) -> int | None:
+        """Searches left today by the ledger, None where nobody counts; the place is not asked."""
+        if not self.counter:
+            return None
+        left: int | None = await import_module(self.counter).searches_of(settings, ledger).left()
+        return left
 
     def build(self, settings: SourceSettings, memory: SourceMemory | None = None) -> Source:
         """The source, which asks nothing yet; see `Build`.
