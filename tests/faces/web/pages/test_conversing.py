@@ -200,7 +200,7 @@ async def test_a_stopped_turn_is_kept(served: Served) -> None:
     report = await finished(served)
     place = f"/analyses/{report.id}/chat"
     fields = {"csrf": await csrf(served.client, place), "message": MUG, "session": "a-session"}
-    served.sandbox.latency("openai.judge=60s")
+    served.sandbox.latency("openai.judge=1s")
     seen = asyncio.Event()
     incoming = [{"type": "http.request", "body": urlencode(fields).encode(), "more_body": False}]
 
