@@ -298,8 +298,6 @@ async function lookedAround(width, options = {}) {
 
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360),
   shared: await shared(360),
-}
-
   chats: [await conversed(slow, 1280), await conversed(slow, 360), await conversed(sample, 360, { javaScriptEnabled: false })],
   ended: await endedLogin(360),
   around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
