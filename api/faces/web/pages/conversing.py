@@ -16,7 +16,7 @@ from api.faces.web.errors import trace_id_of
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.media import wants_events
 from api.faces.web.pages.access import Filled, Guest, Visitor
-from api.faces.web.pages.live_turn import page_wire
+from api.faces.web.pages.live_turn import page_wire, past_turn
 from api.faces.web.pages.reading import AnalysisId, report_of
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.turns import turn_stream
@@ -87,8 +87,7 @@ async def _answered(request: Request, analysis_id: str, form: Filled, house: Hou
     if kept := place(turn):
         return RedirectResponse(kept, 303)
     past = (await read_chat(house.store, visitor.tenant.id, session_id)).turns
-    newest = PastTurn(message, turn.text, [], None, (), stopped=False, sample=turn.sample)
-    transcript = Transcript(session_id, [*past, newest], turn.sample)
+    transcript = Transcript(session_id, [*past, past_turn(message, turn)], turn.sample)
     return _shown(request, visitor, report, transcript)
 
 

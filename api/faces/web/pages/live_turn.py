@@ -12,6 +12,7 @@ from api.faces.web.errors import described
 from api.faces.web.events import MEDIA_TYPE, frame
 from api.faces.web.pages.rendering import rendered
 from api.faces.web.turns import TurnWire
+from api.services.chatting.chats import UNKEPT
 from api.services.chatting.history import PastTurn
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 
@@ -25,7 +26,6 @@ class LiveTurn:
 
     question: str
     text: str = ""
-    sample: bool = False
     lookups: dict[str, str] = field(default_factory=dict)
     """How each goes or went, in words."""
 
@@ -38,32 +38,38 @@ class LiveTurn:
                 self.lookups[call] = line
             case AnswerPiece(text):
                 self.text += text
-            case Turn():
-                self.text, self.sample = moment.text, moment.sample
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """What the template is given."""
-        turn = PastTurn(
-            self.question, self.text, [], None, (), stopped=False, sample=self.sample
-        )  # fmt: skip
-        return {"turn": turn, "lookups": list(self.lookups.values())}
+    def html(self, turn: Turn) -> str:
+        """All of it, with what the turn cites once it is over."""
+        past = past_turn(self.question, turn)
+        return rendered("turn.html", turn=past, lookups=list(self.lookups.values()))
+
+
+def past_turn(question: str, turn: Turn) -> PastTurn:
+    """A turn that is shown before it is kept, or without being."""
+    citations = list(turn.citations)
+    return PastTurn(
+        question, turn.text, citations, turn.number, (), stopped=False, sample=turn.sample
+    )
 
 
 def page_wire(question: str, place: Callable[[Turn], str | None], trace_id: str) -> TurnWire:
-    """Events, each with all of the turn as markup; `over` says where it is kept, if it is."""
+    """Events, each with all of the turn as markup; `over` says where it is kept, or why nowhere."""
 
     async def frames(moments: AsyncIterator[Moment]) -> AsyncGenerator[bytes]:
-        live, kept = LiveTurn(question), None
+        live = LiveTurn(question)
+        over: dict[str, str | None] = {}
         try:
             async for moment in moments:
                 live.hear(moment)
-                yield frame("turn", {"html": rendered("turn.html", **live.values)}, "turn")
-                kept = place(moment) if isinstance(moment, Turn) else None
+                turn = moment if isinstance(moment, Turn) else Turn("", live.text)
+                yield frame("turn", {"html": live.html(turn)}, "turn")
+                unkept = UNKEPT in turn.notes
+                over = {"place": None, "message": UNKEPT} if unkept else {"place": place(turn)}
         except ListenpostError as error:
             yield frame("error", described(error, trace_id), "error")
         else:
-            yield frame("over", {"place": kept}, "over")
+            yield frame("over", over, "over")
 
     return TurnWire(MEDIA_TYPE, frames)
 

@@ -14,7 +14,8 @@ import pytest
 
 from api.errors import LimitReached
 from api.faces.web.pages.live_turn import page_wire
-from api.services.chatting.turns import LookupEnded, LookupStarted, Moment
+from api.services.chatting.chats import UNKEPT
+from api.services.chatting.turns import Citation, LookupEnded, LookupStarted, Moment, Turn
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.pages.test_access import entered
 from tests.faces.web.pages.visiting import QUICK, csrf, finished, poisoned, submit
@@ -193,6 +194,21 @@ async def test_an_error_on_the_way_is_the_last_event() -> None:
     assert "Looks through what is stored for “&lt;b&gt;mug” …" in begun[1]["html"]
     assert "The archive: nothing" in ended[1]["html"]
     assert (kind, data["error"]["message"]) == ("error", "no more; try again in 7 s")
+
+
+async def test_what_could_not_be_stored_stays_on_the_page() -> None:
+    """With what it cites, since no other page has it."""
+    cited = Citation("E1", "reddit:1", "A mug", "https://a.example", "Warm for hours.")
+
+    async def moments() -> AsyncIterator[Moment]:
+        yield Turn("a-session", "Warm. [E1]", (cited,), (UNKEPT,), number=2)
+
+    wire = page_wire("a mug", lambda turn: "/nowhere", "a-trace")
+    text = b"".join([part async for part in wire.frames(moments())]).decode()
+    shown, over = events_in(text)
+
+    assert '<li id="turn-2-E1">[E1] <a href="https://a.example"' in shown[1]["html"]
+    assert over == ("over", {"place": None, "message": UNKEPT})
 
 
 async def test_a_stopped_turn_is_kept(served: Served) -> None:

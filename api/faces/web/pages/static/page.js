@@ -82,15 +82,15 @@ if (live) {
     stop.hidden = false;
     if (document.activeElement !== field) stop.focus();
     const end = await converse(event.target.action, fields, turn.signal);
-    if (end.place) return leave(end.place);
     turn = null;
+    stop.hidden = true;
+    begin.hidden = false;
+    if (end.place) return leave(end.place);
     if (live.firstChild) history.replaceState(null, '', `${event.target.action}/${fields.get('session')}`);
     wrong.textContent = end.message ?? '';
     login.hidden = end.status !== 401;
     // to ask it, the page has to be loaded anew
     if ([401, 403].includes(end.status)) sessionStorage.setItem('typed', field.value);
-    stop.hidden = true;
-    begin.hidden = false;
     field.focus();
   });
 }
