@@ -141,6 +141,45 @@ def test_a_report_is_shared_by_a_link(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
+def test_a_report_is_asked_on(seen: Seen, manner: int) -> None:
+    """By a question that is offered; what is cited stands below, with its words."""
+    chat = seen["chats"][manner]
+
+    assert chat["complaints"] == []
+    assert len(set(chat["examples"])) == 3
+    assert chat["words"]
+    assert chat["target"] == 1
+
+
+def test_without_script_a_turn_is_waited_for(seen: Seen) -> None:
+    """And guidance stands on the page that was sent."""
+    assert "for example" in seen["chats"][2]["guidance"]
+
+
+@pytest.mark.parametrize("width", [0, 1], ids=["wide", "narrow"])
+def test_a_turn_is_watched_and_stopped(seen: Seen, width: int) -> None:
+    """One that is stopped is kept as that, and what was typed stays when the connection is lost."""
+    chat = seen["chats"][width]
+
+    assert chat["lookup"].startswith("Looks on Reddit for “Ember mug”")
+    assert "Stopped before it was complete." in chat["stopped"]
+    assert chat["typed"] == "and compare it with the Oura ring"
+    assert chat["after"].startswith(chat["typed"])
+    assert "Stopped before it was complete." in chat["after"]
+    assert chat["lost"][0].startswith("The connection was lost")
+    assert chat["lost"][1] == "and the lid?"
+
+
+def test_a_login_that_ended_is_said_beside_the_question(seen: Seen) -> None:
+    """What was typed is there again after the next one, and can be asked."""
+    ended = seen["ended"]
+
+    assert ended["complaints"] == []
+    assert ended["wrong"] == "this login has ended"
+    assert ended["typed"] == "and the battery?"
+
+
+@pytest.mark.parametrize("manner", [0, 1, 2], ids=["wide", "narrow", "without script"])
 def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     """Compared, looked up, watched, measured, tried and deleted, by what the pages offer."""
     around = seen["around"][manner]

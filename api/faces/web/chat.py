@@ -24,6 +24,7 @@ from api.faces.web.events import EVENT_SCHEMA, GONE, MEDIA_TYPE, unless_gone
 from api.faces.web.media import wants_events
 from api.faces.web.open_objects import MessagePart
 from api.faces.web.schemas import Grounds
+from api.faces.web.turns import turn_stream
 from api.services.chatting.chats import LONGEST_ID
 from api.services.chatting.turns import Moment, Turn
 from api.services.keeping.keys import Tenant
@@ -228,23 +229,9 @@ async def last_of(moments: AsyncGenerator[Moment]) -> Turn:
 async def _streamed(
     house: House, moments: AsyncGenerator[Moment], kind: str, *about: str
 ) -> Response:
-    """A response that begins once the turn has: what fails before is an error with a status.
-
-    A turn that is silent for longer than a connection may be begins without its first moment.
-    """
     streams = await asyncio.to_thread(import_module, "api.faces.web.streams")
-    stream, keepalive = getattr(streams, kind)(*about), house.settings.streams.keepalive
-    first = asyncio.ensure_future(anext(moments))
-    try:
-        await asyncio.wait({first}, timeout=keepalive)
-        if first.done():
-            first.result()
-    except asyncio.CancelledError:
-        first.cancel()
-        await asyncio.wait({first})
-        raise
-    response: Response = streams.TurnStream(moments, first, stream, keepalive)
-    return response
+    wire = getattr(streams, kind)(*about)
+    return await turn_stream(moments, wire, house.settings.streams.keepalive)
 
 
 def _text(parts: list[MessagePart]) -> str:

@@ -5,10 +5,8 @@ Only what is already checked is sent, and the text of an error is never an excep
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,15 +26,12 @@ from pydantic_ai.ui import NativeEvent, UIEventStream
 from pydantic_ai.ui.ag_ui import AGUIEventStream
 from pydantic_ai.ui.vercel_ai import VercelAIEventStream
 from pydantic_ai.ui.vercel_ai.response_types import BaseChunk, SourceUrlChunk
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from api.errors import ListenpostError
-from api.faces.web.events import HEADERS, pour, unless_gone
+from api.faces.web.turns import TurnWire
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 
 _log = logging.getLogger(__name__)
-Stream = UIEventStream[Any, Any, Any, Any]
 
 
 @dataclass(kw_only=True)
@@ -88,14 +83,23 @@ class AgUi(AGUIEventStream[Any, Any]):
             yield event
 
 
-def vercel() -> Stream:
-    """A stream for `useChat` and the like."""
-    return Vercel()
+def vercel() -> TurnWire:
+    """For `useChat` and the like."""
+    return _wire(Vercel())
 
 
-def ag_ui(thread_id: str, run_id: str, accept: str) -> Stream:
-    """A stream for AG-UI clients."""
-    return AgUi(accept=accept, thread_id=thread_id, run_id=run_id)
+def ag_ui(thread_id: str, run_id: str, accept: str) -> TurnWire:
+    """For AG-UI clients."""
+    return _wire(AgUi(accept=accept, thread_id=thread_id, run_id=run_id))
+
+
+def _wire(stream: UIEventStream[Any, Any, Any, Any]) -> TurnWire:
+    async def frames(moments: AsyncIterator[Moment]) -> AsyncGenerator[bytes]:
+        events = stream.transform_stream(native(moments))
+        async for frame in stream.encode_stream(events):
+            yield frame.encode()
+
+    return TurnWire(stream.content_type, frames, stream.response_headers or {})
 
 
 async def native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]:
@@ -122,42 +126,3 @@ async def native(moments: AsyncIterator[Moment]) -> AsyncGenerator[NativeEvent]:
                 yield FunctionToolResultEvent(ToolReturnPart(tool, line, call))
             case Turn():
                 yield TurnEvent(turn=moment)
-
-
-class TurnStream(Response):
-    """A turn as it happens; hanging up ends its work."""
-
-    def __init__(
-        self,
-        moments: AsyncGenerator[Moment],
-        first: asyncio.Future[Moment],
-        stream: Stream,
-        keepalive: float,
-    ) -> None:
-        """`first` is being read already, so that what fails soon is an error of its own."""
-        super().__init__(media_type=stream.content_type)
-        del self.headers["content-length"]
-        headers: Mapping[str, str] = stream.response_headers or {}
-        self.headers.update({**HEADERS, **headers})
-        self._moments, self._first, self._stream = moments, first, stream
-        self._keepalive = keepalive
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the turn is over or nobody reads."""
-        async with aclosing(self._moments):
-            frames = self._frames()
-            try:
-                await unless_gone(receive, pour(send, self.raw_headers, frames, self._keepalive))
-            finally:
-                self._first.cancel()
-                await asyncio.wait({self._first})
-
-    async def _frames(self) -> AsyncGenerator[bytes]:
-        async def moments() -> AsyncIterator[Moment]:
-            yield await self._first
-            async for moment in self._moments:
-                yield moment
-
-        events = self._stream.transform_stream(native(moments()))
-        async for frame in self._stream.encode_stream(events):
-            yield frame.encode()

@@ -79,11 +79,6 @@ async function used(width) {
   await page.goBack();
   await page.goBack();
   await page.getByText('Ask on').click();
-  await page.fill('#message', 'What annoys people about it?');
-  await page.locator('.ask button').click();
-  await page.waitForURL('**/chat/*');
-  await page.locator('.turn .evidence').first().waitFor();
-  await looked(page, 'chat', width, complaints);
   await page.getByText('Back to the report').click();
   const [download] = await Promise.all([
     page.waitForEvent('download'), page.getByText('HTML', { exact: true }).click(),
@@ -159,6 +154,90 @@ async function shared(width) {
   return { decision, menu, ended, complaints: [...complaints, ...guest.complaints] };
 }
 
+/** A report asked on: by an example, and with script watched, stopped, and cut off. */
+async function conversed(root, width, options = {}) {
+  const { page, context, complaints } = await opened(root, width, options);
+  const scripted = options.javaScriptEnabled !== false;
+  const say = async (words) => {
+    await page.fill('#message', words);
+    await page.keyboard.press('Enter');
+  };
+  await page.goto(root);
+  await page.fill('#query', 'plaud.ai');
+  await page.check('input[type=radio][value=quick]');
+  await page.locator('.ask button').first().click();
+  await page.locator('.decision').waitFor();
+  await page.getByText('Ask on').click();
+  const examples = await page.locator('.examples button').allInnerTexts();
+  if (scripted) await looked(page, 'chat-begins', width, complaints);
+  await page.locator('.examples button').first().click();
+  await page.locator('#turn-2 .evidence').waitFor();
+  const words = await page.locator('#turn-2 .evidence q').allInnerTexts();
+  await page.locator('#turn-2 a.cite').first().click();
+  const target = await page.locator('#turn-2 li:target').count();
+  const seen = { examples, words, target, complaints };
+  if (scripted) {
+    await looked(page, 'chat', width, complaints);
+    await say('and what about the Ember mug?');
+    await page.locator('#live li').first().waitFor();
+    seen.lookup = await page.locator('#live li').first().innerText();
+    await looked(page, 'chat-live', width, complaints);
+    await page.locator('#turn-3 .evidence').waitFor();
+    await page.waitForFunction(() => Math.abs(document.querySelector('#turn-3').getBoundingClientRect().top) < 400);
+    await say('and compare it with the Oura ring');
+    await page.locator('#live li').first().waitFor();
+    await page.locator('#stop').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('#begin').waitFor();
+    seen.stopped = await page.locator('#live').innerText();
+    seen.typed = await page.inputValue('#message');
+    await say('hello');
+    await page.locator('#live .answer').waitFor();
+    await page.locator('#begin').waitFor();
+    await page.reload();
+    seen.after = await page.locator('.turn').last().innerText();
+    seen.complaints = [...complaints]; // the browser complains of being offline
+    await context.setOffline(true);
+    await say('and the lid?');
+    await page.locator('#wrong:not(:empty)').waitFor();
+    seen.lost = [await page.locator('#wrong').innerText(), await page.inputValue('#message')];
+  } else {
+    await say('hello there');
+    await page.locator('h2', { hasText: 'hello there' }).waitFor();
+    seen.guidance = await page.locator('.turn').last().innerText();
+  }
+  await context.close();
+  return seen;
+}
+
+/** Asked when the login has ended: in words, and what was typed is there after the next one. */
+async function endedLogin(width) {
+  const { page, context, complaints } = await opened(keyed, width);
+  const logIn = async () => {
+    await page.fill('#key', key);
+    await page.getByText('Log in', { exact: true }).last().click();
+  };
+  await page.goto(keyed);
+  await logIn();
+  await page.locator('section button').first().click();
+  await page.locator('.decision').waitFor();
+  await page.getByText('Ask on').click();
+  await page.fill('#message', 'and the battery?');
+  await context.clearCookies();
+  await page.keyboard.press('Enter');
+  await page.locator('#login a').waitFor();
+  const wrong = await page.locator('#wrong').innerText();
+  await looked(page, 'chat-ended', width, complaints);
+  await page.locator('#login a').click();
+  await logIn();
+  await page.waitForFunction(() => document.querySelector('#message')?.value);
+  const typed = await page.inputValue('#message');
+  await page.locator('#begin').click();
+  await page.locator('#turn-2 .evidence').waitFor();
+  await context.close();
+  return { wrong, typed, complaints };
+}
+
 /** Two products side by side, what was asked, what is stored, a watch, the gate and the sources. */
 async function lookedAround(width, options = {}) {
   const { page, context, complaints } = await opened(sample, width, options);
@@ -219,6 +298,8 @@ async function lookedAround(width, options = {}) {
 
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360),
   shared: await shared(360),
+  chats: [await conversed(slow, 1280), await conversed(slow, 360), await conversed(sample, 360, { javaScriptEnabled: false })],
+  ended: await endedLogin(360),
   around: [await lookedAround(1280), await lookedAround(360), await lookedAround(360, { javaScriptEnabled: false })],
  };
 await browser.close();

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from api.errors import LimitReached
 from api.faces.web import streams
 from api.faces.web.chat import ChatTurn, Cited
+from api.faces.web.turns import TurnStream, TurnWire
 from api.services import listening
 from api.services.chatting.turns import (
     AnswerPiece,
@@ -455,7 +456,7 @@ async def test_hanging_up_ends_the_work(served: Served, body: dict[str, Any]) ->
         assert f'"question":"{ASKED}"' in str(kept)
 
 
-async def told(stream: Any, *moments: Moment, fails: Exception | None = None) -> str:
+async def told(wire: TurnWire, *moments: Moment, fails: Exception | None = None) -> str:
     """What a stream makes of these moments, and of an error after them."""
 
     async def all_of_them() -> AsyncGenerator[Moment]:
@@ -474,7 +475,7 @@ async def told(stream: Any, *moments: Moment, fails: Exception | None = None) ->
 
     async with aclosing(all_of_them()) as turn:
         first = asyncio.ensure_future(anext(turn))
-        await streams.TurnStream(turn, first, stream, 15)({}, receive, send)
+        await TurnStream(turn, first, wire, 15)({}, receive, send)
     return b"".join(parts).decode()
 
 

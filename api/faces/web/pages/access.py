@@ -58,7 +58,7 @@ async def _visitor(request: Request, house: House) -> Visitor:
     owner = await house.store.login(digest(word), datetime.now(UTC)) if word else None
     logged_in = None if owner is None else await house.keys.tenant(owner)
     if logged_in is None or logged_in.origin == "local":
-        raise AccessDenied("log in with an API key")
+        raise AccessDenied("this login has ended")
     admit(Caller("http", logged_in.id, ""))
     # made of what the cookie holds, so that every server knows it and no other page does
     return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from uuid import uuid4
+
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -9,26 +12,38 @@ from api.errors import UsageError
 from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.chat import last_of
+from api.faces.web.errors import trace_id_of
 from api.faces.web.events import GONE, unless_gone
+from api.faces.web.media import wants_events
 from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.live_turn import page_wire, past_turn
 from api.faces.web.pages.reading import AnalysisId, report_of
 from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.turns import turn_stream
 from api.services.chatting.history import PastTurn, Transcript, read_chat
 from api.services.chatting.turns import Turn
 from api.services.question.query import LONGEST
+from api.services.reporting.credits import credit_of
 from api.services.reporting.report import Report
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
+_EXAMPLES = 3
+_USUAL = (
+    "What annoys people about it?",
+    "What do people like about it?",
+    "What do people say about the price?",
+)
+"""Questions over any posts, where a report offers too few of its own."""
 
 
 @router.get("/{analysis_id}/chat")
 async def begin_chat(
     request: Request, analysis_id: AnalysisId, visitor: Guest, house: Opened
 ) -> Response:
-    """Nothing has been said yet."""
+    """Nothing has been said yet; a session that has its name already goes on if stopped at once."""
     report = await report_of(house, visitor, analysis_id)
-    return _shown(request, visitor, report, Transcript("", [], report.sample))
+    return _shown(request, visitor, report, Transcript(uuid4().hex, [], report.sample))
 
 
 @router.get("/{analysis_id}/chat/{session_id}")
@@ -43,41 +58,71 @@ async def chat_page(
 
 @router.post("/{analysis_id}/chat")
 async def say(request: Request, analysis_id: AnalysisId, form: Filled, house: Opened) -> Response:
-    """One turn; who hangs up ends it. Guidance, which is not kept, is shown at once."""
-    report = await report_of(house, form.visitor, analysis_id)
-    message, session_id = form.text("message"), form.text("session") or None
+    """One turn, as events where a script asks for them; who hangs up ends it.
+
+    Guidance, which is not kept, is shown at once.
+    """
+    work = _answered(request, analysis_id, form, house)
+    return await unless_gone(request.receive, work) or Response(status_code=GONE)
+
+
+async def _answered(request: Request, analysis_id: str, form: Filled, house: House) -> Response:
+    visitor, message = form.visitor, form.text("message")
+    session_id = form.text("session") or uuid4().hex
+    report = await report_of(house, visitor, analysis_id)
     if len(message) > LONGEST:
         raise UsageError(f"a question has at most {LONGEST} characters")
-    turn = await unless_gone(request.receive, _turn(house, form, report, message, session_id))
-    if turn is None:
-        return Response(status_code=GONE)
-    if turn.number is not None:
-        place = f"/analyses/{report.id}/chat/{turn.session_id}#turn-{turn.number}"
-        return RedirectResponse(place, 303)
-    past: list[PastTurn] = []
-    if session_id is not None:
-        past = (await read_chat(house.store, form.visitor.tenant.id, session_id)).turns
-    newest = PastTurn(message, turn.text, [], None, (), stopped=False, sample=turn.sample)
-    transcript = Transcript(session_id or "", [*past, newest], turn.sample)
-    return _shown(request, form.visitor, report, transcript)
-
-
-async def _turn(
-    house: House, form: Filled, report: Report, message: str, session_id: str | None
-) -> Turn:
-    """A session begins with what the report rests on."""
-    begins = report.id if session_id is None else None
-    tenant = form.visitor.tenant
-    return await last_of(
-        await house.turn(tenant, message, session_id, known=True, report_id=begins)
+    moments = await house.turn(
+        visitor.tenant, message, session_id, known=False, report_id=report.id
     )
+
+    def place(turn: Turn) -> str | None:
+        kept = f"/analyses/{report.id}/chat/{turn.session_id}#turn-{turn.number}"
+        return kept if turn.number is not None else None
+
+    if wants_events(request.headers.get("accept", "")):
+        wire = page_wire(message, place, trace_id_of(request.scope))
+        return await turn_stream(moments, wire, house.settings.streams.keepalive)
+    turn = await last_of(moments)
+    if kept := place(turn):
+        return RedirectResponse(kept, 303)
+    past = (await read_chat(house.store, visitor.tenant.id, session_id)).turns
+    transcript = Transcript(session_id, [*past, past_turn(message, turn)], turn.sample)
+    return _shown(request, visitor, report, transcript)
+
+
+def _in_its_words(turn: PastTurn, report: Report) -> PastTurn:
+    """The report as a conversation begins with it: under its sentences the words they rest on."""
+    passages = [passage for finding in report.findings for passage in finding.evidence]
+    words = {passage.key: passage.passage for passage in reversed(passages)}
+    items = {item.key: item for item in report.items if item.key in words}
+    citations = [
+        replace(
+            citation,
+            passage=words[citation.key],
+            credit=credit_of(items[citation.key], words[citation.key]),
+        )
+        if citation.key in items
+        else citation
+        for citation in turn.citations
+    ]
+    return replace(turn, citations=citations)
 
 
 def _shown(request: Request, visitor: Visitor, report: Report, transcript: Transcript) -> Response:
+    turns = [
+        _in_its_words(turn, report) if (turn.turn, turn.question) == (1, report.query) else turn
+        for turn in transcript.turns
+    ]
+    # `What annoys people about it?` is the same as `What annoys people about Oura?`
+    offered = " ".join(report.suggestions)
+    usual = [question for question in _USUAL if question.rpartition(" ")[0] not in offered]
     return page(
         request, visitor, "chat.html",
         title=f"Ask on: {outline.heading(report)}",
         report=report,
-        chat=transcript,
+        chat=replace(transcript, turns=turns),
+        lookups=(),
+        examples=[*report.suggestions, *usual][:_EXAMPLES],
         longest=LONGEST,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.faces import comparisons, outline
 from api.faces.highlights import Stretch, asked_for, excerpted, highlighted
+from api.faces.web.pages.answers import anchor, answer_markup
 from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.text import clean, many, minute, web_url
@@ -71,6 +72,8 @@ def _environment() -> Environment:
         "excerpt_of": lambda text, passages: _marked(excerpted(text, passages)),
         "worded": lambda text, question: _marked(asked_for(text, question)),
         "parts_of": parts_of,
+        "anchor": anchor,
+        "answer_markup": answer_markup,
     }
     made.filters |= {
         "web": web_url,

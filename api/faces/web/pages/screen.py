@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 
 from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavailable
 from api.faces.web.errors import trace_id_of
+from api.faces.web.media import wants_events
 from api.faces.web.pages.rendering import asset, rendered
 
 if TYPE_CHECKING:
@@ -68,13 +69,18 @@ def _version() -> str:
 
 
 class PageRoute(APIRoute):
-    """A route whose errors are pages; who has not logged in is asked to."""
+    """A route whose errors are pages; who has not logged in is asked to.
+
+    A script that reads events is answered as the API would.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler, with its errors shown."""
         handler = super().get_route_handler()
 
         async def shown(request: Request) -> Response:
+            if wants_events(request.headers.get("accept", "")):
+                return await handler(request)
             try:
                 return await handler(request)
             except AccessDenied:

@@ -1,10 +1,10 @@
-// What a page can do beyond its links and forms: live lanes, and the drawer of a cited post.
+// What a page can do beyond its links and forms: live lanes, the drawer of a cited post, a chat as it is said.
 
 const lanes = document.querySelector('[data-live]');
 if (lanes) {
   const events = new EventSource(lanes.dataset.live);
   events.addEventListener('lanes', (event) => {
-    renew(JSON.parse(event.data).html);
+    renew(lanes, JSON.parse(event.data).html);
   });
   events.addEventListener('over', () => {
     events.close();
@@ -12,14 +12,25 @@ if (lanes) {
   });
 }
 
-/** Shows lanes, made of our template, where all is escaped; those that stay are not read aloud again. */
-function renew(html) {
+/** Shows markup, made of our templates, where all is escaped. */
+function renew(place, html) {
   const fresh = document.createElement('div');
   fresh.innerHTML = html;
-  const parts = (element) => [...element.querySelectorAll('.lane, .step')];
-  const [old, now] = [parts(lanes), parts(fresh)];
-  if (old.length !== now.length) lanes.replaceChildren(...fresh.childNodes);
-  else old.forEach((part, at) => part.outerHTML === now[at].outerHTML || part.replaceWith(now[at]));
+  grow(place, fresh);
+}
+
+/** Makes a part like a fresh one; what stays is not touched, so that it is not read aloud again. */
+function grow(part, fresh) {
+  const nodes = [...fresh.childNodes];
+  nodes.forEach((node, at) => {
+    const old = part.childNodes[at];
+    if (!old) part.append(node);
+    else if (old.isEqualNode(node)) return;
+    else if (node.data?.startsWith(old.data)) old.appendData(node.data.slice(old.length));
+    else if (node.tagName && old.cloneNode().isEqualNode(node.cloneNode())) grow(old, node);
+    else old.replaceWith(node);
+  });
+  while (part.childNodes.length > nodes.length) part.lastChild.remove();
 }
 
 const drawer = document.querySelector('#drawer');
@@ -49,4 +60,82 @@ function show(post, words) {
   const mark = marks.find((each) => plain(words) && plain(each.textContent).includes(plain(words)));
   mark?.classList.add('here');
   mark?.scrollIntoView({ block: 'center' });
+}
+
+const live = document.querySelector('#live');
+if (live) {
+  const [field, wrong, login, begin, stop] = ['message', 'wrong', 'login', 'begin', 'stop'].map((id) => document.getElementById(id));
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  let turn = null; // under way: aborting it hangs up, which ends it
+  field.value = sessionStorage.getItem('typed') ?? field.value;
+  sessionStorage.removeItem('typed');
+  stop.addEventListener('click', () => turn.abort());
+  document.addEventListener('submit', async (event) => {
+    if (!event.target.matches('form[data-turn]')) return;
+    event.preventDefault();
+    if (turn) return;
+    turn = new AbortController();
+    const fields = new FormData(event.target, event.submitter);
+    field.value = fields.get('message');
+    wrong.textContent = '';
+    login.hidden = begin.hidden = true;
+    stop.hidden = false;
+    if (document.activeElement !== field) stop.focus();
+    const end = await converse(event.target.action, fields, turn.signal);
+    turn = null;
+    stop.hidden = true;
+    begin.hidden = false;
+    if (end.place) return leave(end.place);
+    if (live.firstChild) history.replaceState(null, '', `${event.target.action}/${fields.get('session')}`);
+    wrong.textContent = end.message ?? '';
+    login.hidden = end.status !== 401;
+    // to ask it, the page has to be loaded anew
+    if ([401, 403].includes(end.status)) sessionStorage.setItem('typed', field.value);
+    field.focus();
+  });
+}
+
+/** Shows a turn as it happens; gives the place where it is kept, or a message why there is none. */
+async function converse(address, fields, signal) {
+  if (live.firstChild) live.before(...live.childNodes);
+  const add = (name, words) => live.append(Object.assign(document.createElement(name), { textContent: words }));
+  let begun = false;
+  add('h2', fields.get('message'));
+  try {
+    const headers = { Accept: 'text/event-stream' };
+    const answer = await fetch(address, { method: 'POST', body: new URLSearchParams(fields), headers, signal });
+    if (!answer.ok) return { status: answer.status, message: (await answer.json()).error.message };
+    for await (const { kind, data } of eventsOf(answer)) {
+      if (kind !== 'turn') return kind === 'over' ? data : data.error;
+      begun = true;
+      renew(live, data.html);
+    }
+  } catch {
+    if (signal.aborted && begun) add('p', 'Stopped before it was complete.');
+    if (signal.aborted) return {};
+  } finally {
+    if (!begun) live.replaceChildren();
+  }
+  return { message: 'The connection was lost before the answer was complete. Your question is still here.' };
+}
+
+/** The events of an answer as they come; comments between them keep the connection open. */
+async function* eventsOf(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = '', part = await reader.read(); !part.done; part = await reader.read()) {
+    const blocks = (text + part.value).split('\n\n');
+    text = blocks.pop();
+    for (const block of blocks) {
+      const [, kind, data] = block.match(/^event: (.*)\ndata: (.*)$/m);
+      yield { kind, data: JSON.parse(data) };
+    }
+  }
+}
+
+/** Goes to a place; if that is on this page, it is loaded anew. */
+function leave(place) {
+  const here = new URL(place, location).pathname === location.pathname;
+  history.scrollRestoration = 'manual'; // else a page that is loaded anew shows what it showed before
+  location.assign(place);
+  if (here) location.reload();
 }
