@@ -52,6 +52,11 @@ class UsageError(ListenpostError):
 
     code, status = "invalid_request", 422
 
+    def __init__(self, detail: str = "", *, field: str | None = None) -> None:
+        """`field`: what it is about, as requests and forms call it; None: no single one."""
+        super().__init__(detail)
+        self.field = field
+
 
 class ConfigurationError(ListenpostError):
     """A setting is unknown, malformed or missing; the message names it."""

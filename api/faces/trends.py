@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from api.faces.svg import brief, element, part, title, words
-from api.services.watching.trend import SourceWeek, TrendLine
+from api.faces.outline import source_title
+from api.faces.svg import brief, element, part, percent, title, words
+from api.services.watching.trend import SourceWeek, TrendLine, TrendWeek
 
 ASPECTS = 4
 """Of a picture, at most."""
 UNHEARD = "not heard"
-_WIDTH, _HEIGHT, _TOP, _LEFT = 640, 120, 16, 40
+_HEIGHT, _TOP, _MARGIN = 120, 16, 0.06
 
 
 def weekly(source: SourceWeek | None) -> float | None:
@@ -27,41 +28,36 @@ def leading(line: TrendLine) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
+def week_words(week: TrendWeek) -> str:
+    """The Monday that a week begins with: `26 October 2026`."""
+    return f"{week.monday.day} {week.monday:%B %Y}"
+
+
 def volume_svg(line: TrendLine, source: str) -> str:
     """Posts of one source, a point a week; the line is broken where a week was not heard."""
     rates = [weekly(week.sources[source]) for week in line.weeks]
     most = max((rate for rate in rates if rate is not None), default=0.0)
-    step = (_WIDTH - 2 * _LEFT) / max(len(rates) - 1, 1)
+    step = (1 - 2 * _MARGIN) / max(len(rates) - 1, 1)
     points = [
-        None if rate is None else (_LEFT + at * step, _TOP + _HEIGHT * (1 - part(rate, most)))
+        None if rate is None else (_MARGIN + at * step, _TOP + _HEIGHT * (1 - part(rate, most)))
         for at, rate in enumerate(rates)
     ]
     shapes = [words(0, _TOP, brief(round(most)), class_="dim")]
-    for stretch in _stretches(points):
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in stretch)
-        shapes.append(element("polyline", points=path, fill="none", class_="ends"))
-    floor = _TOP + _HEIGHT
+    for before, after in pairwise(points):
+        if before is not None and after is not None:
+            (x1, y1), (x2, y2) = before, after
+            ends = {"x1": percent(x1), "y1": y1, "x2": percent(x2), "y2": y2}
+            shapes.append(element("line", class_="ends", **ends))
     for week, rate, point in zip(line.weeks, rates, points, strict=True):
         if rate is not None and point is not None:
-            note = title(f"{week.week}: {rate:.0f}")
-            shapes.append(element("circle", note, cx=point[0], cy=point[1], r=3, class_="plain"))
-    for at, anchor in ((0, "start"), (len(rates) - 1, "end")):
-        x = _LEFT + at * step
-        shapes.append(words(x, floor + 16, line.weeks[at].week, class_="dim", text_anchor=anchor))
+            note = title(f"week from {week_words(week)}: {rate:.0f}")
+            shapes.append(
+                element("circle", note, cx=percent(point[0]), cy=point[1], r=3, class_="plain")
+            )
+    floor = _TOP + _HEIGHT + 16
+    for week, x, anchor in ((line.weeks[0], "0%", "start"), (line.weeks[-1], "100%", "end")):
+        shapes.append(words(x, floor, week_words(week), class_="dim", text_anchor=anchor))
     return element(
-        "svg", *shapes, class_="chart", role="img", viewBox=f"0 0 {_WIDTH} {floor + 20}",
-        aria_label=f"Posts a week: {source}",
+        "svg", *shapes, class_="chart", role="img", width="100%", height=floor + 4,
+        aria_label=f"Posts a week: {source_title(source)}",
     )  # fmt: skip
-
-
-def _stretches(
-    points: Sequence[tuple[float, float] | None],
-) -> Iterator[list[tuple[float, float]]]:
-    """The points in a row that have no gap between them."""
-    stretch: list[tuple[float, float]] = []
-    for point in (*points, None):
-        if point is not None:
-            stretch.append(point)
-        elif stretch:
-            yield stretch
-            stretch = []

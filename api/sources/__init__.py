@@ -65,7 +65,8 @@ def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE) -> None:
     for name in names:
         if name not in known:
             listed = ", ".join(f"`{other}`" for other in known)
-            raise UsageError(f"there is no source `{name[:40]}`; there are {listed}")
+            wrong = f"there is no source `{name[:40]}`; there are {listed}"
+            raise UsageError(wrong, field="sources")
 
 
 def chosen(settings: SourceSettings) -> tuple[str, ...]:

@@ -310,7 +310,8 @@ async def _check_name(connection: AsyncConnection, watch: Watch) -> None:
         watches.c.tenant == watch.tenant, watches.c.name == watch.name, watches.c.id != watch.id
     )
     if (await connection.execute(same)).first() is not None:
-        raise UsageError(f"a watch named “{watch.name}” is there already; give it another `name`")
+        wrong = f"a watch named “{watch.name}” is there already; give it another `name`"
+        raise UsageError(wrong, field="name")
 
 
 def _columns(watch: Watch) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
     assert "posts found" in around["table"]
     assert set(around["history"]) == {"Whoop"}
     assert {mark.lower() for mark in around["marks"]} == {"battery", "oura"}
-    assert "the first run kept" in around["run"]
+    assert "The first run found" in around["run"]
     assert "refetched" in around["gate"]
     assert {"Reddit", "Model", "Langfuse"} <= set(around["answers"])
     assert around["gone"] == "/history"

@@ -112,14 +112,18 @@ def line() -> TrendLine:
 
 
 def test_gap_breaks_the_drawn_line() -> None:
-    """Two stretches, and a point for each week that was heard."""
+    """A line from each week to the next where both were heard, and a point for each that was."""
     picture = ElementTree.fromstring(volume_svg(line(), "reddit"))
-    paths = [shape.attrib["points"] for shape in picture.iter("polyline")]
-    assert [len(path.split()) for path in paths] == [2, 1]
+    (drawn,) = picture.iter("line")
+    points = [shape.attrib["cx"] for shape in picture.iter("circle")]
+    assert [drawn.attrib["x1"], drawn.attrib["x2"]] == points[:2]
     notes = [shape.findtext("title") for shape in picture.iter("circle")]
-    assert notes == ["2026-W45: 8", "2026-W46: 16", "2026-W48: 0"]
+    assert notes == [
+        "week from 2 November 2026: 8", "week from 9 November 2026: 16",
+        "week from 23 November 2026: 0",
+    ]  # fmt: skip
     words = [shape.text for shape in picture.iter("text")]
-    assert words == ["16", "2026-W45", "2026-W48"]
+    assert words == ["16", "2 November 2026", "23 November 2026"]
 
 
 def test_time_made_up_at_once_is_no_peak() -> None:

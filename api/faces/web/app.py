@@ -50,6 +50,7 @@ from api.faces.web.pages import (
 )
 from api.faces.web.pages import gate as pages_gate
 from api.faces.web.pages import searching as pages_searching
+from api.faces.web.pages import telling as pages_telling
 from api.faces.web.pages import watching as pages_watching
 from api.faces.web.pages.rendering import TEMPLATES
 from api.sources import NAMED
@@ -85,6 +86,7 @@ SCREENS: tuple[APIRouter, ...] = (
     sources.router,
     pages_searching.router,
     pages_watching.router,
+    pages_telling.router,
     pages_gate.router,
     pages_access.router,
     assets.router,

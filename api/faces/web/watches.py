@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -18,7 +19,14 @@ from api.faces.web.schemas import Query as Question
 from api.services.listening import MAX_LIMIT
 from api.services.watching.run import WatchRun
 from api.services.watching.running import changed, utc_now, watch_of
-from api.services.watching.watch import MOST_TARGETS, Only, Watch, new_watch, target_of
+from api.services.watching.watch import (
+    MOST_TARGETS,
+    Only,
+    Watch,
+    name_of_query,
+    new_watch,
+    target_of,
+)
 from api.settings import DepthName
 from api.wiring.watching import keep_watch
 from api.wiring.watching import run_watch as ran_now
@@ -31,6 +39,27 @@ Every = Annotated[
 ]
 Zone = Annotated[str, Field(max_length=60, description="Whose clock: `Europe/Berlin`.")]
 Places = Annotated[tuple[SourceName, ...], Field(max_length=20, description="Empty: all.")]
+OnlyTold = Annotated[Only | None, Field(description="Tell nothing else.")]
+Targets = Annotated[
+    tuple[Annotated[str, Field(max_length=2_000)], ...],
+    Field(
+        max_length=MOST_TARGETS,
+        description="`https://...`, `slack:https://...` or `mailto:ann@example.org`.",
+    ),
+]
+Name = Annotated[str, Field(max_length=100, description="Empty: as it asks.")]
+
+
+def _of_watch(given: Mapping[str, Any]) -> dict[str, Any]:
+    """These fields by the names that a watch has for them; nobody's files are written over HTTP.
+
+    Raises:
+        UsageError: somebody who is to be told is no address.
+    """
+    fields = {{"tz": "zone"}.get(name, name): value for name, value in given.items()}
+    if "notify" in fields:
+        fields["notify"] = tuple(target_of(text, files=False) for text in fields["notify"])
+    return fields
 
 
 class WatchRequest(RequestBody):
@@ -48,50 +77,55 @@ class WatchRequest(RequestBody):
     sources: Places = ()
     depth: DepthName = "standard"
     limit: Annotated[int | None, Field(ge=1, le=MAX_LIMIT)] = None
-    only: Annotated[Only | None, Field(description="Tell nothing else.")] = None
-    notify: Annotated[
-        tuple[Annotated[str, Field(max_length=2_000)], ...],
-        Field(
-            max_length=MOST_TARGETS,
-            description="`https://...`, `slack:https://...` or `mailto:ann@example.org`.",
-        ),
-    ] = ()
+    only: OnlyTold = None
+    notify: Targets = ()
     tell_first: Annotated[bool, Field(description="Tell of the first run, too.")] = False
-    name: Annotated[str, Field(max_length=100, description="Empty: as it asks.")] = ""
+    name: Name = ""
     sandbox: Annotated[
         bool, Field(strict=True, description="Made-up data, on a server that is live too.")
     ] = False
 
-    def watch(self, tenant: str) -> Watch:
-        """A new one; nobody else's files are written over HTTP.
+    def fields(self) -> dict[str, Any]:
+        """By the names that a watch has for them.
 
         Raises:
             UsageError: somebody who is to be told is no address.
         """
-        new = new_watch(tenant, self.query, self.every, utc_now())
-        return replace(
-            new, name=self.name or new.name, about=self.about, sources=self.sources,
-            depth=self.depth, limit=self.limit, sandbox=self.sandbox, zone=self.tz,
-            only=self.only, tell_first=self.tell_first,
-            notify=tuple(target_of(text, files=False) for text in self.notify),
-        )  # fmt: skip
+        fields = _of_watch(self.model_dump())
+        return fields | {"name": self.name or name_of_query(self.query)}
+
+    def watch(self, tenant: str) -> Watch:
+        """A new one.
+
+        Raises:
+            UsageError: somebody who is to be told is no address.
+        """
+        return replace(new_watch(tenant, self.query, self.every, utc_now()), **self.fields())
 
 
 class WatchPatch(RequestBody):
-    """What to change; what is left out stays."""
+    """What to change; what is left out, or null, stays; `only` is taken away by null."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"paused": True}]})
     paused: bool | None = None
     query: Question | None = None
     about: About | None = None
     sources: Places | None = None
+    depth: DepthName | None = None
     every: Every | None = None
     tz: Zone | None = None
+    only: OnlyTold = None
+    notify: Annotated[Targets | None, Field(description="All who are told, anew.")] = None
+    name: Name | None = None
 
     def fields(self) -> dict[str, Any]:
-        """By the names that a watch has for them."""
+        """By the names that a watch has for them.
+
+        Raises:
+            UsageError: somebody who is to be told is no address.
+        """
         given = self.model_dump(exclude_none=True)
-        return {{"tz": "zone"}.get(name, name): value for name, value in given.items()}
+        return _of_watch(given | ({"only": self.only} if "only" in self.model_fields_set else {}))
 
 
 class NewWatch(WatchView):

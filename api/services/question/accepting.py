@@ -29,7 +29,7 @@ def question_of(query: str, about: str | None) -> Question:
         check("about", about, str, "text")
     screened = screen(query)
     if not screened.ok:
-        raise UsageError(screened.guidance)
+        raise UsageError(screened.guidance, field="query")
     return Question(screened.query, clean(about))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from api.errors import NotFound, UsageError
 from api.services.places import Places
@@ -25,7 +25,7 @@ async def trial(send: Send, watch: Watch) -> Sequence[Delivery]:
         UsageError: nobody is.
     """
     if not watch.notify:
-        raise UsageError(f"“{watch.name}” tells nobody; add it anew with `notify`")
+        raise UsageError(f"“{watch.name}” tells nobody; change it, and say whom with `notify`")
     message = trial_of(watch, uuid.uuid4().hex)
     return await asyncio.gather(*(send(watch, target, message) for target in watch.notify))
 
@@ -55,6 +55,19 @@ async def run_to_tell(shelf: Watches, watch: Watch, run_id: str) -> WatchRun:
     return fitting[0]
 
 
+def still_to_tell(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
+    """Those who were not reached and are still to be told, by the place of their delivery.
+
+    Of several whom the same words stand for, the first is taken for the first.
+    """
+    targets: dict[str, list[Target]] = {}
+    for target in reversed(watch.notify):
+        targets.setdefault(target.shown, []).append(target)
+    named = [(place, targets.get(each.target)) for place, each in enumerate(run.deliveries)]
+    pairs = {place: fitting.pop() for place, fitting in named if fitting}
+    return {place: to for place, to in pairs.items() if not run.deliveries[place].delivered}
+
+
 async def tell_again(
     shelf: Watches, send: Send, places: Places, watch: Watch, run: WatchRun
 ) -> WatchRun:
@@ -68,13 +81,14 @@ async def tell_again(
     message = message_of(watch, run, places)
 
     async def repeated(before: Delivery, target: Target) -> Delivery:
-        if before.delivered or before.target != target.shown:
-            return before
         now = await send(watch, target, message)
         return now.model_copy(update={"tries": before.tries + now.tries})
 
-    pairs = zip(run.deliveries, watch.notify, strict=False)
-    reached = await asyncio.gather(*(repeated(before, target) for before, target in pairs))
-    deliveries = (*reached, *run.deliveries[len(reached) :])
+    missed = still_to_tell(watch, run)
+    sent = await asyncio.gather(
+        *(repeated(run.deliveries[place], target) for place, target in missed.items())
+    )
+    now = dict(zip(missed, sent, strict=True))
+    deliveries = tuple(now.get(place, before) for place, before in enumerate(run.deliveries))
     await shelf.keep_deliveries(watch, run.id, deliveries)
     return run.model_copy(update={"deliveries": deliveries})

@@ -236,13 +236,19 @@ async def watch_of(shelf: Watches, tenant: str, name: str) -> Watch:
 
 
 def changed(watch: Watch, fields: Mapping[str, Any]) -> Watch:
-    """The watch with these fields, due when its clock says so next.
+    """The watch with these fields; where one of them is about its time, due at the next one.
 
     Raises:
         UsageError: its schedule or zone makes no sense.
     """
     new = replace(watch, **fields)
+    if _timing(new) == _timing(watch):
+        return new
     return replace(new, due_at=next_after(new.schedule, utc_now(), zone_of(new.zone)))
+
+
+def _timing(watch: Watch) -> tuple[str, str, bool]:
+    return watch.every, watch.zone, watch.paused
 
 
 def window_of(length: timedelta) -> Window:

@@ -49,8 +49,9 @@ def schedule_of(text: str) -> Schedule:
         interval = timedelta(**{unit: int(match["number"])})
         if timedelta() < interval <= _MOST:
             return Schedule(interval=interval)
-        raise UsageError(f"`{words}` is no interval from 1 min to {_MOST.days} days")
-    raise UsageError(f"“{words[:40]}” is no schedule; write {_FORMS}")
+        wrong = f"`{words}` is no interval from 1 min to {_MOST.days} days"
+        raise UsageError(wrong, field="every")
+    raise UsageError(f"“{words[:40]}” is no schedule; write {_FORMS}", field="every")
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -63,7 +64,8 @@ def zone_of(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise UsageError(
-            f"there is no time zone “{name[:40]}”; write one such as `Europe/Berlin` or `UTC`"
+            f"there is no time zone “{name[:40]}”; write one such as `Europe/Berlin` or `UTC`",
+            field="tz",
         ) from None
 
 

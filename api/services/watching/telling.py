@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from api.services.places import Places, title_of
 from api.services.text import clean, cut, many, minute, one_line, web_url
@@ -72,26 +73,31 @@ def text_of(watch: Watch, run: WatchRun, places: Places) -> str:
 
 
 def headline(watch: Watch, run: WatchRun) -> str:
-    """What became of it, on one line."""
+    """Of which watch what became, on one line."""
     sample = " (made-up sample data)" if run.sample else ""
+    return f"{watch.name}{sample}: {result_of(watch, run)}"
+
+
+def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = minute) -> str:
+    """What became of it, in a phrase; a moment in it is written as `dated` does."""
     noun = "new complaint" if watch.only else "new post"
-    since = "" if run.counts is None else f" since {minute(run.counts.since)}"
+    since = "" if run.counts is None else f" since {dated(run.counts.since)}"
     match run.state:
         case "failed":
-            words = f"the run failed: {one_line(run.reason or 'nobody knows why')}"
+            return f"the run failed: {one_line(run.reason or 'nobody knows why')}"
         case "not_asked":
-            words = f"nothing was heard: {one_line(run.reason or 'no source answered')}"
+            return f"nothing was heard: {one_line(run.reason or 'no source answered')}"
         case "baseline":
             written = since.replace("since", "written since")
-            words = f"the first run kept {many(run.kept, 'post')}{written} or undated; later runs "
-            words += f"tell of {noun}s"
+            words = f"the first run found {many(run.kept, 'post')}{written} or without a date"
+            return f"{words}; later runs tell of {noun}s"
         case "nothing":
-            words = f"no {noun}s and nothing unusual{since}"
+            usual = " and nothing unusual" if run.looked_at else ""
+            return f"no {noun}s{usual}{since}"
         case _:
             parts = [many(len(run.new), noun)] if run.new else []
             parts += [many(len(run.unusual), "unusual change")] if run.unusual else []
-            words = " and ".join(parts) + since
-    return f"{watch.name}{sample}: {words}"
+            return " and ".join(parts) + since
 
 
 def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:

@@ -56,7 +56,8 @@ def target_of(text: str, *, files: bool) -> Target:
     if not address or urlsplit(address).username is not None:
         forms = "`https://...`, `slack:https://...`, `mailto:ann@example.org`"
         forms += " or `file:PATH`" if files else ""
-        raise UsageError(f"a notification goes to {forms}, and no URL holds a user")
+        wrong = f"a notification goes to {forms}, and no URL holds a user"
+        raise UsageError(wrong, field="notify")
     return Target("slack" if kind == "slack" else "webhook", address)
 
 
@@ -111,12 +112,14 @@ def check_watch(watch: Watch) -> None:
         UsageError: its name, question, schedule or zone makes no sense, or too many are to be told.
     """
     if not 0 < len(watch.name) <= _LONGEST_NAME or watch.name != one_line(clean(watch.name)):
-        raise UsageError(f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters")
+        wrong = f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters"
+        raise UsageError(wrong, field="name")
     question_of(watch.query, watch.about)
     schedule_of(watch.every)
     zone_of(watch.zone)
     if len(watch.notify) > MOST_TARGETS:
-        raise UsageError(f"a watch tells {MOST_TARGETS} at most, not {len(watch.notify)}")
+        wrong = f"a watch tells {MOST_TARGETS} at most, not {len(watch.notify)}"
+        raise UsageError(wrong, field="notify")
 
 
 def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:

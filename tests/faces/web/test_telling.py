@@ -100,7 +100,7 @@ async def test_feed_is_read_by_its_address(opening: Opening) -> None:
     (entry,) = ElementTree.fromstring(read.content).findall(f"{ATOM}entry")
     assert read.headers["content-type"].startswith("application/atom+xml")
     assert entry.findtext(f"{ATOM}id", "").replace("-", "") == f"urn:uuid:{run['id']}"
-    assert entry.findtext(f"{ATOM}title", "").startswith("Oura: the first run kept")
+    assert entry.findtext(f"{ATOM}title", "").startswith("Oura: the first run found")
     assert (copy.status_code, copy.content) == (304, b"")
     assert others.status_code == 401
     assert (empty, shown["feed"]) == (False, True)

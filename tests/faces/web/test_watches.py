@@ -51,6 +51,12 @@ async def test_watch_is_paused_changed_and_removed(served: Served) -> None:
     assert (paused["paused"], changed["paused"]) == (True, True)
     assert (changed["about"], changed["every"], changed["query"]) == ("a ring", "hourly", "Oura")
     assert (await served.client.get(URL)).json() == {"watches": [changed]}
+    more = {"name": "Ring", "depth": "deep", "only": "complaints", "notify": ["mailto:a@b.example"]}
+    renamed = (await served.client.patch(f"{URL}/{mark}", json=more)).json()
+    assert renamed == changed | more | {"notify": ["mail:a@b.example"]}
+    again = {"only": None, "notify": None, "query": None}
+    every = (await served.client.patch(f"{URL}/{mark}", json=again)).json()
+    assert every == renamed | {"only": None}
     assert (await served.client.delete(f"{URL}/{mark}")).status_code == 204
     assert (await served.client.get(URL)).json() == {"watches": []}
     assert code(await served.client.get(f"{URL}/{mark}")) == "not_found"

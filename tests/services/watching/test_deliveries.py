@@ -11,7 +11,13 @@ import pytest
 
 from api.errors import NotFound, UsageError
 from api.services.keeping.storage import Store
-from api.services.watching.deliveries import run_to_tell, tell_again, trial, undelivered
+from api.services.watching.deliveries import (
+    run_to_tell,
+    still_to_tell,
+    tell_again,
+    trial,
+    undelivered,
+)
 from api.services.watching.run import Delivery, WatchRun
 from api.services.watching.telling import Message, message_of
 from api.services.watching.watch import Target, Watch
@@ -102,6 +108,18 @@ async def test_who_was_not_reached_is_told_once_more(store: Store) -> None:
     assert {message for _, message in receivers.messages} == {message_of(HEARD, missed, PLACES)}
     assert await undelivered(store, HEARD) == []
     assert await store.watch_runs("local", "w1", 9) == [second]
+
+
+async def test_who_is_told_may_have_changed(store: Store) -> None:
+    """Whoever stands elsewhere among them is told all the same; by the same words, in turn."""
+    missed = await kept(store, "aa1", False, False, True)
+    other = replace(HEARD, notify=(Target("file", "x"), HOOKS[0]))
+    receivers = Receivers()
+    now = await tell_again(store, receivers.send, PLACES, other, missed)
+    assert [address for address, _ in receivers.messages] == ["0"]
+    assert [delivery.delivered for delivery in now.deliveries] == [True, False, True]
+    assert list(still_to_tell(HEARD, missed)) == [0, 1]
+    assert not still_to_tell(other, now)
 
 
 async def test_whoever_is_told_no_more_is_not_told_again(store: Store) -> None:

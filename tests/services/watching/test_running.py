@@ -341,11 +341,13 @@ def test_window(length: timedelta, window: str) -> None:
 
 
 def test_changed_watch_is_due_by_its_new_clock() -> None:
-    """Whatever else is changed."""
+    """Whatever else is changed; of another question alone it stays due as it was."""
     new = changed(WATCH, {"every": "daily 07:30", "zone": "Asia/Tokyo", "about": "a cup"})
     assert (new.about, new.query) == ("a cup", "Ember")
     assert timedelta() < new.due_at - utc_now() <= timedelta(days=1)
     assert (new.due_at.hour, new.due_at.minute) == (22, 30)
+    assert changed(WATCH, {"query": "Ember mug"}).due_at == WATCH.due_at
+    assert changed(WATCH, {"paused": True}).due_at > WATCH.due_at
 
 
 UNDECIDED: dict[str, Any] = {

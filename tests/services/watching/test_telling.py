@@ -91,11 +91,15 @@ def test_many_posts_are_counted() -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"state": "nothing"}, "Ember: no new posts and nothing unusual since 2026-11-02 08:00Z"),
+        (
+            {"state": "nothing", "looked_at": 9},
+            "Ember: no new posts and nothing unusual since 2026-11-02 08:00Z",
+        ),
+        ({"state": "nothing"}, "Ember: no new posts since 2026-11-02 08:00Z"),  # it is too early
         (
             {"state": "nothing", "gaps": (GAP,), "sample": True},
-            "Ember (made-up sample data): no new posts and nothing unusual since 2026-11-02 "
-            "08:00Z; not heard: Lemmy (timed_out)",
+            "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; not heard: Lemmy "
+            "(timed_out)",
         ),
         ({"state": "failed", "reason": "no\nmodel"}, None),
         ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),
@@ -106,8 +110,8 @@ def test_many_posts_are_counted() -> None:
         ),
         (
             {"state": "baseline", "report_id": None},
-            "Ember: the first run kept 1 post written since 2026-11-02 08:00Z or undated; later "
-            "runs tell of new posts",
+            "Ember: the first run found 1 post written since 2026-11-02 08:00Z or without a date; "
+            "later runs tell of new posts",
         ),
     ],
 )
@@ -127,7 +131,7 @@ def test_posts_behind_a_change_come_first() -> None:
 def test_only_complaints() -> None:
     """Other posts may be new, so that is not denied."""
     picky = replace(WATCH, only="complaints")
-    assert text_of(picky, run(state="nothing"), PLACES) == (
+    assert text_of(picky, run(state="nothing", looked_at=1), PLACES) == (
         "Ember: no new complaints and nothing unusual since 2026-11-02 08:00Z"
     )
     assert text_of(picky, run(new=(POST,)), PLACES).startswith("Ember: 1 new complaint since ")

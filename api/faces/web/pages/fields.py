@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from api.errors import UsageError
+from api.faces.refusals import Form
 
 M = TypeVar("M", bound=BaseModel)
 SPANS = (
@@ -26,5 +27,6 @@ def validated(model: type[M], fields: Mapping[str, object]) -> M:
     try:
         return model.model_validate({name: value for name, value in fields.items() if value})
     except ValidationError as error:
-        field = error.errors()[0]["loc"][0]
-        raise UsageError(f"`{field}` holds what cannot be asked") from None
+        faults, schema = error.errors(), model.model_json_schema()
+        words = Form(schema, "the form", "field", schema).refusal(faults[:1])
+        raise UsageError(words, field=str(faults[0]["loc"][0])) from None

@@ -1,41 +1,44 @@
-"""Questions that are asked again and again: added, paused, run now, and what was new each time."""
+"""Questions that are asked again and again: added, changed, paused, run now, and what was new."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from functools import partial
+from typing import Any, get_args
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.errors import UsageError
 from api.faces import outline
-from api.faces.trends import UNHEARD, volume_svg
-from api.faces.watches import watch_view
+from api.faces.trends import UNHEARD, volume_svg, week_words
+from api.faces.watches import (
+    clock_words,
+    gap_words,
+    schedule_words,
+    target_words,
+    watch_view,
+)
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
-from api.faces.web.pages.fields import validated
 from api.faces.web.pages.screen import PageRoute, page
-from api.faces.web.watches import WatchRequest
-from api.services.watching.deliveries import trial
+from api.faces.web.pages.watch_form import WatchForm, is_field, those_told
+from api.services.watching.changes import FEWEST_RUNS
+from api.services.watching.deliveries import still_to_tell, undelivered
 from api.services.watching.run import Delivery
 from api.services.watching.running import changed, utc_now, watch_of
-from api.services.watching.telling import headline
+from api.services.watching.telling import result_of
 from api.services.watching.trend import read_trend
 from api.services.watching.watch import Watch
 from api.settings import DepthName
 from api.sources import SOURCES
 from api.wiring.serving import House
-from api.wiring.watching import keep_watch, notifier_of, run_watch
+from api.wiring.watching import keep_watch, run_watch
 
 router = APIRouter(prefix="/watches", include_in_schema=False, route_class=PageRoute)
 RUNS = 20
 """Runs of a watch on its page, the newest."""
-_EMPTY = {
-    "query": "", "about": "", "name": "", "every": "mon 08:00", "tz": "UTC",
-    "depth": "standard", "notify": "", "only": "", "tell_first": "",
-}  # fmt: skip
 
 
 @router.get("")
@@ -43,36 +46,45 @@ async def watches_page(
     request: Request, visitor: Guest, house: Opened, query: str = ""
 ) -> Response:
     """All of them, oldest first, and a form for another."""
-    return await _list(request, visitor, house, _EMPTY | {"query": query[:500]})
+    return await _list(request, visitor, house, WatchForm.empty(query[:500]))
 
 
 @router.post("")
 async def add(request: Request, form: Filled, house: Opened) -> Response:
     """Watch a product; the secret by which webhooks are signed is shown this once."""
-    visitor, fields = form.visitor, {name: form.text(name) for name in _EMPTY}
-    sources = form.fields.get("source", [])
+    filled = WatchForm.sent(form)
     try:
-        wanted = validated(
-            WatchRequest,
-            fields | {"sources": sources, "notify": fields["notify"].split()},
-        )
-        watch = wanted.watch(visitor.tenant.id)
+        watch = filled.request().watch(form.visitor.tenant.id)
         await keep_watch(house.store, watch, new=True)
     except UsageError as error:
-        return await _list(request, visitor, house, fields, sources, wrong=error.public)
-    if any(target.kind == "webhook" for target in watch.notify):
-        return page(
-            request, visitor, "watch_added.html",
-            title=f"Watching: {watch.name}", id=watch.id, secret=watch.secret,
-        )  # fmt: skip
-    return _shown(watch)
+        return await _list(request, form.visitor, house, filled, error)
+    return _kept(request, form.visitor, watch, secret=_is_signed(watch))
 
 
 @router.get("/{watch_id}")
 async def watch_page(request: Request, watch_id: str, visitor: Guest, house: Opened) -> Response:
     """What it asks and when, and its last runs."""
     watch = await watch_of(house.store, visitor.tenant.id, watch_id)
-    return await _detail(request, visitor, house, watch)
+    return await watch_screen(request, visitor, house, watch)
+
+
+@router.get("/{watch_id}/edit")
+async def edit_page(request: Request, watch_id: str, visitor: Guest, house: Opened) -> Response:
+    """What it asks, when, and who is told, to be written anew."""
+    watch = await watch_of(house.store, visitor.tenant.id, watch_id)
+    return _edit(request, visitor, watch, WatchForm.of_watch(watch))
+
+
+@router.post("/{watch_id}/edit")
+async def edit(request: Request, watch_id: str, form: Filled, house: Opened) -> Response:
+    """Ask otherwise from the next run on; whoever adds the first webhook is shown its secret."""
+    watch, filled = await submitted_watch(form, house, watch_id), WatchForm.sent(form)
+    try:
+        new = changed(watch, filled.changes(watch))
+        await keep_watch(house.store, new, new=False)
+    except UsageError as error:
+        return _edit(request, form.visitor, watch, filled, error)
+    return _kept(request, form.visitor, new, secret=_is_signed(new) and not _is_signed(watch))
 
 
 @router.get("/{watch_id}/remove")
@@ -85,7 +97,7 @@ async def remove_page(request: Request, watch_id: str, visitor: Guest, house: Op
 @router.post("/{watch_id}/remove")
 async def remove(watch_id: str, form: Filled, house: Opened) -> Response:
     """With its runs and what it has seen; its reports stay."""
-    watch = await _watch(form, house, watch_id)
+    watch = await submitted_watch(form, house, watch_id)
     await house.store.drop_watch(watch.tenant, watch.id)
     return RedirectResponse("/watches", 303)
 
@@ -105,72 +117,118 @@ async def resume(watch_id: str, form: Filled, house: Opened) -> Response:
 @router.post("/{watch_id}/run")
 async def run(request: Request, watch_id: str, form: Filled, house: Opened) -> Response:
     """Due or not; the page comes when it has ended, and who is to be told is told."""
-    watch = await _watch(form, house, watch_id)
+    watch = await submitted_watch(form, house, watch_id)
     ended = await unless_gone(request.receive, run_watch(house, watch))
-    return Response(status_code=GONE) if ended is None else _shown(watch)
+    return Response(status_code=GONE) if ended is None else shown_watch(watch)
 
 
-@router.post("/{watch_id}/try")
-async def try_telling(request: Request, watch_id: str, form: Filled, house: Opened) -> Response:
-    """Send a trial to everybody who is told, and say what became of it."""
-    watch = await _watch(form, house, watch_id)
-    sending = trial(notifier_of(house.settings).send, watch)
-    deliveries = await unless_gone(request.receive, sending)
-    if deliveries is None:
-        return Response(status_code=GONE)
-    return await _detail(request, form.visitor, house, watch, deliveries)
+async def submitted_watch(form: Submission, house: House, watch_id: str) -> Watch:
+    """That of whoever has sent a form.
+
+    Raises:
+        NotFound: it is not theirs, or gone.
+    """
+    return await watch_of(house.store, form.visitor.tenant.id, watch_id)
 
 
-async def _detail(
+def shown_watch(watch: Watch) -> Response:
+    """On to its page."""
+    return RedirectResponse(f"/watches/{watch.id}", 303)
+
+
+async def watch_screen(
     request: Request,
     visitor: Visitor,
     house: House,
     watch: Watch,
-    tried: Sequence[Delivery] = (),
+    deliveries: Sequence[Delivery] = (),
+    feed: str = "",
 ) -> Response:
-    runs = await house.store.watch_runs(watch.tenant, watch.id, RUNS)
+    """Its page; with what came back of a message, or the new address of its feed."""
+    runs = list(await house.store.watch_runs(watch.tenant, watch.id, RUNS))
+    missed = [run for run in await undelivered(house.store, watch) if run not in runs]
     trend = await read_trend(house.store, watch, utc_now())
+    dated = partial(clock_words, zone=watch.zone)
     return page(
         request, visitor, "watch.html",
         title=watch.name,
         watch=watch_view(watch),
-        runs=[(headline(watch, run), run) for run in runs],
+        runs=[
+            (result_of(watch, run, dated), run, bool(still_to_tell(watch, run)))
+            for run in [*runs, *missed[:RUNS]]
+        ],
         lines=trend.lines,
         volume_svg=volume_svg,
         unheard=UNHEARD,
-        tried=tried,
+        week_words=week_words,
+        fewest=FEWEST_RUNS,
+        deliveries=deliveries,
+        feed=feed,
+        gap_words=gap_words,
+        target=target_words,
+        **_clock(),
     )  # fmt: skip
 
 
 async def _paused(form: Submission, house: House, watch_id: str, *, paused: bool) -> Response:
-    watch = changed(await _watch(form, house, watch_id), {"paused": paused})
+    watch = changed(await submitted_watch(form, house, watch_id), {"paused": paused})
     await keep_watch(house.store, watch, new=False)
-    return _shown(watch)
+    return shown_watch(watch)
 
 
-async def _watch(form: Submission, house: House, watch_id: str) -> Watch:
-    return await watch_of(house.store, form.visitor.tenant.id, watch_id)
+def _is_signed(watch: Watch) -> bool:
+    return any(target.kind == "webhook" for target in watch.notify)
 
 
-def _shown(watch: Watch) -> Response:
-    return RedirectResponse(f"/watches/{watch.id}", 303)
+def _kept(request: Request, visitor: Visitor, watch: Watch, *, secret: bool) -> Response:
+    if not secret:
+        return shown_watch(watch)
+    return page(
+        request, visitor, "watch_secret.html",
+        title=f"Watching: {watch.name}", id=watch.id, secret=watch.secret,
+    )  # fmt: skip
 
 
 async def _list(
     request: Request,
     visitor: Visitor,
     house: House,
-    fields: dict[str, str],
-    sources: list[str] | None = None,
-    wrong: str = "",
+    form: WatchForm,
+    error: UsageError | None = None,
+) -> Response:
+    kept = await house.store.watches(visitor.tenant.id)
+    return page(
+        request, visitor, "watches.html", 422 if error else 200,
+        title="Watches", watches=[watch_view(watch) for watch in kept],
+        **_fields(form, error), **_clock(),
+    )  # fmt: skip
+
+
+def _edit(
+    request: Request,
+    visitor: Visitor,
+    watch: Watch,
+    form: WatchForm,
+    error: UsageError | None = None,
 ) -> Response:
     return page(
-        request, visitor, "watches.html", 422 if wrong else 200,
-        title="Watches",
-        watches=[watch_view(watch) for watch in await house.store.watches(visitor.tenant.id)],
-        form=fields,
-        sources=sources or [],
-        places=[(name, outline.source_title(name)) for name in SOURCES],
-        depths=[(name, name) for name in get_args(DepthName)],
-        wrong=wrong,
+        request, visitor, "edit_watch.html", 422 if error else 200,
+        title=f"Change: {watch.name}", id=watch.id, begun=watch.began_at is not None,
+        told=those_told(watch), **_fields(form, error),
     )  # fmt: skip
+
+
+def _clock() -> dict[str, Any]:
+    """What the templates need to say when a watch runs."""
+    return {"now": utc_now(), "clock": clock_words, "schedule": schedule_words}
+
+
+def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
+    """What the template of the form needs; a message stands beside its field, or above all."""
+    field = error.field if error and is_field(error.field) else ""
+    return {
+        "form": form,
+        "places": [(name, outline.source_title(name)) for name in SOURCES],
+        "depths": [(name, name) for name in get_args(DepthName)],
+        "wrong": {field: error.public} if error else {},
+    }

@@ -97,7 +97,7 @@ async def test_what_cannot_be_asked_is_explained(served: Served) -> None:
 
     assert (talk.status_code, wrong.status_code, place.status_code) == (422, 422, 422)
     assert 'id="wrong"' in talk.text
-    assert "`depth` holds what cannot be asked" in wrong.text
+    assert "`depth` must be `quick`, `standard` or `deep`" in wrong.text
     assert "there is no source `myspace`" in place.text
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from api.faces.web.pages.watching import RUNS
 from api.services.keeping.keys import LOCAL
+from api.services.schemas import Outcome
+from api.services.watching.run import Delivery, Gap, NewPost, NewQuestion
 from api.services.watching.running import utc_now
-from api.services.watching.watch import Watch, new_watch
+from api.services.watching.watch import Target, Watch, new_watch
+from api.wiring.watching import MOST
 from tests.faces.web.conftest import Opening, Served
-from tests.faces.web.pages.visiting import submit
-from tests.faces.web.test_export import EVIL, Tags
+from tests.faces.web.pages.visiting import csrf, submit
+from tests.faces.web.test_export import EVIL, URLS, Tags
 from tests.loopback import Loopback, Reply
+from tests.services.watching.test_telling import CHANGE
+from tests.services.watching.test_telling import run as made_run
 
 OURA: dict[str, Any] = {
     "query": "Oura", "every": "mon 8:00", "tz": "Asia/Tokyo", "depth": "quick",
@@ -44,13 +51,18 @@ async def test_watch_is_added_run_and_looked_at(served: Served) -> None:
     assert "It has not run yet." in before
     assert ran.headers["location"] == again.headers["location"] == path
     assert [run.state for run in runs] == ["nothing", "baseline"]
-    assert f"{len(runs[1].new)} new post" in page
+    assert f"{len(runs[1].new)} post to begin with" in page
+    assert "No new posts since" in page
+    assert "It is too early to say what is unusual." in page
     assert runs[1].new[0].title in page
     html = (await served.client.get(path)).text
     assert f"/analyses/{runs[1].report_id}" in html
-    assert 'aria-label="Posts a week: reddit"' in html
-    assert f"Week Reddit {runs[1].created_at:%G}-W" in page
-    assert "mon 8:00 (Asia/Tokyo) · next run" in await text(served, "/watches")
+    assert "<svg" not in html  # of one week there is no picture
+    assert "Week from Reddit" in page
+    listed = await text(served, "/watches")
+    assert "every Monday at 08:00 (Asia/Tokyo time). Next run: now; it begins by itself." in before
+    assert "Next run: Monday " in listed
+    assert ", 08:00 (Asia/Tokyo time)." in listed
 
 
 async def test_watch_is_paused_resumed_and_removed(served: Served) -> None:
@@ -66,33 +78,100 @@ async def test_watch_is_paused_resumed_and_removed(served: Served) -> None:
     assert (await submit(served.client, f"{path}/remove")).headers["location"] == "/watches"
     assert "Nothing is watched yet." in await text(served, "/watches")
     assert (await served.client.get(path)).status_code == 404
-    for step in ("run", "pause", "resume", "remove"):
+    for step in ("run", "pause", "resume", "remove", "edit", "feed", "feed/close", "runs/a/tell"):
         assert (await submit(served.client, f"{path}/{step}")).status_code == 404
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "field", "words"),
     [
-        ({"every": "sometimes"}, "sometimes"),
-        ({"tz": "Mars/Olympus"}, "Mars/Olympus"),
-        ({"notify": "file:/etc/passwd"}, "https://"),
-        ({"source": ["myspace"]}, "myspace"),
-        ({"depth": "deepest"}, "`depth`"),
-        ({"query": ""}, "`query`"),
+        ({"every": "sometimes"}, "every", "sometimes"),
+        ({"tz": "Mars/Olympus"}, "tz", "Mars/Olympus"),
+        ({"notify": "file:/etc/passwd"}, "notify", "https://"),
+        ({"notify": " mailto:a@b.example" * 6}, "notify", "a list of at most 5"),
+        ({"source": ["myspace"]}, "", "myspace"),
+        ({"depth": "deepest"}, "", "`depth`"),
+        ({"query": ""}, "query", "`query` is missing"),
+        ({"query": "hello"}, "query", "Hello!"),
+        ({"name": "second"}, "name", "is there already"),
     ],
 )
-async def test_what_is_wrong_stands_in_the_form(
-    served: Served, change: dict[str, Any], words: str
+async def test_what_is_wrong_stands_beside_its_field(
+    served: Served, change: dict[str, Any], field: str, words: str
 ) -> None:
-    """With what was written, so that nobody writes it again; nothing is kept."""
-    answer = await submit(served.client, "/watches", **OURA | {"about": "a ring"} | change)
-    tags = Tags(answer.text)
-    fields = {each.get("name"): each.get("value") for each in tags.named("input")}
+    """With what was written, so that nobody writes it again; nothing is kept, new or changed."""
+    path = (await submit(served.client, "/watches", **OURA)).headers["location"]
+    await submit(served.client, "/watches", **OURA, name="second")
+    before = await served.house.store.watches(LOCAL.id)
+    for target in ("/watches", f"{path}/edit"):
+        answer = await submit(
+            served.client, target, **OURA | {"about": "a ring", "name": "third"} | change
+        )
+        tags = Tags(answer.text)
+        fields = {each.get("name"): each for each in tags.named("input") + tags.named("textarea")}
+        wrong = [name for name, each in fields.items() if "aria-invalid" in each]
+        alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
+        assert answer.status_code == 422
+        assert wrong == ([field] if field else [])
+        assert words in alert
+        assert fields["about"]["value"] == "a ring"
+        assert fields["every"]["value"] == change.get("every", OURA["every"])
+    assert await served.house.store.watches(LOCAL.id) == before
+
+
+async def test_too_many_watches_are_said_above_the_form(served: Served) -> None:
+    """A message that is about no field."""
+    for number in range(MOST):
+        watch = replace(new_watch(LOCAL.id, "Oura", "hourly", utc_now()), name=str(number))
+        await served.house.store.add_watch(watch, MOST)
+    answer = await submit(served.client, "/watches", **OURA)
     alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
-    assert answer.status_code == 422
-    assert words in alert
-    assert fields["about"] == "a ring"
-    assert not await served.house.store.watches(LOCAL.id)
+    assert (answer.status_code, alert) == (422, f"there are {MOST} watches; remove one first")
+
+
+async def test_watch_is_changed(served: Served) -> None:
+    """The form holds what is kept, but for addresses; whoever is ticked is told further."""
+    told = "https://hooks.example/hush mailto:ann@example.org"
+    await submit(served.client, "/watches", **OURA, notify=told)
+    (watch,) = await served.house.store.watches(LOCAL.id)
+    path = f"/watches/{watch.id}"
+    html = (await served.client.get(f"{path}/edit")).text
+    inputs = Tags(html).named("input")
+    fields = {each["name"]: each.get("value") for each in inputs if each.get("type") != "checkbox"}
+    ticked = [each["value"] for each in inputs if "checked" in each]
+    change = OURA | {"query": "Oura ring", "every": "daily 07:30", "depth": "deep"}
+    change |= {"name": "Ring", "only": "complaints", "source": ["reddit", "youtube"]}
+    kept = {"kept": "1 mail:ann@example.org", "notify": "mailto:bob@example.org"}
+    saved = await submit(served.client, f"{path}/edit", **change, **kept)
+    (new,) = await served.house.store.watches(LOCAL.id)
+    page = await text(served, path)
+
+    assert (fields["query"], fields["every"], fields["tz"]) == ("Oura", "mon 8:00", "Asia/Tokyo")
+    assert ticked == ["reddit", "0 webhook:hooks.example", "1 mail:ann@example.org"]
+    assert "hush" not in html
+    assert saved.headers["location"] == path
+    assert new == replace(
+        watch, query="Oura ring", name="Ring", every="daily 07:30", depth="deep",
+        only="complaints", sources=("reddit", "youtube"), due_at=new.due_at,
+        notify=(Target("mail", "ann@example.org"), Target("mail", "bob@example.org")),
+    )  # fmt: skip
+    assert "e-mail to ann@example.org, e-mail to bob@example.org" in page
+    assert "Looks every day at 07:30 (Asia/Tokyo time). Next run: " in page
+    assert ", 07:30 (Asia/Tokyo time). It has not run yet." in page
+
+
+async def test_what_the_form_has_no_field_for_stays(served: Served) -> None:
+    """How many posts, made-up data, and, once it has run, whether the first run is told."""
+    watch = replace(
+        new_watch(LOCAL.id, "Oura", "hourly", utc_now()),
+        limit=7, sandbox=True, tell_first=True, began_at=utc_now(),
+    )  # fmt: skip
+    await served.house.store.add_watch(watch, 9)
+    path = f"/watches/{watch.id}/edit"
+    assert "tell_first" not in (await served.client.get(path)).text
+    await submit(served.client, path, **OURA | {"every": "hourly", "source": []}, about="a ring")
+    (new,) = await served.house.store.watches(LOCAL.id)
+    assert (new.about, new.limit, new.sandbox, new.tell_first) == ("a ring", 7, True, True)
 
 
 async def test_the_secret_is_shown_once(served: Served) -> None:
@@ -103,9 +182,15 @@ async def test_the_secret_is_shown_once(served: Served) -> None:
     page = await served.client.get(f"/watches/{watch.id}")
     assert watch.secret in added.text
     assert watch.tell_first
-    assert "webhook:hooks.example" in page.text
+    assert "a program (webhook) at hooks.example" in page.text
     assert watch.secret not in page.text
     assert "hush" not in page.text
+    path = f"/watches/{watch.id}/edit"
+    again = await submit(served.client, path, **told, kept="0 webhook:hooks.example")
+    silent = await submit(served.client, path, **OURA)
+    first = await submit(served.client, path, **told)
+    assert [again.status_code, silent.status_code, first.status_code] == [303, 303, 200]
+    assert watch.secret in first.text
 
 
 async def test_who_is_told_can_be_tried(opening: Opening) -> None:
@@ -118,27 +203,110 @@ async def test_who_is_told_can_be_tried(opening: Opening) -> None:
             loud, silent = await served.house.store.watches(LOCAL.id)
             page = (await submit(served.client, f"/watches/{loud.id}/try")).text
             nobody = await submit(served.client, f"/watches/{silent.id}/try")
-    assert "Told: webhook:127.0.0.1" in page
+    assert "Delivered: a program (webhook) at 127.0.0.1" in page
     assert len(hook.asked) == 1
     assert (nobody.status_code, "tells nobody" in nobody.text) == (422, True)
+
+
+async def test_what_was_not_delivered_is_told_again(opening: Opening) -> None:
+    """By a button beside its run, which says what came back, and is gone once all are reached."""
+    replies = [Reply(410), Reply(410), Reply()]
+    with Loopback(lambda request: replies.pop(0)) as hook:
+        async with opening(NOTIFY_PRIVATE="true") as served:
+            told = {**OURA, "notify": f"{hook.url}/hush", "tell_first": "true"}
+            await submit(served.client, "/watches", **told)
+            (watch,) = await served.house.store.watches(LOCAL.id)
+            path = f"/watches/{watch.id}"
+            await submit(served.client, f"{path}/run")
+            (run,) = await served.house.store.watch_runs(LOCAL.id, watch.id, 5)
+            button = f'action="{path}/runs/{run.id}/tell"'
+            before = (await served.client.get(path)).text
+            for _ in range(RUNS):  # so that it is none of the last
+                await submit(served.client, f"{path}/run")
+            refused = await submit(served.client, f"{path}/runs/{run.id}/tell")
+            reached = await submit(served.client, f"{path}/runs/{run.id}/tell")
+            none = await submit(served.client, f"{path}/runs/none/tell")
+    status = refused.text.partition('role="status">')[2].partition("</div>")[0]
+    assert "Not delivered: a program (webhook) at 127.0.0.1 (it answered 410)" in before
+    assert "Not delivered: a program (webhook) at 127.0.0.1 (it answered 410)" in status
+    assert button in before
+    assert button in refused.text
+    assert "Delivered: a program (webhook) at 127.0.0.1" in reached.text
+    assert button not in reached.text
+    assert {asked.headers["listenpost-run"] for asked in hook.asked} == {run.id}
+    assert none.status_code == 404
+
+
+async def test_feed_is_made_replaced_and_closed(served: Served) -> None:
+    """Its address is shown once, whole, by the name that the browser has for this server."""
+    path = (await submit(served.client, "/watches", **OURA)).headers["location"]
+    before = await text(served, path)
+    addresses = []
+    for origin in ({}, {"origin": "https://localhost"}):
+        fields = {"csrf": await csrf(served.client)}
+        made = await served.client.post(f"{path}/feed", data=fields, headers=origin)
+        (field,) = [each for each in Tags(made.text).named("input") if each.get("id") == "feed"]
+        assert "readonly" in field
+        assert f'<a href="{field["value"]}">' in made.text
+        addresses.append(str(field["value"]))
+    shown = (await served.client.get(path)).text
+    read = [(await served.client.get(address)).status_code for address in addresses]
+    closed = await submit(served.client, f"{path}/feed/close")
+    after = await text(served, path)
+
+    assert addresses[0].startswith(f"http://localhost/v1/feeds{path.removeprefix('/watches')}?")
+    assert addresses[1].startswith("https://localhost/v1/feeds/")
+    assert read == [404, 200]
+    assert addresses[1].partition("token=")[2] not in shown
+    assert "Make a feed" in before
+    assert "It has a feed" in shown
+    assert closed.headers["location"] == path
+    assert "Make a feed" in after
+    assert (await served.client.get(addresses[1])).status_code == 404
 
 
 async def test_a_form_of_somebody_else_does_nothing(served: Served) -> None:
     """Neither adds nor removes."""
     path = (await submit(served.client, "/watches", **OURA)).headers["location"]
-    for target in ("/watches", f"{path}/remove", f"{path}/run", f"{path}/pause"):
+    steps = ("remove", "run", "pause", "edit", "try", "feed", "feed/close", "runs/a/tell")
+    for target in ("/watches", *(f"{path}/{step}" for step in steps)):
         assert (await served.client.post(target, data={**OURA, "csrf": "x"})).status_code == 403
     (watch,) = await served.house.store.watches(LOCAL.id)
     assert not watch.paused
 
 
 async def test_strangers_cannot_write_the_page(served: Served) -> None:
-    """Names and questions are text."""
+    """Names, questions, addresses, reasons and posts are text; links lead to http(s) alone."""
+    worst = " ".join(EVIL)
     watch: Watch = replace(
-        new_watch(LOCAL.id, f"mug {' '.join(EVIL[:5])}", "hourly", utc_now()), name=EVIL[0]
-    )
+        new_watch(LOCAL.id, f"mug {worst}", "hourly", utc_now()),
+        name=EVIL[0], about=worst, notify=(Target("file", worst),),
+    )  # fmt: skip
     await served.house.store.add_watch(watch, 10)
-    for path in ("/watches", f"/watches/{watch.id}", f"/watches/{watch.id}/remove"):
-        page = (await served.client.get(path)).text
-        assert not Tags(page).named("img") + Tags(page).named("svg"), path
-        assert len(Tags(page).named("script")) == 1
+    claim = await served.house.store.claim_watch(
+        LOCAL.id, watch.id, watch.due_at, watch.due_at + timedelta(hours=1), "evil"
+    )
+    assert claim is not None
+    posts = tuple(
+        NewPost(
+            key=f"reddit:{number}", source="reddit", title=worst, url=url, created_at=None,
+            passage=worst, complains=False,
+        )
+        for number, url in enumerate(URLS)
+    )  # fmt: skip
+    evil = made_run(
+        id="evil", watch_id=watch.id, news=True, created_at=watch.due_at, new=posts,
+        unusual=(CHANGE.model_copy(update={"text": worst}),), new_aspects=(worst,),
+        questions=(NewQuestion(text=worst, cites=("reddit:0",)),),
+        gaps=(Gap(source=EVIL[2], outcome=Outcome.BROKEN, reason=worst),),
+        deliveries=(Delivery(target=f"file:{worst}", delivered=False, tries=1, reason=worst),),
+    )  # fmt: skip
+    assert await served.house.store.finish_run(claim, evil, (), watch.due_at)
+    paths = ("/watches", f"/watches/{watch.id}")
+    for path in (*paths, f"/watches/{watch.id}/edit", f"/watches/{watch.id}/remove"):
+        tags = Tags((await served.client.get(path)).text)
+        assert not tags.named("img") + tags.named("svg") + tags.named("style"), path
+        assert len(tags.named("script")) == 1
+        assert not [each for tag, each in tags.tags if any(key.startswith("on") for key in each)]
+        links = [str(each.get("href")) for each in tags.named("a")]
+        assert not [link for link in links if not link.startswith(("/", "http", "#"))]
