@@ -46,8 +46,9 @@ def volume_svg(line: TrendLine, source: str) -> str:
     for before, after in pairwise(points):
         if before is not None and after is not None:
             (x1, y1), (x2, y2) = before, after
-            ends = {"x1": percent(x1), "y1": y1, "x2": percent(x2), "y2": y2}
-            shapes.append(element("line", class_="ends", **ends))
+            shapes.append(
+                element("line", x1=percent(x1), y1=y1, x2=percent(x2), y2=y2, class_="ends")
+            )
     for week, rate, point in zip(line.weeks, rates, points, strict=True):
         if rate is not None and point is not None:
             note = title(f"week from {week_words(week)}: {rate:.0f}")

@@ -85,12 +85,21 @@ def test_watch_is_listed_shown_paused_changed_and_removed(here: Here) -> None:
                    "daily 7:30", "--source", "lemmy", "--source", "github")  # fmt: skip
     assert re.search("“Oura” is changed; due ....-..-.. 07:30 UTC", changed.err)
 
+    renamed = here("watch", "change", "Oura", "--name", "Ring", "--depth", "deep", "--only",
+                "complaints", "--notify", "file:heard")  # fmt: skip
+    silent = here("watch", "show", "Ring").out
+    signed = here("watch", "change", "Ring", "--name", "Oura", "--depth", "quick", "--only",
+                  "everything", "--notify", "https://hooks.example/T/hidden")  # fmt: skip
     shown = here("watch", "show", "Oura")
     as_json = here("watch", "show", "Oura", "--format", "json")
     (listed,) = json.loads(here("watch", "list", "--format", "json").out)
     assert "asks: Oura - a ring that measures" in shown.out
     assert "of: lemmy, github; depth quick; sample world" in shown.out
-    assert "tells: webhook:hooks.example" in shown.out
+    assert "tells: webhook:hooks.example\n" in shown.out
+    assert "depth deep" in silent
+    assert f"tells: file:{Path('heard').absolute()}; only complaints" in silent
+    assert secret[0] not in changed.err + renamed.err
+    assert secret[0] in signed.err
     assert as_json.json == {**listed, "last_run": None, "undelivered": []}
     for ended in (shown, as_json):
         assert "hidden" not in ended.out

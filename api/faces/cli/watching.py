@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -19,7 +20,7 @@ from api.services.text import SHORT_ID
 if TYPE_CHECKING:
     from api.services.keeping.keys import Keys
     from api.services.keeping.storage import Store
-    from api.services.watching.watch import Watch
+    from api.services.watching.watch import Only, Target, Watch
 
 watches = typer.Typer(
     help="Ask again and again, and hear of what is new; docs/watches.md.", no_args_is_help=True
@@ -30,12 +31,23 @@ class OnlyChoice(StrEnum):
     """What is told."""
 
     complaints = "complaints"
+    everything = "everything"
+
+    @property
+    def only(self) -> Only | None:
+        """As a watch has it."""
+        return "complaints" if self is OnlyChoice.complaints else None
 
 
 Zone = Annotated[str, typer.Option("--tz", help="Whose clock: Europe/Berlin.")]
 Every = Annotated[
     str,
     typer.Option(help="`mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`."),
+]
+OnlyOption = Annotated[OnlyChoice | None, typer.Option("--only", help="Tell nothing else.")]
+Notify = Annotated[
+    list[str] | None,
+    typer.Option(help="Whom to tell: URL, slack:URL, mailto:ADDRESS or file:PATH; repeatable."),
 ]
 
 
@@ -48,11 +60,8 @@ def add(
     source: Sources = None,
     depth: Depth = DepthChoice.standard,
     limit: Limit = None,
-    only: Annotated[OnlyChoice | None, typer.Option(help="Tell nothing else.")] = None,
-    notify: Annotated[
-        list[str] | None,
-        typer.Option(help="Whom to tell: URL, slack:URL, mailto:ADDRESS or file:PATH; repeatable."),
-    ] = None,
+    only: OnlyOption = None,
+    notify: Notify = None,
     tell_first: Annotated[
         bool, typer.Option("--tell-first", help="Tell of the first run, too.")
     ] = False,
@@ -64,19 +73,13 @@ def add(
 
     from api.services.keeping.keys import LOCAL
     from api.services.watching.running import utc_now
-    from api.services.watching.watch import Target, new_watch, target_of
+    from api.services.watching.watch import new_watch
 
-    targets = [target_of(text, files=True) for text in notify or ()]
-    targets = [
-        # whoever runs it later may be in another folder
-        Target("file", str(Path(target.address).absolute())) if target.kind == "file" else target
-        for target in targets
-    ]
     new = new_watch(LOCAL.id, query, every, utc_now())
     watch = replace(
         new, name=name or new.name, about=about, sources=tuple(source or ()), depth=depth.value,
-        limit=limit, sandbox=sandbox, zone=zone, notify=tuple(targets),
-        only="complaints" if only else None, tell_first=tell_first,
+        limit=limit, sandbox=sandbox, zone=zone, notify=_targets(notify or ()),
+        only=only.only if only else None, tell_first=tell_first,
     )  # fmt: skip
 
     async def work(store: Store, keys: Keys) -> None:
@@ -87,8 +90,7 @@ def add(
         tell(f"watching “{watch.name}”, {watch.every} ({watch.zone}); the first run is due now:")
         by_hand = f"`listenpost watch run {watch.id[:SHORT_ID]}`"
         tell(f"{by_hand}; else `listenpost serve`, `work` or `watch run --due` runs it")
-        if any(target.kind == "webhook" for target in watch.notify):
-            tell(f"webhooks are signed with `{watch.secret}`; it is not shown again")
+        _tell_secret(watch)
 
     with_store(work)
 
@@ -127,12 +129,26 @@ def change(
     source: Sources = None,
     every: Annotated[str | None, typer.Option(help="When.")] = None,
     zone: Annotated[str | None, typer.Option("--tz", help="Whose clock.")] = None,
+    depth: Annotated[DepthChoice | None, typer.Option(help="How far to look.")] = None,
+    only: OnlyOption = None,
+    notify: Notify = None,
+    new_name: Annotated[str | None, typer.Option("--name", help="What to call it.")] = None,
 ) -> NoReturn:
-    """Ask otherwise from the next run on: what was dropped by another question is judged anew."""
-    given = {"query": query, "about": about, "every": every, "zone": zone}
+    """Ask otherwise from the next run on: what was dropped by another question is judged anew.
+
+    With `--notify` those who are named are told, and nobody else.
+    """
+    given = {
+        "query": query, "about": about, "every": every, "zone": zone, "name": new_name,
+        "depth": depth and depth.value,
+    }  # fmt: skip
     changes: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     if source:
         changes["sources"] = tuple(source)
+    if only:
+        changes["only"] = only.only
+    if notify:
+        changes["notify"] = _targets(notify)
     if not changes:
         raise UsageError("say what to change, for example `--about`")
     _changed(name, changes, "is changed")
@@ -161,6 +177,22 @@ def remove(name: Name) -> NoReturn:
     with_watch(name, work)
 
 
+def _targets(texts: Sequence[str]) -> tuple[Target, ...]:
+    """Whom these name; of a file the whole path, for whoever runs it may be in another folder."""
+    from api.services.watching.watch import Target, target_of
+
+    targets = [target_of(text, files=True) for text in texts]
+    return tuple(
+        Target("file", str(Path(target.address).absolute())) if target.kind == "file" else target
+        for target in targets
+    )
+
+
+def _tell_secret(watch: Watch) -> None:
+    if watch.is_signed:
+        tell(f"webhooks are signed with `{watch.secret}`; it is not shown again")
+
+
 def _changed(name: str, changes: dict[str, object], words: str) -> NoReturn:
     """Keep the watch with these fields, due when its clock says so next."""
 
@@ -171,5 +203,7 @@ def _changed(name: str, changes: dict[str, object], words: str) -> NoReturn:
         new = changed(watch, changes)
         await keep_watch(store, new, new=False)
         tell(f"“{new.name}” {words}{'' if new.paused else f'; {due_of(new)}'}")
+        if not watch.is_signed:
+            _tell_secret(new)
 
     with_watch(name, work)

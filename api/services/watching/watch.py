@@ -100,6 +100,11 @@ class Watch:
         return hashlib.sha256(deciding.encode()).hexdigest()[:16]
 
     @property
+    def is_signed(self) -> bool:
+        """What is told of it is signed with its secret, which somebody needs to know."""
+        return any(target.kind == "webhook" for target in self.notify)
+
+    @property
     def schedule(self) -> Schedule:
         """When it is due."""
         return schedule_of(self.every)

@@ -278,9 +278,18 @@ async function lookedAround(width, options = {}) {
   await page.fill('#name', `Oura at ${width} ${scripted}`);
   await looks('watches');
   await page.getByText('Watch it', { exact: true }).click();
-  await page.getByText('Run now').click();
+  await page.getByRole('button', { name: 'Run now' }).click();
   const run = await page.locator('ul.sources > li').first().innerText();
   await looks('watch');
+  await page.getByText('Change', { exact: true }).click();
+  await page.fill('#every', 'daily 07:30');
+  await looks('edit-watch');
+  await page.getByText('Save', { exact: true }).click();
+  const due = await page.locator('main small').first().innerText();
+  await page.getByText('Make a feed').click();
+  const address = await page.locator('#feed').inputValue();
+  const feed = (await page.request.get(address)).headers()['content-type'];
+  await looks('feed');
   await menu('Gate');
   const gate = await page.locator('main table').first().innerText();
   await looks('gate');
@@ -293,7 +302,7 @@ async function lookedAround(width, options = {}) {
   await page.getByText('Delete it').click();
   const gone = new URL(page.url()).pathname;
   await context.close();
-  return { table, history, marks, run, gate, answers, gone, complaints };
+  return { table, history, marks, run, due, feed, gate, answers, gone, complaints };
 }
 
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360),

@@ -71,8 +71,8 @@ class WatchForm:
         return fields | {"notify": (*kept, *fields["notify"])}
 
 
-def those_told(watch: Watch) -> list[tuple[str, str]]:
-    """Everybody who is told, by a mark, in words."""
+def receivers_of(watch: Watch) -> list[tuple[str, str]]:
+    """Everybody who is told, by a mark and in words."""
     return [(mark, target_words(target.shown)) for mark, target in _marked(watch)]
 
 

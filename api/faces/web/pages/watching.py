@@ -23,7 +23,7 @@ from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
 from api.faces.web.pages.screen import PageRoute, page
-from api.faces.web.pages.watch_form import WatchForm, is_field, those_told
+from api.faces.web.pages.watch_form import WatchForm, is_field, receivers_of
 from api.services.watching.changes import FEWEST_RUNS
 from api.services.watching.deliveries import still_to_tell, undelivered
 from api.services.watching.run import Delivery
@@ -58,7 +58,7 @@ async def add(request: Request, form: Filled, house: Opened) -> Response:
         await keep_watch(house.store, watch, new=True)
     except UsageError as error:
         return await _list(request, form.visitor, house, filled, error)
-    return _kept(request, form.visitor, watch, secret=_is_signed(watch))
+    return _kept(request, form.visitor, watch, secret=watch.is_signed)
 
 
 @router.get("/{watch_id}")
@@ -84,7 +84,7 @@ async def edit(request: Request, watch_id: str, form: Filled, house: Opened) -> 
         await keep_watch(house.store, new, new=False)
     except UsageError as error:
         return _edit(request, form.visitor, watch, filled, error)
-    return _kept(request, form.visitor, new, secret=_is_signed(new) and not _is_signed(watch))
+    return _kept(request, form.visitor, new, secret=new.is_signed and not watch.is_signed)
 
 
 @router.get("/{watch_id}/remove")
@@ -154,7 +154,7 @@ async def watch_screen(
         title=watch.name,
         watch=watch_view(watch),
         runs=[
-            (result_of(watch, run, dated), run, bool(still_to_tell(watch, run)))
+            (_sentence(result_of(watch, run, dated)), run, bool(still_to_tell(watch, run)))
             for run in [*runs, *missed[:RUNS]]
         ],
         lines=trend.lines,
@@ -174,10 +174,6 @@ async def _paused(form: Submission, house: House, watch_id: str, *, paused: bool
     watch = changed(await submitted_watch(form, house, watch_id), {"paused": paused})
     await keep_watch(house.store, watch, new=False)
     return shown_watch(watch)
-
-
-def _is_signed(watch: Watch) -> bool:
-    return any(target.kind == "webhook" for target in watch.notify)
 
 
 def _kept(request: Request, visitor: Visitor, watch: Watch, *, secret: bool) -> Response:
@@ -214,8 +210,12 @@ def _edit(
     return page(
         request, visitor, "edit_watch.html", 422 if error else 200,
         title=f"Change: {watch.name}", id=watch.id, begun=watch.began_at is not None,
-        told=those_told(watch), **_fields(form, error),
+        receivers=receivers_of(watch), **_fields(form, error),
     )  # fmt: skip
+
+
+def _sentence(phrase: str) -> str:
+    return f"{phrase[:1].upper()}{phrase[1:]}"
 
 
 def _clock() -> dict[str, Any]:

@@ -131,8 +131,8 @@ async def test_too_many_watches_are_said_above_the_form(served: Served) -> None:
 
 async def test_watch_is_changed(served: Served) -> None:
     """The form holds what is kept, but for addresses; whoever is ticked is told further."""
-    told = "https://hooks.example/hush mailto:ann@example.org"
-    await submit(served.client, "/watches", **OURA, notify=told)
+    notify = "https://hooks.example/hush mailto:ann@example.org"
+    await submit(served.client, "/watches", **OURA, notify=notify)
     (watch,) = await served.house.store.watches(LOCAL.id)
     path = f"/watches/{watch.id}"
     html = (await served.client.get(f"{path}/edit")).text
@@ -213,8 +213,8 @@ async def test_what_was_not_delivered_is_told_again(opening: Opening) -> None:
     replies = [Reply(410), Reply(410), Reply()]
     with Loopback(lambda request: replies.pop(0)) as hook:
         async with opening(NOTIFY_PRIVATE="true") as served:
-            told = {**OURA, "notify": f"{hook.url}/hush", "tell_first": "true"}
-            await submit(served.client, "/watches", **told)
+            fields = {**OURA, "notify": f"{hook.url}/hush", "tell_first": "true"}
+            await submit(served.client, "/watches", **fields)
             (watch,) = await served.house.store.watches(LOCAL.id)
             path = f"/watches/{watch.id}"
             await submit(served.client, f"{path}/run")
