@@ -120,6 +120,8 @@ async def test_who_is_told_may_have_changed(store: Store) -> None:
     assert [delivery.delivered for delivery in now.deliveries] == [True, False, True]
     assert list(still_to_tell(HEARD, missed)) == [0, 1]
     assert not still_to_tell(other, now)
+    assert not HEARD.is_signed
+    assert replace(HEARD, notify=(Target("webhook", "https://hooks.example"),)).is_signed
 
 
 async def test_whoever_is_told_no_more_is_not_told_again(store: Store) -> None:
