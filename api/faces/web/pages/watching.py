@@ -146,7 +146,8 @@ async def watch_screen(
 ) -> Response:
     """Its page; with what came back of a message, or the new address of its feed."""
     runs = list(await house.store.watch_runs(watch.tenant, watch.id, RUNS))
-    missed = [run for run in await undelivered(house.store, watch) if run not in runs]
+    older = [run for run in await undelivered(house.store, watch) if run not in runs]
+    missed = [run for run in older if still_to_tell(watch, run)]
     trend = await read_trend(house.store, watch, utc_now())
     dated = partial(clock_words, zone=watch.zone)
     return page(
