@@ -63,6 +63,14 @@ def page(
     return HTMLResponse(shown, status, _HEADERS)
 
 
+def server_of(request: Request) -> str:
+    """This server's address as the browser that sent a form knows it.
+
+    That is its origin, which has been checked: what speaks HTTPS may stand before this server.
+    """
+    return request.headers.get("origin") or str(request.base_url).rstrip("/")
+
+
 @cache
 def _version() -> str:
     return sha256(asset("page.css") + asset("page.js")).hexdigest()[:12]

@@ -12,7 +12,7 @@ from api.faces.web.access import Opened, authenticated
 from api.faces.web.pages.access import Filled, Guest, Visitor
 from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.reading import AnalysisId, report_of
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, page, server_of
 from api.services.keeping.sharing import linked_report, open_link
 from api.services.reporting.report import Report
 from api.wiring.serving import House
@@ -70,5 +70,5 @@ async def _shown(
         id=report.id,
         linked=await house.store.has_link(visitor.tenant.id, report.id),
         path=path,
-        server=str(request.base_url).rstrip("/"),
+        server=server_of(request),
     )  # fmt: skip

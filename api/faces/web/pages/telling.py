@@ -11,9 +11,9 @@ from fastapi.responses import Response
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Submission
-from api.faces.web.pages.screen import PageRoute
+from api.faces.web.pages.screen import PageRoute, server_of
 from api.faces.web.pages.watching import shown_watch, submitted_watch, watch_screen
-from api.services.keeping.feeds import open_feed
+from api.services.keeping.sharing import open_feed
 from api.services.watching.deliveries import run_to_tell, tell_again, trial
 from api.services.watching.run import Delivery
 from api.services.watching.watch import Watch
@@ -51,9 +51,7 @@ async def tell_once_more(
 async def make_feed(request: Request, watch_id: str, form: Filled, house: Opened) -> Response:
     """Give it a feed, or its feed another address, which is shown this once."""
     watch = await submitted_watch(form, house, watch_id)
-    # as the browser knows this server: before it something else may speak HTTPS
-    server = request.headers.get("origin") or str(request.base_url).rstrip("/")
-    address = server + await open_feed(house.store, watch)
+    address = server_of(request) + await open_feed(house.store, watch)
     watch = await submitted_watch(form, house, watch_id)
     return await watch_screen(request, form.visitor, house, watch, feed=address)
 
