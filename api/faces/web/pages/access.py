@@ -14,7 +14,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.errors import AccessDenied, Forbidden, UsageError
 from api.faces.web.access import Opened, authenticated
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, page, server_of
 from api.services.callers import Caller, admit
 from api.services.keeping.keys import Tenant, digest
 from api.wiring.serving import House
@@ -149,7 +149,7 @@ async def login(request: Request, house: Opened) -> Response:
         max_age=int(LASTS.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=server_of(request).startswith("https:"),
     )
     return answer
 

@@ -54,9 +54,13 @@ async def test_a_key_is_taken_for_a_cookie(opening: Opening) -> None:
 
 
 async def test_over_https_the_cookie_is_secure(opening: Opening) -> None:
-    """So that it never goes in the clear."""
+    """So that it never goes in the clear, also where a proxy is what speaks it."""
     async with opening(keys="ann") as served, served.calling("https://a.example") as client:
         assert "Secure" in (await entered(client, "ann")).headers["set-cookie"]
+    async with opening(keys="ann") as served:
+        proxied = {"Origin": "https://localhost"}
+        answer = await served.client.post("/login", data={"key": "ann"}, headers=proxied)
+        assert "Secure" in answer.headers["set-cookie"]
 
 
 async def test_a_revoked_key_opens_nothing_more(opening: Opening) -> None:
