@@ -21,18 +21,21 @@ from api.services.comparing.comparison import (
     Standing,
     State,
 )
+from api.services.comparing.likeness import reach
 from api.services.reporting.findings import Passage
 from api.services.schemas import Outcome
 from api.services.text import SHORT_ID, many
 
 SHOWN = 2
 """Passages of each product under a finding; the rest stand in the JSON."""
+DIFFER = "Where they differ"
+"""Heads the differences that are marked."""
 _STATES: dict[State, str] = {
     "compared": "compared",
     "nothing": "nothing was about it",
     "unjudged": "nobody could judge",
     "not_asked": "could not be asked",
-    "failed": "failed",
+    "failed": "has no report",
 }
 Words = tuple[str, Passage]
 """Whose they are, and a passage."""
@@ -67,13 +70,21 @@ def name_of(standing: Standing) -> str:
 
 
 def alike(comparison: Comparison) -> str:
-    """How all of them were asked, in a sentence."""
+    """How they were asked, and what that means where it was not alike."""
+    if not any(each.analysis_id for each in comparison.products):
+        return "None of them has a report."
+    if comparison.unlike:
+        phrases = ". ".join(phrase[0].upper() + phrase[1:] for phrase in comparison.unlike)
+        return (
+            f"They were not asked alike. {phrases}. Where they differ below, that may be the "
+            "reason, and no interval knows of it. How many posts there are is compared only where "
+            "depth and time were the same."
+        )
     sources = ", ".join(map(outline.source_title, comparison.sources)) or "the same sources"
-    since = "any time" if comparison.since == "all" else f"the last {comparison.since}"
     limit = f", {comparison.limit} items a source at first" if comparison.limit else ""
     return (
         f"Each was asked alike and at the same time: {sources}, depth {comparison.depth}, "
-        f"posts of {since}{limit}."
+        f"posts of {reach(comparison.since)}{limit}."
     )
 
 
@@ -106,33 +117,48 @@ def table(comparison: Comparison) -> list[Row]:
 
 def notes(comparison: Comparison) -> Iterator[str]:
     """What the signs of the table mean, and what of it may be claimed."""
-    products, looked_at = comparison.products, comparison.looked_at
-    if comparison.findings:
-        yield "Aspects: in how many of the posts about it each is surely spoken of, a minimum."
+    products, looked_at = comparison.products, many(comparison.looked_at, "comparison")
+    if comparison.comparable:
+        yield (
+            "“About it”: posts that a judge found to be about the product and its report kept; "
+            "below, how many of them each place has. All shares are of these."
+        )
+    for finding in comparison.findings[:1]:
+        yield (
+            f"“{finding.aspect}” and the like: in how many of the posts about a product it is "
+            "surely spoken of, a minimum."
+        )
     if any(side.positive or side.negative for each in comparison.findings for side in each.sides):
         yield "(+2 -1): two of these plainly praise it, one plainly complains of it."
     if any(each.capped for each in products):
         yield (
-            "+: the place may hold more than was asked for, so that its count is a minimum and "
-            "marks no difference in volume."
+            "+: the place may hold more than was asked for. Its count is a minimum, and says "
+            "nothing of which product has more posts."
         )
     if len(comparison.comparable) < FEWEST:
         yield "Nothing could be compared: posts were counted for fewer than two products."
     elif comparison.contrasts:
         yield (
-            f"* and below: what a 95 % interval supports after Holm's correction for the "
-            f"{many(looked_at, 'comparison')} looked at. All else may be chance."
+            f"* and “{DIFFER}”: differences that the posts support. The range after “95 %:” is "
+            "where one lies with 95 % confidence, each by itself. If no products differed at all, "
+            f"chance would mark any of the {looked_at} looked at in 5 % of cases at most (Holm's "
+            "correction). All else may be chance."
         )
-    elif looked_at:
         yield (
-            f"No difference is marked: what was looked at ({many(looked_at, 'comparison')}) is no "
-            "more than chance alone makes of so few posts."
+            "What the intervals do not know: posts of one thread are not independent of one "
+            "another, who writes is not who buys, and each place's search chose what came first."
+        )
+    elif comparison.looked_at:
+        yield (
+            f"No difference is marked: what was looked at ({looked_at}) is no more than chance "
+            "alone makes of so few posts. That does not mean that the products are alike."
         )
     else:
         yield "No difference is marked: there are too few posts to look at any."
     for each in products:
         if each.reason:
-            yield f"{name_of(each)}: {_STATES[each.state]}. {outline.shortened(each.reason, 400)}"
+            reason = outline.shortened(each.reason, 400).rstrip(".")
+            yield f"{name_of(each)}: {_STATES[each.state]} ({reason})."
 
 
 def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
@@ -157,7 +183,7 @@ def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
         if len(item.products) > 1
     ]
     for heading, bullets in (
-        ("Where they differ", marked),
+        (DIFFER, marked),
         ("What else is said of each" if marked else "What is said of each", rest),
         ("Counted for more than one", several),
     ):

@@ -247,7 +247,8 @@ async def analyze(
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                return report_of(conclusion, seen, timings)
+                asked = {"since": ask.window, "limit": ask.limit}
+                return report_of(conclusion, seen, timings).model_copy(update=asked)
 
             report = await keep("report", Report, reporting)
         else:

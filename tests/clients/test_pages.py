@@ -186,6 +186,9 @@ def test_the_other_screens_are_used(seen: Seen, manner: int) -> None:
 
     assert around["complaints"] == []
     assert "posts found" in around["table"]
+    assert around["ticked"] == "Whoop and Oura, compared"
+    assert around["file"].startswith("comparison-")
+    assert around["file"].endswith(".md")
     assert set(around["history"]) == {"Whoop"}
     assert {mark.lower() for mark in around["marks"]} == {"battery", "oura"}
     assert "The first run found" in around["run"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.faces.cli.terminal import comparison_text
-from api.faces.comparisons import comparison_csv, notes, table
+from api.faces.comparisons import alike, comparison_csv, notes, table
 from api.faces.markdown import comparison_markdown
 from api.faces.web.pages.exporting import comparison_html
 from api.services.comparing.comparison import Comparison
@@ -39,7 +39,7 @@ def test_each_product_says_how_it_stands() -> None:
     )
 
     assert cells(comparison) == {
-        "outcome": ("compared", "could not be asked", "nobody could judge", "failed"),
+        "outcome": ("compared", "could not be asked", "nobody could judge", "has no report"),
         "posts found": ("6+", "0", "3", "0"),
         "about it": ("2+", "0", "0", "0"),
         "on Reddit": ("2+", "blocked", "not judged", "-"),
@@ -47,12 +47,13 @@ def test_each_product_says_how_it_stands() -> None:
         "report": ("idEmber", "idOhom", "idTescom", "-"),
     }
     said = list(notes(comparison))
-    assert said[0].startswith("+: the place may hold more")
-    assert said[1] == "Nothing could be compared: posts were counted for fewer than two products."
-    assert said[2:] == [
-        "Ohom: could not be asked. All were asked.",
-        "Tescoma: nobody could judge. 4 of 7",
-        "Failed3: failed. an internal error",
+    assert said[0].startswith("“About it”: posts that a judge found to be about the product")
+    assert said[1].startswith("+: the place may hold more")
+    assert said[2] == "Nothing could be compared: posts were counted for fewer than two products."
+    assert said[3:] == [
+        "Ohom: could not be asked (All were asked).",
+        "Tescoma: nobody could judge (4 of 7).",
+        "Failed3: has no report (an internal error).",
     ]
 
 
@@ -79,6 +80,33 @@ def test_all_that_is_asked_alike_is_said() -> None:
         "Each was asked alike and at the same time: Reddit, depth quick, posts of the last week, "
         "7 items a source at first."
     ) in " ".join(text.split())
+
+
+def test_what_was_asked_differently_is_said() -> None:
+    """And what follows from that; where nothing came of any there is nothing to say of it."""
+    day = about("Ember", posts("Ember", MUG), since="day", depth="quick")
+    always = about("Ohom", posts("Ohom", MUG))
+    text = comparison_text(compared(day, always), 100)
+    failed = compared(Failure("error", "no"), Failure("error", "no"))
+
+    assert (
+        "They were not asked alike. Depth: quick for Ember; standard for Ohom. How far back: the "
+        "last day for Ember; any time for Ohom. Where they differ below, that may be the reason, "
+        "and no interval knows of it."
+    ) in " ".join(text.split())
+    assert "asked alike and at the same time" not in text
+    assert alike(failed) == "None of them has a report."
+
+
+def test_what_an_interval_knows_and_does_not_is_said() -> None:
+    """Wherever a difference is marked; how it is marked is explained there, too."""
+    hated = [HATED.format("Ember")] * 9 + [MUG] * 5
+    ember, ohom = about("Ember", posts("Ember", *hated)), about("Ohom", posts("Ohom", *[MUG] * 15))
+    text = " ".join(notes(compared(ember, ohom)))
+
+    assert "The range after “95 %:” is where one lies with 95 % confidence, each by itself." in text
+    assert "of the 3 comparisons looked at in 5 % of cases at most" in text
+    assert "What the intervals do not know: posts of one thread are not independent" in text
 
 
 @pytest.mark.parametrize("trick", TRICKS)
@@ -122,7 +150,7 @@ def test_where_nothing_is_marked_it_says_why() -> None:
     four = [about(name, posts(name, *[HATED.format(name)] * 2)) for name in ("Ember", "Ohom")]
     assert (
         "No difference is marked: what was looked at (2 comparisons) is no more than chance alone "
-        "makes of so few posts."
+        "makes of so few posts. That does not mean that the products are alike."
     ) in list(notes(compared(*four)))
     few = [about(name, posts(name, MUG)) for name in ("Ember", "Ohom")]
     assert "No difference is marked: there are too few posts to look at any." in list(

@@ -69,8 +69,9 @@ def report(id_: str, *items: dict[str, Any], **more: Any) -> dict[str, Any]:
     out = more.pop("out", [])
     return {
         "id": id_, "version": VERSION, "query": "plaud note", "about": "", "rewritten_queries": [],
-        "depth": "standard", "decision": "full_report", "decision_rationale": "4 of 7",
-        "disclaimer": None, "explanation_text": None, "total_scored": len(items),
+        "depth": "standard", "since": "all", "decision": "full_report",
+        "decision_rationale": "4 of 7", "disclaimer": None, "explanation_text": None,
+        "total_scored": len(items),
         "total_survived": len(items), "quality_notes": [], "grading": "on", "topic": "Plaud",
         "summary": "People like it.",
         "findings": [finding(f"Finding on {key}", key) for key in keys],

@@ -133,7 +133,7 @@ async def create_comparison(
                 body = PendingComparison(analyses=running).model_dump(mode="json")
                 return JSONResponse(body, 202, headers)
             answers = await comparisons.answers(asks, flights)
-        return _shown(comparison_of(asks, answers, EVERYWHERE), wanted)
+        return shown_as(comparison_of(asks, answers, EVERYWHERE), wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 
@@ -149,7 +149,8 @@ def left_running(flights: Sequence[AnalysisFlight | Kept]) -> list[Pending]:
     return running
 
 
-def _shown(comparison: Comparison, form: Format) -> Response:
+def shown_as(comparison: Comparison, form: Format) -> Response:
+    """A comparison in one of its formats; JSON where the name is none of those."""
     match form:
         case "html":
             return Response(comparison_html(comparison), 200, HTML_HEADERS, "text/html")

@@ -17,6 +17,7 @@ _ORIGIN = Origin(_ID, False, None)
 _NOTHING = Gathered("reddit", _QUERY, Outcome.EMPTY)
 _REPORT = clarified(_QUERY, "", "quick", "", _ORIGIN).model_copy(
     update={
+        "since": "all",
         "decision": Decision.INSUFFICIENT,
         "decision_rationale": "No source had anything about it.",
         "explanation_text": None,

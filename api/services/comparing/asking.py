@@ -17,8 +17,30 @@ from api.services.text import clean, cut, one_line
 
 FEWEST, MOST = 2, 5
 """Products of one comparison."""
-_SHOWN = 60
-"""Characters of a name in a message."""
+
+
+def check_number(number: int) -> None:
+    """Whether so many can stand beside one another.
+
+    Raises:
+        UsageError: too few or too many.
+    """
+    if not FEWEST <= number <= MOST:
+        raise UsageError(f"a comparison takes {FEWEST} to {MOST} products, not {number}")
+
+
+def check_products(names: Sequence[str]) -> None:
+    """Whether these can stand beside one another.
+
+    Raises:
+        UsageError: too few or too many, or the same one twice.
+    """
+    check_number(len(names))
+    known: dict[str, str] = {}
+    for name, form in zip(map(_shown, names), map(canonical, names), strict=True):
+        if form in known:
+            raise UsageError(f"“{known[form]}” and “{name}” are the same product: name each once")
+        known[form] = name
 
 
 def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
@@ -27,21 +49,14 @@ def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
     Raises:
         UsageError: too few or too many, one that names nothing, or the same one twice.
     """
-    if not FEWEST <= len(products) <= MOST:
-        raise UsageError(f"a comparison takes {FEWEST} to {MOST} products, not {len(products)}")
-    known: dict[str, str] = {}
     asks = []
     for query, about in products:
-        name = cut(one_line(clean(query)), _SHOWN)
         try:
             question = question_of(query, about)
         except UsageError as error:
-            raise UsageError(f"“{name}”: {error}") from None
-        form = canonical(question.text)
-        if form in known:
-            raise UsageError(f"“{known[form]}” and “{name}” are the same product: name each once")
-        known[form] = name
+            raise UsageError(f"“{_shown(query)}”: {error}") from None
         asks.append(replace(like, query=question.text, about=question.about))
+    check_products([ask.query for ask in asks])
     return tuple(asks)
 
 
@@ -61,3 +76,8 @@ async def analyze_each(
     return await asyncio.gather(
         *(contained(analyze(ask, heard(ask)), "an analysis to compare") for ask in asks)
     )
+
+
+def _shown(name: str) -> str:
+    """A product as a message calls it."""
+    return cut(one_line(clean(name)), 60)

@@ -6,9 +6,9 @@ Its sentences are made by code; its items and their words are those of the repor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from api.services.evidence.figures import AspectCount, Sentiment
+from api.services.evidence.figures import IF_SET, AspectCount, Sentiment
 from api.services.reporting.findings import Passage
 from api.services.reporting.report import Cost, KeptItem, Timestamp
 from api.services.schemas import Outcome, Published
@@ -118,7 +118,7 @@ class ComparedItem(KeptItem):
 
 
 class Comparison(Published):
-    """Products side by side, asked alike."""
+    """Products side by side; how they were asked is that of the first where they were `unlike`."""
 
     version: int
     depth: DepthName
@@ -126,6 +126,8 @@ class Comparison(Published):
     """As they were chosen; empty: those of the settings."""
     since: Window
     limit: int | None
+    unlike: Annotated[tuple[str, ...], IF_SET] = ()
+    """In what they were asked differently, a phrase each; a difference may come of it."""
     products: tuple[Standing, ...]
     """In the order in which they were named."""
     looked_at: int

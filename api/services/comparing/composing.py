@@ -14,6 +14,7 @@ from api.services.comparing.comparison import (
     Side,
 )
 from api.services.comparing.contrasts import contrasts_of, looks_at
+from api.services.comparing.likeness import same_extent, unlike
 from api.services.comparing.standings import Contender, common_aspects, contender_of
 from api.services.containment import Failure
 from api.services.listening import Ask
@@ -36,7 +37,8 @@ def comparison_of(
     names = common_aspects(reports)
     products = [contender_of(*both, names) for both in zip(asks, answers, strict=True)]
     compared = [each for each in products if each.standing.state == "compared"]
-    looks = looks_at(compared, names)
+    differently = unlike(reports, places)
+    looks = looks_at(compared, names, volumes=same_extent(differently))
     contrasts = contrasts_of(looks, places)
     marked = tuple(dict.fromkeys(each.aspect for each in contrasts if each.aspect))
     findings = tuple(_findings(compared, names, marked)) if len(compared) > 1 else ()
@@ -51,6 +53,7 @@ def comparison_of(
         sources=like.sources,
         since=like.window,
         limit=like.limit,
+        unlike=tuple(f"{term}: {values}" for term, values in differently.items()),
         products=tuple(each.standing for each in products),
         looked_at=len(looks),
         contrasts=contrasts,

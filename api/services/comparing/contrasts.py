@@ -76,17 +76,19 @@ class Look:
         )
 
 
-def looks_at(contenders: Sequence[Contender], names: Sequence[str]) -> list[Look]:
+def looks_at(contenders: Sequence[Contender], names: Sequence[str], *, volumes: bool) -> list[Look]:
     """Every comparison that could be marked: with posts enough, whichever product they are about.
 
-    What is chosen by the posts of both together favours neither. Volumes are of the sources that
-    were read to the end for both, shares of those that answered for both.
+    What is chosen by the posts of both together favours neither. Volumes, where all were asked
+    alike, are of the sources that were read to the end for both, shares of those that answered for
+    both.
     """
     looks: list[Look] = []
     for pair in combinations(contenders, 2):
         read = _both(pair, lambda volume: volume.comparable)
         answered = _both(pair, lambda volume: volume.outcome.answered)
-        looks += _looks(pair, "posts", "", read)
+        if volumes:
+            looks += _looks(pair, "posts", "", read)
         for name in names:
             for measure in ("mentions", *LEANS):
                 looks += _looks(pair, measure, name, answered)

@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass
 
 from api.errors import Conflict, UsageError
 from api.services.comparing.asking import analyze_each
+from api.services.comparing.comparison import Comparison
+from api.services.comparing.composing import comparison_of
+from api.services.comparing.likeness import ask_of
 from api.services.containment import Failure
 from api.services.keeping.analyses import Runner
 from api.services.keeping.analysis_flight import AnalysisFlight
@@ -18,6 +21,7 @@ from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Idempotency, Kept
 from api.services.listening import Ask
+from api.services.places import Places
 from api.services.progress import Listener, silent
 from api.services.reporting.report import Report
 
@@ -87,3 +91,12 @@ class Comparisons:
             return await flight.result()
 
         return await analyze_each(landed, asks, listener)
+
+
+def side_by_side(kept: Sequence[Kept], places: Places) -> Comparison:
+    """Analyses that have ended, compared in this order; one without a report has failed."""
+    asks = [ask_of(each.report) if each.report else Ask(each.query) for each in kept]
+    answers = [
+        each.report or Failure("failed", (each.reason or each.state).rstrip(".")) for each in kept
+    ]
+    return comparison_of(asks, answers, places)

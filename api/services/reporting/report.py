@@ -26,7 +26,7 @@ from api.services.schemas import (
     Usage,
     passed_unjudged,
 )
-from api.settings import DepthName
+from api.settings import DepthName, Window
 
 VERSION = 3
 """Of a `Report`; raised when a field changes meaning, with a step in
@@ -45,6 +45,10 @@ Credit = Annotated[str | SkipJsonSchema[None], WHERE_THERE]
 
 Thread = Annotated[str, IF_SET]
 """Key of the thread whose title it bears; there where it is a comment that was found by itself."""
+
+
+Since = Annotated[Window | SkipJsonSchema[None], WHERE_THERE]
+"""How far back; there unless an older program asked, or nothing was asked."""
 
 
 Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
@@ -219,6 +223,9 @@ class Report(Published):
     about: str
     rewritten_queries: tuple[str, ...]
     depth: DepthName
+    since: Since = None
+    limit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
+    """Items of a source at first, where somebody named how many; else the depth's."""
     decision: Decision
     decision_rationale: str
     disclaimer: str | None

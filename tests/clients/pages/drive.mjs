@@ -254,12 +254,18 @@ async function lookedAround(width, options = {}) {
   await page.selectOption('#depth', 'quick');
   await looks('compare');
   await page.getByRole('button', { name: 'Compare' }).click();
-  const later = page.getByText('Show the comparison once all have ended');
-  await later.or(page.getByText('Oura and Whoop, compared')).first().waitFor();
-  if (await later.count()) await later.click();
+  await page.waitForURL('**/compare/between?*');
   await page.locator('h1', { hasText: 'compared' }).waitFor();
   const table = await page.locator('main table').first().innerText();
   await looks('comparison');
+  await menu('History');
+  for (const at of [0, 1]) await page.locator('input[name=analysis]').nth(at).check();
+  await page.getByText('Compare the ticked').click();
+  const ticked = await page.locator('h1', { hasText: 'compared' }).innerText();
+  const [export_] = await Promise.all([
+    page.waitForEvent('download'), page.getByText('Markdown', { exact: true }).click(),
+  ]);
+  const file = export_.suggestedFilename();
   await menu('History');
   await page.fill('#text', 'whoop');
   await page.getByText('Filter', { exact: true }).click();
@@ -302,7 +308,7 @@ async function lookedAround(width, options = {}) {
   await page.getByText('Delete it').click();
   const gone = new URL(page.url()).pathname;
   await context.close();
-  return { table, history, marks, run, due, feed, gate, answers, gone, complaints };
+  return { table, ticked, file, history, marks, run, due, feed, gate, answers, gone, complaints };
 }
 
 const seen = { wide: await used(1280), narrow: await used(360), plain: await plain(), entered: await entered(360),

@@ -45,7 +45,7 @@ URLS = [
 
 
 CLOSED = {"key", "cites", "id", "created_at", "retry_at", "start", "unit", "kind", "decision"} | {
-    "depth", "grading", "outcome", "status", "support", "dropped_by",
+    "depth", "since", "grading", "outcome", "status", "support", "dropped_by",
 }  # fmt: skip
 """What is ours to say: a report that says anything else there is none."""
 

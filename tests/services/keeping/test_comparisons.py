@@ -9,11 +9,12 @@ import pytest
 from api.errors import Conflict, LimitReached, ListenpostError, UsageError
 from api.services.containment import Failure
 from api.services.keeping.analysis_flight import AnalysisFlight
-from api.services.keeping.comparisons import Comparisons
+from api.services.keeping.comparisons import Comparisons, side_by_side
 from api.services.keeping.limits import Limits
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.reporting.report import Report
+from tests.services.comparing.made import PLACES, about, posts
 from tests.services.fakes import Heard
 from tests.services.keeping.desk import ANN, Desk
 from tests.services.shelf import NOW
@@ -139,3 +140,23 @@ async def test_a_key_begins_again_what_failed(desk: Desk) -> None:
         answers = await asking.answers([MUG, CUP], flights)
 
     assert all(isinstance(answer, Report) for answer in answers)
+
+
+def test_what_is_kept_is_compared_later() -> None:
+    """As it was asked; one that failed stands in its place, with the reason."""
+    report = about("Ember", posts("Ember", "It is a mug."), since="week", depth="quick")
+    kept = [
+        Kept("a", "ann", "done", NOW, "Ember", report),
+        Kept("b", "ann", "failed", NOW, "Ohom", None, "cancelled."),
+        Kept("c", "ann", "failed", NOW, "Yeti", None),
+    ]
+    comparison = side_by_side(kept, PLACES)
+
+    assert [each.query for each in comparison.products] == ["Ember", "Ohom", "Yeti"]
+    assert [each.reason for each in comparison.products] == [None, "cancelled", "failed"]
+    assert (comparison.depth, comparison.since, comparison.sources) == (
+        "quick",
+        "week",
+        ("reddit",),
+    )
+    assert comparison.unlike == ()

@@ -78,7 +78,7 @@ async def test_analyze_has_exactly_the_fields_of_the_interface() -> None:
     """
     answer, _ = await answers()
 
-    assert set(answer) == ANALYZE | MORE["analyze"]
+    assert set(answer) == ANALYZE | MORE["analyze"] | {"since"}
     assert set(answer["sources"]["reddit"]) == (FETCH - {"items"}) | MORE["fetch"]
     assert set(answer["cost"]) == {"usd", "tokens", "upstream_calls"}
     assert set(answer["findings"][0]) == {"text", "kind", "cites", "evidence", "support"}
@@ -154,7 +154,7 @@ async def test_items_and_counts_agree() -> None:
 
 def test_clarify_has_the_same_fields_and_encodes_anything() -> None:
     """
-    Nothing asked, nothing spent, and no lone surrogate in it.
+    But how far back: nothing asked, nothing spent, and no lone surrogate in it.
     """
     origin = Origin("1", sample=True, trace_id="t")
     answer = plain(clarified("hey \ud83d", "\x1b[1mthe app", "quick", "Name it.", origin))

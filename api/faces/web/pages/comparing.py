@@ -1,25 +1,31 @@
-"""Products side by side: asked alike at one moment, set beside each other once all have ended."""
+"""Products side by side: asked alike, or out of what was asked before, under an address."""
 
 from __future__ import annotations
 
-import secrets
-from typing import get_args
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Annotated, get_args
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
 
-from api.errors import UsageError
+from api.errors import Conflict, NotFound, UsageError
 from api.faces import comparisons, outline
 from api.faces.web.access import Opened
-from api.faces.web.comparisons import ComparisonRequest, comparisons_of, left_running
+from api.faces.web.comparisons import ComparisonRequest, comparisons_of, left_running, shown_as
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
 from api.faces.web.pages.asking import WINDOWS
 from api.faces.web.pages.composing import comparison_values
 from api.faces.web.pages.fields import validated
+from api.faces.web.pages.files import as_file, kind_of
+from api.faces.web.pages.reading import NO_ANALYSIS, possible_id
 from api.faces.web.pages.screen import PageRoute, page
-from api.services.comparing.asking import MOST
-from api.services.comparing.composing import comparison_of
+from api.services.comparing.asking import FEWEST, MOST, check_number, check_products
+from api.services.keeping.comparisons import side_by_side
+from api.services.keeping.storage import Kept
+from api.services.text import SHORT_ID
 from api.settings import DepthName
 from api.sources import EVERYWHERE, SOURCES
 from api.wiring.serving import House
@@ -35,50 +41,102 @@ async def compare_page(request: Request, visitor: Guest) -> Response:
 
 @router.post("")
 async def compare(request: Request, form: Filled, house: Opened) -> Response:
-    """Begin an analysis for each; those that run are shown, and asked for again by the same form.
-
-    With `step=wait` the page comes once all have ended.
-    """
+    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
     try:
-        answer = await unless_gone(request.receive, _compared(request, form, house))
+        answer = await unless_gone(request.receive, _begun(form, house))
     except UsageError as error:
         return _form(request, form.visitor, form, wrong=error.public)
     return answer or Response(status_code=GONE)
 
 
-async def _compared(request: Request, form: Submission, house: House) -> Response:
-    asks, key = _request(form).asks(), form.text("key")[:64] or secrets.token_hex(16)
-    side_by_side = comparisons_of(house)
-    async with side_by_side.begun(form.visitor.tenant, asks, f"page:{key}") as flights:
-        running = left_running(flights)
-        if running and form.text("step") != "wait":
-            return page(
-                request, form.visitor, "comparing.html",
-                title="Comparing",
-                running=running,
-                fields=[
-                    (name, value)
-                    for name in ("product", "depth", "since", "source")
-                    for value in form.fields.get(name, ())
-                ],
-                key=key,
-            )  # fmt: skip
-        answers = await side_by_side.answers(asks, flights)
-    comparison = comparison_of(asks, answers, EVERYWHERE)
+async def _begun(form: Submission, house: House) -> Response:
+    asks = _request(form).asks()
+    async with comparisons_of(house).begun(form.visitor.tenant, asks) as flights:
+        left_running(flights)
+    return RedirectResponse(f"/compare/between?{_query([each.id for each in flights])}", 303)
+
+
+Ids = Annotated[Sequence[str], Query(alias="analysis")]
+"""The analyses in an address, in its order."""
+
+
+@router.get("/between")
+async def between(request: Request, visitor: Guest, house: Opened, ids: Ids = ()) -> Response:
+    """What is compared; until all have ended, and where none has a report, how each stands."""
+    try:
+        analyses = await _named(house, visitor, ids)
+    except UsageError as error:
+        wrong = error.public[0].upper() + error.public[1:]
+        return page(
+            request, visitor, "not_compared.html", 422,
+            title="This cannot be compared", wrong=wrong,
+        )  # fmt: skip
+    running = [kept.id for kept in analyses if kept.state == "running"]
+    if running or not any(kept.report for kept in analyses):
+        return page(
+            request, visitor, "comparing.html",
+            title="Comparing" if running else "Nothing to compare",
+            analyses=analyses,
+            running=running,
+            query=_query(ids),
+        )  # fmt: skip
+    comparison = side_by_side(analyses, EVERYWHERE)
     return page(
-        request, form.visitor, "comparison.html",
-        title=comparisons.title(comparison), **comparison_values(comparison),
+        request, visitor, "comparison.html",
+        title=comparisons.title(comparison),
+        query=_query(ids),
+        **comparison_values(comparison),
     )  # fmt: skip
 
 
+@router.get("/between/export/{form}")
+async def export(form: str, visitor: Guest, house: Opened, ids: Ids = ()) -> Response:
+    """The comparison as a file."""
+    kind = kind_of(form)
+    analyses = await _named(house, visitor, ids)
+    for kept in analyses:
+        if kept.state == "running":
+            raise Conflict(kept.why_none)
+    if not any(kept.report for kept in analyses):
+        raise Conflict("none of these analyses has a report, so there is nothing to take along")
+    answer = shown_as(side_by_side(analyses, EVERYWHERE), kind)
+    return as_file(answer, f"comparison-{'-'.join(kept.id[:SHORT_ID] for kept in analyses)}", kind)
+
+
+async def _named(house: House, visitor: Visitor, ids: Sequence[str]) -> list[Kept]:
+    """What is kept of each.
+
+    Raises:
+        UsageError: too few or too many, or two that are about the same product.
+        NotFound: the visitor has none of an id.
+    """
+    check_number(len(ids))
+    analyses = []
+    for analysis_id in ids:
+        kept = await house.runner.kept(visitor.tenant.id, await possible_id(analysis_id))
+        if kept is None:
+            raise NotFound(NO_ANALYSIS)
+        analyses.append(kept)
+    check_products([kept.query for kept in analyses])
+    return analyses
+
+
+def _query(ids: Sequence[str]) -> str:
+    """What the address of a comparison names."""
+    return urlencode([("analysis", analysis_id) for analysis_id in ids])
+
+
 def _request(form: Submission) -> ComparisonRequest:
-    """As the API takes it.
+    """As the API takes it; a product is named in a line with what it is, empty lines are none.
 
     Raises:
         UsageError: a field holds what cannot be asked.
     """
+    lines = [(name, about) for name, about in _lines(form) if name.strip()]
+    check_number(len(lines))
     fields: dict[str, object] = {
-        "products": [name for name in form.fields.get("product", ()) if name.strip()],
+        "products": [name for name, _ in lines],
+        "about": [about for _, about in lines],
         "depth": form.text("depth", "standard"),
         "since": form.text("since", "all"),
         "sources": form.fields.get("source", ()),
@@ -86,18 +144,24 @@ def _request(form: Submission) -> ComparisonRequest:
     return validated(ComparisonRequest, fields)
 
 
+def _lines(form: Submission) -> list[tuple[str, str]]:
+    """Each product and what it is, as they were filled in."""
+    products, abouts = (form.fields.get(name, []) for name in ("product", "about"))
+    return list(zip_longest(products, abouts[: len(products)], fillvalue=""))
+
+
 def _form(request: Request, visitor: Visitor, form: Submission, wrong: str = "") -> Response:
-    products = form.fields.get("product", [])[:MOST]
+    lines = _lines(form)[:MOST]
     return page(
         request, visitor, "compare.html", 422 if wrong else 200,
         title="Compare products",
-        products=products + [""] * (MOST - len(products)),
+        lines=lines + [("", "")] * (MOST - len(lines)),
+        fewest=FEWEST,
         depth=form.text("depth", "standard"),
         since=form.text("since", "all"),
         sources=form.fields.get("source", []),
         depths=[(name, name) for name in get_args(DepthName)],
         windows=list(WINDOWS.items()),
         places=[(name, outline.source_title(name)) for name in SOURCES],
-        key=secrets.token_hex(16),  # what was refused may have used up the other
         wrong=wrong,
     )  # fmt: skip

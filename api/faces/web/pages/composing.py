@@ -31,11 +31,16 @@ def evidence_values(report: Report) -> dict[str, Any]:
 def comparison_values(comparison: Comparison) -> dict[str, Any]:
     """Of a comparison that can be opened alone."""
     comparison = outline.openable(comparison)
+    words: dict[str, list[str]] = {}
+    for finding in comparison.findings:
+        for side in finding.sides:
+            for passage in side.evidence:
+                words.setdefault(passage.key, []).append(passage.passage)
     return {
         "comparison": comparison,
         "numbers": outline.numbered(comparison.items),
         "items": {item.key: item for item in comparison.items},
-        "passages": {},
+        "passages": words,
     }
 
 

@@ -13,10 +13,10 @@ from api.faces.web.access import Opened
 from api.faces.web.analyses import is_possible, shown_as
 from api.faces.web.pages.access import Filled, Guest, Visitor
 from api.faces.web.pages.composing import report_values
+from api.faces.web.pages.files import as_file, kind_of
 from api.faces.web.pages.following import LaneStream
 from api.faces.web.pages.lanes import Lanes
 from api.faces.web.pages.screen import PageRoute, page
-from api.faces.web.schemas import Format
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.storage import Kept
 from api.services.reporting.report import Report
@@ -26,11 +26,6 @@ router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=Page
 NO_ANALYSIS = "There is no such analysis, or it is not yours."
 _FIRST = 20
 """Posts of a report that cites none."""
-_ENDINGS: dict[str, tuple[Format, str]] = {
-    "html": ("html", "html"), "markdown": ("markdown", "md"), "csv": ("csv", "csv"),
-    "json": ("json", "json"),
-}  # fmt: skip
-"""What can be taken along, by the name in its address: the format, and how its file ends."""
 
 
 async def possible_id(analysis_id: str) -> str:
@@ -90,13 +85,9 @@ async def cancel(analysis_id: AnalysisId, form: Filled, house: Opened) -> Respon
 @router.get("/{analysis_id}/export/{form}")
 async def export(analysis_id: AnalysisId, form: str, visitor: Guest, house: Opened) -> Response:
     """The report as a file."""
-    if form not in _ENDINGS:
-        raise NotFound("A report can be taken along as HTML, Markdown, CSV or JSON.")
-    kind, ending = _ENDINGS[form]
+    kind = kind_of(form)
     answer = shown_as(await report_of(house, visitor, analysis_id), kind)
-    name = f"analysis-{analysis_id}.{ending}"
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
+    return as_file(answer, f"analysis-{analysis_id}", kind)
 
 
 async def report_of(house: House, visitor: Visitor, analysis_id: str) -> Report:

@@ -92,7 +92,8 @@ class PageRoute(APIRoute):
             try:
                 return await handler(request)
             except AccessDenied:
-                path = request.url.path if request.method == "GET" else "/"
+                url = request.url
+                path = f"{url.path}?{url.query}".rstrip("?") if request.method == "GET" else "/"
                 if request.headers.get("sec-fetch-site") == "cross-site":
                     # a link elsewhere led here, with which no `SameSite=Strict` cookie comes
                     return page(request, None, "again.html", title="Listenpost", path=path)

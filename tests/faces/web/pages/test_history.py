@@ -64,6 +64,25 @@ async def test_older_ones_are_a_page_further(served: Served) -> None:
     assert 'rel="next"' not in second
 
 
+async def test_finished_ones_are_ticked_to_be_compared(served: Served) -> None:
+    """Each with its name for those who do not see the box; one alone has no other beside it."""
+    await kept(served, "a1", "Ember mug")
+    await served.house.store.begin(LOCAL.id, "r1", "Ohom")
+    alone = await shown(served)
+    await kept(served, "b2", "OURA ring")
+    page = await shown(served)
+
+    boxes = [each for each in Tags(page).named("input") if each.get("type") == "checkbox"]
+    (form,) = [each for each in Tags(page).named("form") if each.get("id")]
+    assert [(box["name"], box["value"], box["aria-label"]) for box in boxes] == [
+        ("analysis", "b2", "Compare OURA ring"), ("analysis", "a1", "Compare Ember mug"),
+    ]  # fmt: skip
+    assert {box["form"] for box in boxes} == {form["id"]}
+    assert (form["method"], form["action"]) == ("get", "/compare/between")
+    assert "Compare the ticked" in page
+    assert "Compare the ticked" not in alone
+
+
 async def test_one_is_deleted_after_a_question(served: Served) -> None:
     """Looking deletes nothing, and neither does a form of somebody else."""
     await kept(served, "a1", "Ember mug")
