@@ -247,8 +247,8 @@ async def analyze(
                 spent = conclusion.evidence.timings_ms.get("evidence", 0)
                 timings = Timings(evidence=spent, report=total - spent, total=total)
                 seen = replace(origin, observations=product.observer.observations)
-                asked = {"since": ask.window, "limit": ask.limit}
-                return report_of(conclusion, seen, timings).model_copy(update=asked)
+                terms = {"since": ask.window, "limit": ask.limit}
+                return report_of(conclusion, seen, timings).model_copy(update=terms)
 
             report = await keep("report", Report, reporting)
         else:
