@@ -24,11 +24,11 @@ def unlike(reports: Sequence[Report], places: Places) -> Mapping[str, str]:
 
     Empty where all were asked alike. A report for which nothing was asked differs in nothing.
     """
-    asked = [report for report in reports if report.sources]
-    names = [one_line(clean(report.query)) for report in asked]
+    inquiries = [report for report in reports if report.sources]
+    names = [one_line(clean(report.query)) for report in inquiries]
     return {
         term: _by_value(names, values)
-        for term, values in _terms(asked, places)
+        for term, values in _terms(inquiries, places)
         if len({*values}) > 1 or _UNKNOWN in values
     }
 
@@ -63,8 +63,10 @@ def _terms(reports: Sequence[Report], places: Places) -> Iterator[tuple[str, lis
     yield "depth", [report.depth for report in reports]
     yield "grades by a model", ["yes" if report.grading == "on" else "no" for report in reports]
     yield "how far back", [reach(report.since) if report.since else _UNKNOWN for report in reports]
-    asked = [{title_of(places, name) for name in ask_of(report).sources} for report in reports]
-    yield "places", [", ".join(sorted(titles)) or "none" for titles in asked]
+    titles_of_each = [
+        {title_of(places, name) for name in ask_of(report).sources} for report in reports
+    ]
+    yield "places", [", ".join(sorted(titles)) or "none" for titles in titles_of_each]
     if len({report.depth for report in reports}) == 1:  # else it is the depths' own
         limits = [f"{report.limit} at first" if report.limit else "as usual" for report in reports]
         yield "posts asked of a place", limits
