@@ -157,8 +157,8 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield "No difference is marked: there are too few posts to look at any."
     for each in products:
         if each.reason:
-            reason = outline.shortened(each.reason, 400).rstrip(".")
-            yield f"{name_of(each)}: {_STATES[each.state]} ({reason})."
+            reason = outline.shortened(each.reason, 400)
+            yield f"{name_of(each)}: {_STATES[each.state]}. {reason[:1].upper()}{reason[1:]}"
 
 
 def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:

@@ -51,9 +51,9 @@ def test_each_product_says_how_it_stands() -> None:
     assert said[1].startswith("+: the place may hold more")
     assert said[2] == "Nothing could be compared: posts were counted for fewer than two products."
     assert said[3:] == [
-        "Ohom: could not be asked (All were asked).",
-        "Tescoma: nobody could judge (4 of 7).",
-        "Failed3: has no report (an internal error).",
+        "Ohom: could not be asked. All were asked.",
+        "Tescoma: nobody could judge. 4 of 7",
+        "Failed3: has no report. An internal error",
     ]
 
 

@@ -124,7 +124,7 @@ async def test_one_that_failed_is_said_with_its_reason(served: Served) -> None:
     file = await served.client.get(address("f1", "f2").replace("?", "/export/csv?"))
 
     assert "Ember, Mug f1 and Ohom, compared" in some
-    assert "Mug f1: has no report (cancelled)." in some
+    assert "Mug f1: has no report. Cancelled" in some
     assert "Where they differ" in some
     assert "Nothing to compare Mug f1 : has no report: cancelled" in words_of(none)
     assert "refresh" not in none
