@@ -35,6 +35,8 @@ _FEWEST_PERIODS = 3
 _UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
 """From the finest."""
 _WEEK = "week (from Monday, UTC)"
+TONED = "posts whose tone can be told"
+"""Of which shares are, and the intervals around them."""
 Share = tuple[int, int] | None
 """How many were about the question, of so many that were new; None where nobody judged them all."""
 
@@ -61,16 +63,18 @@ class PassRow:
 
 
 def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
-    """How the graded items sound, the best first; not where a stand-in has guessed it."""
+    """How the graded items sound, the best first; of sample data it says that it is made up."""
     felt = report.figures.sentiment
-    if felt is None or not felt.n or report.sample:
+    if felt is None or not felt.n:
         return "", ()
     caption = f"How {_posts(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
+    if report.sample:
+        caption += " (made up)"
     if felt.n < FEW_GRADED:
         counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings)
         return f"{caption}: {counts}; too few to draw shares", ()
     if felt.ungraded:
-        caption += f"; of {felt.ungraded} more nobody can tell"
+        caption += f"; the tone of {felt.ungraded} more cannot be told"
     return caption, felt.feelings
 
 
@@ -194,6 +198,21 @@ def legend(report: Report, rows: Sequence[AspectCount]) -> str:
     else:
         what = "so many sound like praise and so many like complaint as a whole"
     return f"{sides(aspect)}: of {those}, {what}"
+
+
+def sides_note(report: Report, rows: Sequence[AspectCount]) -> str:
+    """What the parts of an aspect's bar are; nothing where no side is known."""
+    if not any(map(sides, rows)):
+        return ""
+    if any(_themes(report)):
+        return (
+            "A bar is the posts that speak of it: those that plainly complain of it, those that "
+            "plainly praise it, and between them those of which neither is sure."
+        )
+    return (
+        "A bar is the posts that speak of it: those that sound like complaint as a whole, those "
+        "that sound like praise, and between them those that sound like neither."
+    )
 
 
 def funnel(report: Report) -> tuple[str, list[FunnelRow]]:

@@ -134,8 +134,8 @@ def _figures(report: Report) -> list[str]:
             for feeling in feelings
             for low, high in [feeling.interval or (0.0, 1.0)]
         ]
-        head = "| they sound | items | likely share of all posts (95 %) |\n| --- | ---: | ---: |"
-        parts.append("\n".join([head, *rows]))
+        head = f"| they sound | posts | likely share of all {captions.TONED} (95 %) |"
+        parts.append("\n".join([head, "| --- | ---: | ---: |", *rows]))
     caption, periods = captions.timeline(report, _PERIODS)
     parts.append(f"{caption}." if caption else "")
     if periods:
@@ -143,18 +143,16 @@ def _figures(report: Report) -> list[str]:
         counts = ", ".join(str(period.count) for period in periods)
         chart = f'xychart-beta\n    x-axis "{first} to {last}" 1 --> {len(periods)}'
         # without a range the bars would start at the smallest count, not at 0
-        chart += f'\n    y-axis "items" 0 --> {max(period.count for period in periods)}'
+        chart += f'\n    y-axis "posts" 0 --> {max(period.count for period in periods)}'
         parts.append(f"```mermaid\n{chart}\n    bar [{counts}]\n```")
     caption, aspects = captions.aspects(report, _ASPECTS)
     if aspects:
-        head = "| subject | items |\n| --- | ---: |"
+        head = "| subject | posts |\n| --- | ---: |"
         rows = [f"| {md(aspect.aspect)} | {aspect.count} |" for aspect in aspects]
         if any(map(captions.sides, aspects)):
-            head = "| subject | items | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
+            head = "| subject | posts | of these praise | complaint |\n| --- | ---: | ---: | ---: |"
             rows = [
                 f"{row} {aspect.positive} | {aspect.negative} |"
-                if captions.sides(aspect)
-                else f"{row} | |"
                 for row, aspect in zip(rows, aspects, strict=True)
             ]
         parts += [f"{caption}.", "\n".join([head, *rows])]

@@ -1,17 +1,16 @@
-"""What every picture of a watch over time shows alike, and one as SVG: gaps stay gaps."""
+"""What every picture of a watch over time shows alike."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Mapping
 
 from api.faces.outline import source_title
-from api.faces.svg import brief, element, part, percent, title, words
+from api.services.text import many
 from api.services.watching.trend import SourceWeek, TrendLine, TrendWeek
 
 ASPECTS = 4
 """Of a picture, at most."""
 UNHEARD = "not heard"
-_HEIGHT, _TOP, _MARGIN = 120, 16, 0.06
 
 
 def weekly(source: SourceWeek | None) -> float | None:
@@ -33,32 +32,33 @@ def week_words(week: TrendWeek) -> str:
     return f"{week.monday.day} {week.monday:%B %Y}"
 
 
-def volume_svg(line: TrendLine, source: str) -> str:
-    """Posts of one source, a point a week; the line is broken where a week was not heard."""
-    rates = [weekly(week.sources[source]) for week in line.weeks]
-    most = max((rate for rate in rates if rate is not None), default=0.0)
-    step = (1 - 2 * _MARGIN) / max(len(rates) - 1, 1)
-    points = [
-        None if rate is None else (_MARGIN + at * step, _TOP + _HEIGHT * (1 - part(rate, most)))
-        for at, rate in enumerate(rates)
-    ]
-    shapes = [words(0, _TOP, brief(round(most)), class_="dim")]
-    for before, after in pairwise(points):
-        if before is not None and after is not None:
-            (x1, y1), (x2, y2) = before, after
-            shapes.append(
-                element("line", x1=percent(x1), y1=y1, x2=percent(x2), y2=y2, class_="ends")
-            )
-    for week, rate, point in zip(line.weeks, rates, points, strict=True):
-        if rate is not None and point is not None:
-            note = title(f"week from {week_words(week)}: {rate:.0f}")
-            shapes.append(
-                element("circle", note, cx=percent(point[0]), cy=point[1], r=3, class_="plain")
-            )
-    floor = _TOP + _HEIGHT + 16
-    for week, x, anchor in ((line.weeks[0], "0%", "start"), (line.weeks[-1], "100%", "end")):
-        shapes.append(words(x, floor, week_words(week), class_="dim", text_anchor=anchor))
-    return element(
-        "svg", *shapes, class_="chart", role="img", width="100%", height=floor + 4,
-        aria_label=f"Posts a week: {source_title(source)}",
-    )  # fmt: skip
+def undated_of(line: TrendLine, source: str) -> int:
+    """Posts of a source that have no date, and so are in no week; of earlier versions unknown."""
+    weeks = (week.sources[source] for week in line.weeks)
+    return sum(week.undated or 0 for week in weeks if week is not None)
+
+
+def undated_posts(line: TrendLine) -> str:
+    """`3 posts without a date are in no week (Amazon 3).`; nothing where there are none."""
+    counts = {source: undated_of(line, source) for source in line.sources}
+    total = sum(counts.values())
+    verb = "is" if total == 1 else "are"
+    posts = f"{many(total, 'post')} without a date {verb} in no week"
+    return f"{posts}{_by_place(counts)}." if total else ""
+
+
+def first_week(line: TrendLine) -> str:
+    """What a line of one week holds: of one point nothing can be drawn."""
+    (week,) = line.weeks
+    known = {name: source for name, source in week.sources.items() if source is not None}
+    total = sum(source.posts for source in known.values())
+    least = "at least " if any(source.capped for source in known.values()) else ""
+    counts = {name: source.posts for name, source in known.items()}
+    posts = f"{least}{many(total, 'post')}{_by_place(counts)}"
+    return f"One week so far, from {week_words(week)}: {posts}. {undated_posts(line)}".rstrip()
+
+
+def _by_place(counts: Mapping[str, int]) -> str:
+    """` (Lemmy 3, Reddit 1)`: those that have any."""
+    named = ", ".join(f"{source_title(name)} {count}" for name, count in counts.items() if count)
+    return f" ({named})" if named else ""

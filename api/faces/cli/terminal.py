@@ -244,7 +244,9 @@ def _figures(page: _TextPage, report: Report) -> None:
         count = f"{feeling.count} of {n}{spread}"
         page.row(f"  {feeling.name:<9}", page.bar(feeling.count, n), count)
     if feelings and not page.narrow:
-        page.wrapped("in brackets: where the share among all posts likely lies (95 %)", "  ")
+        page.wrapped(
+            f"in brackets: where the share of all {captions.TONED} likely lies (95 %)", "  "
+        )
     page.wrapped(timeline)
     most = max((period.count for period in periods), default=0)
     for period in periods:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from api.faces.cli.terminal import shown, wrapped
-from api.faces.trends import ASPECTS, UNHEARD, leading, weekly
+from api.faces.trends import ASPECTS, UNHEARD, leading, undated_posts, weekly
 from api.services.places import title_of
 from api.services.text import many
 from api.services.watching.trend import SourceWeek, Trend, TrendLine, TrendWeek, WeekShare
@@ -37,6 +37,8 @@ def trend_text(name: str, trend: Trend, columns: int) -> str:
         lines += ["", *wrapped(_OTHER, columns)] if at else []
         for note, head, rows in _tables(line):
             lines += ["", *wrapped(note, columns), *_laid_out(line, head, rows, columns)]
+        if undated := undated_posts(line):
+            lines += ["", *wrapped(undated, columns)]
     return "\n".join(lines)
 
 

@@ -62,6 +62,7 @@ def counted(report: Report, ask: Ask, sift: Sifted, since: datetime, until: date
             posts=len(keys[POSTS, source]),
             capped=report.sources[source].capped is not False,
             fresh=contender.total("mentions", (source,)),
+            undated=sum(item.source == source and item.created_at is None for item in sift.new),
             graded=contender.total("sounds_negative", (source,)) if not report.sample else 0,
             tallies={
                 f"{measure}:{name}": number

@@ -28,6 +28,8 @@ class SourceCount(Published):
     """It may hold more: `posts` is a minimum."""
     fresh: int
     """New to the watch, whenever they were written; the shares are of these."""
+    undated: int | None = None
+    """Of these, those without a date, so never in `posts`; None in a run of an earlier version."""
     graded: int
     """Of these, those of which a model said how they sound."""
     tallies: Mapping[str, int]

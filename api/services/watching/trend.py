@@ -41,6 +41,8 @@ class SourceWeek(Published):
     """How long the time of these runs is: more than 7 where missed runs were made up."""
     heard: int
     """How many of the week's runs heard it."""
+    undated: int | None = None
+    """New posts without a date, so in no week's `posts`; None where a run did not count them."""
 
 
 class WeekShare(Published):
@@ -224,11 +226,14 @@ def _source(name: str, counted: Sequence[RunCounts]) -> SourceWeek | None:
     heard = [counts for counts in counted if name in counts.sources]
     if not heard:
         return None
+    undated = [counts.sources[name].undated for counts in heard]
+    known = [count for count in undated if count is not None]
     return SourceWeek(
         posts=sum(counts.sources[name].posts for counts in heard),
         capped=any(counts.sources[name].capped for counts in heard),
         days=round(sum(counts.seconds for counts in heard) / timedelta(days=1).total_seconds(), 2),
         heard=len(heard),
+        undated=sum(known) if len(known) == len(undated) else None,
     )
 
 

@@ -11,6 +11,7 @@ from api.faces.web.pages.access import Guest
 from api.faces.web.pages.fields import SPANS, validated
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.stats import StatsQuery, stats_for
+from api.faces.web.timelines import gate_figure
 from api.services.keeping.storage import Filters
 from api.services.keeping.summing import SINCE
 from api.settings import Settings
@@ -35,6 +36,7 @@ async def gate_page(
         title="How the gate is doing",
         stats=stats,
         statistics=statistics,
+        gate_figure=gate_figure,
         how=_HOW,
         since=since,
         spans=SPANS,

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.errors import UsageError
 from api.faces import outline
-from api.faces.trends import UNHEARD, volume_svg, week_words
+from api.faces.trends import first_week
 from api.faces.watches import (
     clock_words,
     gap_words,
@@ -24,6 +24,7 @@ from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.pages.watch_form import WatchForm, is_field, receivers_of
+from api.faces.web.timelines import watch_figure
 from api.services.watching.changes import FEWEST_RUNS
 from api.services.watching.deliveries import still_to_tell, undelivered
 from api.services.watching.run import Delivery
@@ -159,9 +160,8 @@ async def watch_screen(
             for run in [*runs, *missed[:RUNS]]
         ],
         lines=trend.lines,
-        volume_svg=volume_svg,
-        unheard=UNHEARD,
-        week_words=week_words,
+        first_week=first_week,
+        watch_figure=watch_figure,
         fewest=FEWEST_RUNS,
         deliveries=deliveries,
         feed=feed,
