@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
@@ -25,18 +26,20 @@ from tests.services.kit import plain
         ((2, 1, 1), 9, "How 4 kept posts sound: 2 positive, 1 neutral, 1 negative; "
          "too few to draw shares", False),
         ((2, 1, 2), 0, "How 5 kept posts sound", True),
-        ((2, 1, 2), 1, "How 5 kept posts sound; of 1 more nobody can tell", True),
-        ((2, 1, 9), 2, "How 12 kept posts sound; of 2 more nobody can tell", True),
+        ((2, 1, 2), 1, "How 5 kept posts sound; the tone of 1 more cannot be told", True),
+        ((2, 1, 9), 2, "How 12 kept posts sound; the tone of 2 more cannot be told", True),
     ],
 )  # fmt: skip
 async def test_sentiment_of_a_handful_is_a_sentence(
     counts: tuple[int, int, int], ungraded: int, caption: str, drawn: bool
 ) -> None:
-    """Fewer than five are counted, not drawn; of none, or by a stand-in, nothing is said."""
+    """Fewer than five are counted, not drawn; of none nothing is said; sample data is made up."""
     felt = Figures(sentiment=sentiment(*counts, ungraded=ungraded))
     report = (await plain_report()).model_copy(update={"figures": felt})
     said, rows = captions.sentiment(report)
-    assert captions.sentiment(report.model_copy(update={"sample": True})) == ("", ())
+    sampled = captions.sentiment(report.model_copy(update={"sample": True}))
+
+    assert sampled == (re.sub("sounds?", r"\g<0> (made up)", caption), rows)
 
     assert said == caption
     assert [feeling.count for feeling in rows] == (list(counts) if drawn else [])
@@ -155,6 +158,8 @@ async def test_the_signs_have_a_legend() -> None:
     )
     assert captions.legend(report, [single]).startswith("(+0 -1): of the 1 post, ")
     assert (captions.legend(report, [unknown]), captions.sides(unknown)) == ("", "")
+    assert captions.sides_note(report, [unknown]) == ""
+    assert "sound like neither" in captions.sides_note(report, [unknown, eleven])
 
 
 async def test_themes_have_one_count_everywhere() -> None:
@@ -171,6 +176,7 @@ async def test_themes_have_one_count_everywhere() -> None:
     assert caption == "Themes, by how many of 3 kept posts speak of them"
     assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
     assert (rows[0].positive, rows[0].negative) == (1, 0)
+    assert "plainly complain" in captions.sides_note(both, rows)
     assert captions.aspects(report, 5) == ("", [])
     unnamed = await told("Two.", "No shared theme: two posts are about it.", price=9)
     assert [row.aspect for row in captions.aspects(unnamed, 5)[1]] == ["price"]

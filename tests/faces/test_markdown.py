@@ -165,7 +165,7 @@ async def test_a_report_reads_from_top_to_bottom() -> None:
     assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
     assert re.search(r"\nAsked 20\d\d-\d\d-\d\d \d\d:\d\dZ at depth standard\. ", text)
     assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\n2 of 3 kept" in text
-    table = "| subject | items | of these "
+    table = "| subject | posts | of these "
     assert f"Aspects that the grader noted, by how many of 3 kept posts.\n\n{table}" in text
     assert "(+" not in text
     assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
@@ -194,13 +194,13 @@ async def test_enough_items_are_a_table_and_a_chart() -> None:
     text = report_markdown(Report.model_validate(answer), dropped=False)
 
     assert (
-        "How 8 kept posts sound.\n\n| they sound | items | likely share of all posts (95 %) |"
-        in text
+        "How 8 kept posts sound.\n\n"
+        "| they sound | posts | likely share of all posts whose tone can be told (95 %) |" in text
     )
     assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
     assert (
         "Posts per day (UTC); 10 of 12 kept posts have a date.\n\n```mermaid\nxychart-beta\n"
-        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "items" 0 --> 5\n'
+        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "posts" 0 --> 5\n'
         "    bar [5, 0, 5]\n```" in text
     )
 

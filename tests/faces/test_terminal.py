@@ -139,7 +139,9 @@ async def test_enough_graded_items_are_bars() -> None:
         "  positive  ████████████············ 3 of 6 (19-81 %)",
         "  neutral   ························ 0 of 6 (0-39 %)",
     ]
-    assert lines[start + 3] == "  in brackets: where the share among all posts likely lies (95 %)"
+    assert lines[start + 3] == (
+        "  in brackets: where the share of all posts whose tone can be told likely lies (95 %)"
+    )
 
 
 async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:

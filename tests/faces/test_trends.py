@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
 import pytest
 from rich.cells import cell_len
 
 from api.faces.cli.trend_text import trend_text
-from api.faces.trends import leading, volume_svg, weekly
+from api.faces.trends import first_week, leading, weekly
 from api.services.watching.shelf import KeptCounts
 from api.services.watching.trend import VERSION, Trend, TrendLine, trend_lines
 from tests.services.watching.made import MONDAY, WEEK, of, week
@@ -111,19 +110,37 @@ def line() -> TrendLine:
     return trend(*FOUR).lines[0]
 
 
-def test_gap_breaks_the_drawn_line() -> None:
-    """A line from each week to the next where both were heard, and a point for each that was."""
-    picture = ElementTree.fromstring(volume_svg(line(), "reddit"))
-    (drawn,) = picture.iter("line")
-    points = [shape.attrib["cx"] for shape in picture.iter("circle")]
-    assert [drawn.attrib["x1"], drawn.attrib["x2"]] == points[:2]
-    notes = [shape.findtext("title") for shape in picture.iter("circle")]
-    assert notes == [
-        "week from 2 November 2026: 8", "week from 9 November 2026: 16",
-        "week from 23 November 2026: 0",
-    ]  # fmt: skip
-    words = [shape.text for shape in picture.iter("text")]
-    assert words == ["16", "2 November 2026", "23 November 2026"]
+def undated(count: int | None, **sources: int) -> KeptCounts:
+    """The first week's run, with so many posts of each source that have no date."""
+    counts = kept(0, **sources).counts
+    assert counts is not None
+    changed = {
+        name: source.model_copy(update={"undated": count})
+        for name, source in counts.sources.items()
+    }
+    return KeptCounts("a", counts.until, counts.model_copy(update={"sources": changed}))
+
+
+def test_one_week_is_a_sentence() -> None:
+    """Of which no week tells is said; of a run that did not count those nothing is."""
+    (first,) = trend(undated(3, reddit=4, lemmy=0)).lines
+    assert first_week(first) == (
+        "One week so far, from 2 November 2026: 4 posts (Reddit 4). "
+        "6 posts without a date are in no week (Lemmy 3, Reddit 3)."
+    )
+    (alone,) = trend(undated(1, amazon=0)).lines
+    assert first_week(alone).endswith("0 posts. 1 post without a date is in no week (Amazon 1).")
+    (unknown,) = trend(undated(None, reddit=1)).lines
+    assert first_week(unknown) == ("One week so far, from 2 November 2026: 1 post (Reddit 1).")
+    capped = week(0, reddit=of(5, capped=True))
+    (least,) = trend(KeptCounts("a", capped.until, capped)).lines
+    assert "2026: at least 5 posts" in first_week(least)
+
+
+def test_posts_without_a_date_are_said_in_a_terminal() -> None:
+    """Below the tables."""
+    lines = trend_text("Ember", trend(undated(2, amazon=0)), 100).splitlines()
+    assert "2 posts without a date are in no week (Amazon 2)." in lines
 
 
 def test_time_made_up_at_once_is_no_peak() -> None:

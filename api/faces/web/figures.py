@@ -85,7 +85,7 @@ def name_of_row(name: str, y: float, columns: int = NAME_COLUMNS) -> str:
 
 def name_in_lines(name: str, y: float) -> tuple[int, str]:
     """The same in two lines where it has more words than fit into one; how many lines it took."""
-    lines = wrap(one_line(clean(name)), NAME_COLUMNS, max_lines=2, placeholder="…")
+    lines = wrap(one_line(clean(name)), NAME_COLUMNS, max_lines=2, placeholder="…") or [""]
     if any(shortened(line, NAME_COLUMNS) != line for line in lines):  # of signs twice as wide
         lines = [shortened(name, NAME_COLUMNS)]
     shapes = (words(0, y + at * LINE, line) for at, line in enumerate(lines))

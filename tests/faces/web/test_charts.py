@@ -48,6 +48,11 @@ def picture(figure: str) -> ElementTree.Element:
     return read
 
 
+def place(shape: ElementTree.Element, side: str) -> float:
+    """Where a shape is, or how large, in percent or pixels."""
+    return float(shape.attrib[side].removesuffix("%"))
+
+
 def bars(figure: str, kind: str) -> list[float]:
     """The widths of the bars of one kind, in percent of the picture."""
     return [
@@ -93,7 +98,14 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
     """
     (figure,) = charts(await report(sentiment=felt(1, 2, 9_999_997)))
 
-    assert 'role="img" aria-label="How 10000000 kept posts sound"' in figure
+    drawn = picture(figure)
+    assert drawn.attrib["role"] == "img"
+    assert [each.tag for each in drawn][:2] == ["title", "desc"]
+    assert drawn[0].text == "How 10000000 kept posts sound"
+    assert (
+        drawn[1].text
+        == "1 of 10000000 positive, 2 of 10000000 neutral, 9999997 of 10000000 negative."
+    )
     assert "1 of 10M" in texts(figure)
     assert table(figure)[1:3] == [
         ["positive", "1", "0%", "0% to 0%"], ["neutral", "2", "0%", "0% to 0%"],
@@ -130,26 +142,64 @@ async def test_weeks_without_items_are_gaps() -> None:
     drawn = list(picture(figure).iter("rect"))
 
     assert [float(bar.attrib["height"]) for bar in drawn] == [40, 0, 80, 0, 30]
-    assert [bar[0].text for bar in drawn][:2] == ["2026-03-02: 4", "2026-03-09: 0"]
-    assert texts(figure) == ["8 items", "2026-03-02", "2026-03-30", "2026-03-16"]
+    assert [bar[0].text for bar in drawn][:2] == ["2 Mar 2026: 4", "9 Mar 2026: 0"]
+    assert texts(figure) == ["8 posts", "2 Mar", "16 Mar", "30 Mar 2026"]
     assert table(figure)[2] == ["2026-03-09", "0"]
 
 
-async def test_complaint_and_praise_part_in_the_middle() -> None:
+async def test_a_bar_is_as_long_as_its_posts() -> None:
     """
-    On one scale, with a zero where there is none, and the name in full where it was cut.
+    One complaint of eight is an eighth of the bar; it begins with complaint and ends with praise.
+    """
+    rows = named(("app", 8, 0, 1), ("price", 8, 3, 1), ("transcripts", 4, 0, 0), ("lid", 1, 1, 0))
+    (figure,) = charts(await report(aspects=rows))
+
+    assert bars(figure, "bad") == [6.5, 6.5]
+    assert bars(figure, "plain") == [45.5, 26, 26]
+    assert bars(figure, "good") == [19.5, 6.5]
+    price = list(picture(figure).iter("rect"))[2:5]
+    ends = [(place(bar, "x"), place(bar, "x") + place(bar, "width")) for bar in price]
+    assert ends == [(36, 42.5), (42.5, 68.5), (68.5, 88)]
+    assert len({bar.attrib["y"] for bar in price}) == 1
+    assert price[0].findtext("title") == "complaint: 1 of 8 posts"
+    assert table(figure)[:3] == [
+        ["subject", "posts", "complaint", "neither", "praise"],
+        ["app", "8", "1", "7", "0"],
+        ["price", "8", "1", "4", "3"],
+    ]
+    assert picture(figure).findtext("desc") == (
+        "app 8 (+0 -1), price 8 (+3 -1), transcripts 4, lid 1 (+1 -0)."
+    )
+
+
+async def test_without_a_side_a_bar_is_its_posts() -> None:
+    """
+    No column of what nobody knows, and nothing to explain.
+    """
+    (figure,) = charts(await report(aspects=named(("lid", 8, 0, 0), ("heat", 2, 0, 0))))
+
+    assert bars(figure, "plain") == [52, 13]
+    assert texts(figure) == ["posts", "lid", "8", "heat", "2"]
+    assert table(figure)[0] == ["subject", "posts"]
+    assert "<small>" not in figure
+
+
+async def test_a_name_has_two_lines_beside_its_bar() -> None:
+    """
+    And is cut after them, or after one of signs that are twice as wide; in full on the pointer.
     """
     long = "what a very long name of an aspect this is"
     rows = named((long, 9, 4, 2), ("电池" * 20, 3, 0, 0), ("<b>", 1, 0, 1))
     (figure,) = charts(await report(aspects=rows))
+    groups = list(picture(figure).iter("g"))
 
-    assert bars(figure, "good") == [40, 0, 0]
-    assert bars(figure, "bad") == [20, 0, 10]
-    assert [group[0].text for group in picture(figure).iter("g")] == [long, "电池" * 20, "<b>"]
-    cut = [group[1].text or "" for group in picture(figure).iter("g")]
-    assert cut == ["what a very long name of an asp…", "电池" * 7 + "电…", "<b>"]
-    assert table(figure)[0] == ["subject", "items", "praise", "complaint"]
-    assert table(figure)[3] == ["&lt;b&gt;", "1", "0", "1"]
+    assert [group[0].text for group in groups] == [long, "电池" * 20, "<b>"]
+    assert [[line.text for line in group[1:]] for group in groups] == [
+        ["what a very", "long name of…"], ["电池" * 3 + "电…"], ["<b>"],
+    ]  # fmt: skip
+    first, second, third = (place(group[1], "y") for group in groups)
+    assert (second - first, third - second) == (40, 26)
+    assert table(figure)[3] == ["&lt;b&gt;", "1", "1", "0", "0"]
 
 
 @pytest.mark.parametrize("count", [0, 10**12])
@@ -157,14 +207,16 @@ async def test_nothing_and_a_lot_stay_within_the_picture(count: int) -> None:
     """
     Neither a scale of zero nor one of billions breaks it.
     """
-    rows = named(("lid", count, count, 0), ("heat", 0, 0, 0))
+    rows = named(("lid", count, count, count), ("heat", 0, 0, 0))
     source = {"fetched": max(count, 2), "relevant": count, "kept": 0, "yield_ratio": 1}
     sources = {"reddit": source | {"refetched": False}}
     aspects, funnel = charts(await report(aspects=rows, sources=sources))
 
-    assert bars(aspects, "good") == ([40, 0] if count else [])
-    assert bars(funnel, "plain")[0] == 15
-    assert max(map(len, texts(aspects)[3 if count else 1 :])) <= 5
+    assert bars(aspects, "good") == ([26] if count else [])
+    assert bars(aspects, "bad") == ([26] if count else [])
+    assert bars(funnel, "plain")[0] == 12.5
+    numbers = [text for text in texts(aspects) if text not in {"posts", "lid", "heat", ""}]
+    assert max(map(len, numbers)) <= 5
 
 
 async def test_the_way_of_each_source_is_drawn() -> None:
@@ -179,7 +231,7 @@ async def test_the_way_of_each_source_is_drawn() -> None:
     }  # fmt: skip
     (figure,) = charts(await report(sources=sources))
 
-    assert bars(figure, "plain") == [7.5, 3.75, 3, 0, 15, 3.75, 3, 1.5]
+    assert bars(figure, "plain") == [6.25, 3.12, 2.5, 0, 12.5, 3.12, 2.5, 1.25]
     assert table(figure)[1:] == [["YouTube", "10", "5", "4", "0"], ["Reddit", "20", "5", "4", "2"]]
 
 
@@ -190,7 +242,7 @@ async def test_what_nobody_judged_is_drawn_as_that() -> None:
     opened = {"fetched": 20, "relevant": 0, "kept": 4, "yield_ratio": None, "refetched": False}
     (figure,) = charts(await report(sources={"reddit": opened}))
 
-    assert bars(figure, "plain") == [15, 3, 1.5]
+    assert bars(figure, "plain") == [12.5, 2.5, 1.25]
     assert "not judged" in texts(figure)
     assert table(figure)[1:] == [["Reddit", "20", "not judged", "4", "2"]]
 
