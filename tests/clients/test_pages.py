@@ -80,7 +80,8 @@ def drawn_from() -> str:
     """What the pictures of the docs are made of, as a digest a line."""
     pages = ROOT / "api/faces/web/pages"
     files = sorted([*pages.glob("templates/*.html"), *pages.glob("static/*")])
-    files += [ROOT / "api/faces/web/charts.py", Path(__file__).with_name("pages") / "drive.mjs"]
+    files += [ROOT / f"api/faces/web/{name}.py" for name in ("charts", "figures", "timelines")]
+    files.append(Path(__file__).with_name("pages") / "drive.mjs")
     return "".join(
         f"{hashlib.sha256(file.read_bytes()).hexdigest()[:16]} {file.relative_to(ROOT)}\n"
         for file in files

@@ -20,6 +20,7 @@ def test_posts_since_the_run_before_and_what_new_ones_speak_of() -> None:
     found = count(about("Ember", made))
     source = found.counts.sources["reddit"]
     assert (source.posts, source.fresh, source.graded, source.capped) == (3, 5, 3, False)
+    assert source.undated == 1
     assert source.tallies["mentions:battery"] == 2
     assert source.tallies["complaint:battery"] == 1
     assert source.tallies["sounds_negative:"] == 3

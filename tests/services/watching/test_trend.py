@@ -108,6 +108,16 @@ def test_first_run_that_failed_stands_where_it_ran() -> None:
     assert line.sources == ()
 
 
+def test_posts_without_a_date_are_summed_where_all_runs_count_them() -> None:
+    """One that does not leaves the week's number unknown."""
+    counts = of(8).model_copy(update={"undated": 2})
+    for runs, expected in (([counts, counts], 4), ([counts, of(8)], None)):
+        (line,) = lines([kept(day(at + 2, reddit=each)) for at, each in enumerate(runs)])
+        source = line.weeks[0].sources["reddit"]
+        assert source is not None
+        assert (source.posts, source.undated) == (16, expected)
+
+
 def test_made_up_run_says_how_long_its_time_is() -> None:
     """And stands in the middle of it."""
     long = RunCounts(since=MONDAY, until=MONDAY + 3 * WEEK, sources={"reddit": of(24, capped=True)})

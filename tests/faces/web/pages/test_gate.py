@@ -9,7 +9,7 @@ import pytest
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import QUESTION, Opening, Served
 from tests.faces.web.test_export import Tags
-from tests.store.made import item, report, typed
+from tests.store.made import item, report, source, typed
 
 LANGFUSE = {
     "LANGFUSE_BASE_URL": "https://langfuse.example", "LANGFUSE_PUBLIC_KEY": "pk-1",
@@ -37,10 +37,23 @@ async def test_it_shows_what_the_api_counts(served: Served) -> None:
     assert page.count("2 analyses since") == 1
     items = stats["items"]
     assert f"{items['judged']} judged, {items['relevant']} relevant, {items['kept']} kept" in page
-    for name, source in stats["sources"].items():
-        assert f"failed open: http_error {source['fail_open_reasons']['http_error']}" in page, name
+    for name, figures in stats["sources"].items():
+        assert f"failed open: http_error {figures['fail_open_reasons']['http_error']}" in page, name
     assert f"{stats['cost']['usd']:.4f} USD" in page
     assert stats["periods"][0]["start"] in page
+
+
+async def test_two_days_are_drawn(served: Served) -> None:
+    """With the table behind, and none beside; a day that nobody asked on is a gap."""
+    for id_, day in (("a1", 20), ("b2", 22)):
+        asked = {"reddit": source(kept=1), "youtube": source()}
+        made = report(id_, item(f"reddit:t3_{id_}"), sources=asked)
+        made["created_at"] = f"2026-11-{day}T10:00:00Z"
+        await served.house.store.finish(LOCAL.id, typed(made))
+    page = (await served.client.get("/gate", params={"since": "all"})).text
+
+    assert page.count("<figure>") == page.count("2026-11-20</th>") == 1
+    assert "Yield per day (UTC), 20 Nov 2026 to 22 Nov 2026" in page
 
 
 async def test_nothing_is_a_sentence(served: Served) -> None:
