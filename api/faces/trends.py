@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from api.faces.outline import source_title
 from api.services.text import many
-from api.services.watching.trend import SourceWeek, TrendLine, TrendWeek
+from api.services.watching.trend import SourceWeek, TrendLine
 
 ASPECTS = 4
 """Of a picture, at most."""
@@ -25,11 +25,6 @@ def leading(line: TrendLine) -> list[str]:
         for name, aspect in (week.aspects or {}).items():
             counts[name] = counts.get(name, 0) + aspect.mentions
     return sorted(counts, key=lambda name: (-counts[name], name))
-
-
-def week_words(week: TrendWeek) -> str:
-    """The Monday that a week begins with: `26 October 2026`."""
-    return f"{week.monday.day} {week.monday:%B %Y}"
 
 
 def undated_of(line: TrendLine, source: str) -> int:
@@ -54,8 +49,9 @@ def first_week(line: TrendLine) -> str:
     total = sum(source.posts for source in known.values())
     least = "at least " if any(source.capped for source in known.values()) else ""
     counts = {name: source.posts for name, source in known.items()}
+    monday = f"{week.monday.day} {week.monday:%B %Y}"
     posts = f"{least}{many(total, 'post')}{_by_place(counts)}"
-    return f"One week so far, from {week_words(week)}: {posts}. {undated_posts(line)}".rstrip()
+    return f"One week so far, from {monday}: {posts}. {undated_posts(line)}".rstrip()
 
 
 def _by_place(counts: Mapping[str, int]) -> str:

@@ -110,7 +110,7 @@ def _watched(line: TrendLine, source: str) -> _PlaceRow:
 
 
 def _posts(week: SourceWeek | None) -> str:
-    return UNHEARD if week is None else f"{week.posts}{'+' if week.capped else ''}"
+    return UNHEARD if week is None else f"{week.posts}{' or more' if week.capped else ''}"
 
 
 def _span(first: date, last: date) -> str:

@@ -7,7 +7,7 @@ from api.services.watching.shelf import KeptCounts
 from tests.faces.test_trends import FOUR, kept, trend, undated
 from tests.faces.web.test_charts import picture, place, table, texts
 from tests.services.keeping.test_summing import asked, run, stats
-from tests.services.watching.made import week
+from tests.services.watching.made import of, week
 
 
 def rows(figure: str) -> list[tuple[list[float], list[tuple[float, float]]]]:
@@ -54,14 +54,21 @@ def test_a_week_that_was_not_heard_is_a_gap() -> None:
 
 
 def test_a_place_without_dates_is_not_drawn_as_nothing() -> None:
-    """Its posts are counted in words; a limit that was reached is told."""
-    capped = week(1, amazon=kept(0, amazon=0).counts.sources["amazon"])  # type: ignore[union-attr]
-    figure = watch_figure(
-        trend(undated(3, amazon=0), KeptCounts("a", capped.until, capped)).lines[0]
-    )
+    """Its posts are counted in words."""
+    figure = watch_figure(trend(undated(3, amazon=0), kept(1, amazon=0)).lines[0])
 
     assert "3 without a date" in texts(figure)
     assert "3 posts without a date are in no week (Amazon 3)." in figure
+
+
+def test_a_limit_that_was_reached_is_told() -> None:
+    """Beside the row where it was in the largest week, and in the table."""
+    capped = week(1, reddit=of(9, capped=True))
+    runs = kept(0, reddit=4), KeptCounts("a", capped.until, capped)
+    figure = watch_figure(trend(*runs).lines[0])
+
+    assert "≥9" in texts(figure)
+    assert table(figure)[1:] == [["2 Nov 2026", "4"], ["9 Nov 2026", "9 or more"]]
 
 
 def test_two_weeks_have_a_date_each() -> None:
