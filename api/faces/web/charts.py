@@ -47,12 +47,16 @@ _DIGIT = 0.03
 """A part of the picture in which one digit has room on a telephone."""
 
 
-def charts(report: Report) -> list[str]:
-    """What there is to show: a picture, or the sentence that says why there is none."""
+def tone(report: Report) -> str:
+    """How posts sound: a picture, or the sentence that says why there is none."""
     caption, feelings = captions.sentiment(report)
-    parts = [figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)]
+    return figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)
+
+
+def charts(report: Report) -> list[str]:
+    """What else there is to show, as `tone` does."""
     caption, periods = captions.timeline(report, PERIODS)
-    parts.append(figure(caption, "", _timeline(periods)) if periods else _sentence(caption))
+    parts = [figure(caption, "", _timeline(periods)) if periods else _sentence(caption)]
     caption, aspects = captions.aspects(report, ASPECTS)
     if aspects:
         parts.append(figure(caption, captions.sides_note(report, aspects), _aspects(aspects)))

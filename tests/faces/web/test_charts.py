@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from api.faces.web.charts import charts
+from api.faces.web.charts import charts, tone
 from api.faces.web.pages.exporting import report_html
 from api.services.reporting.report import Report
 from tests.faces.answers import plain_report, sentiment
@@ -81,7 +81,7 @@ async def test_sentiment_is_bars_with_intervals(
     counts: tuple[int, int, int], widths: tuple[float, float, float]
 ) -> None:
     """None and all are drawn; half the scale is half the width, the interval is around it."""
-    (figure,) = charts(await report(sentiment=felt(*counts)))
+    figure = tone(await report(sentiment=felt(*counts)))
     kinds = ("good", "plain", "bad")
 
     assert tuple(bars(figure, kind)[0] for kind in kinds) == pytest.approx(widths, abs=0.01)
@@ -96,7 +96,7 @@ async def test_the_table_holds_what_the_picture_shows() -> None:
     """
     For who hears the page, and for exact counts.
     """
-    (figure,) = charts(await report(sentiment=felt(1, 2, 9_999_997)))
+    figure = tone(await report(sentiment=felt(1, 2, 9_999_997)))
 
     drawn = picture(figure)
     assert drawn.attrib["role"] == "img"
@@ -117,16 +117,16 @@ async def test_too_little_is_a_sentence() -> None:
     No picture of four graded or nine dated items; nothing at all of nothing.
     """
     points = [{"start": "2026-03-02", "count": 9}]
-    said = charts(
-        await report(
-            sentiment=felt(2, 1, 1), timeline={"unit": "day", "points": points, "undated": 0}
-        )
+    few = await report(
+        sentiment=felt(2, 1, 1), timeline={"unit": "day", "points": points, "undated": 0}
     )
+    sentences = [tone(few), *charts(few)]
 
-    assert [text.startswith("<p>") for text in said] == [True, True]
-    assert "too few to draw" in said[0]
-    assert "9 of 9 kept posts have a date, on 2 March 2026." in said[1]
-    assert charts(await report()) == []
+    assert [text.startswith("<p>") for text in sentences] == [True, True]
+    assert "too few to draw" in sentences[0]
+    assert "9 of 9 kept posts have a date, on 2 March 2026." in sentences[1]
+    empty = await report()
+    assert (tone(empty), charts(empty)) == ("", [])
 
 
 async def test_weeks_without_items_are_gaps() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.faces import outline
-from api.faces.web.charts import charts
+from api.faces.web.charts import charts, tone
 from api.services.comparing.comparison import Comparison
 from api.services.reporting.report import Report
 
@@ -14,7 +14,7 @@ from api.services.reporting.report import Report
 def report_values(report: Report) -> dict[str, Any]:
     """Of a report that can be opened alone: what is numbered, drawn and cited."""
     values = evidence_values(report)
-    return {**values, "charts": charts(values["report"])}
+    return {**values, "tone": tone(values["report"]), "charts": charts(values["report"])}
 
 
 def evidence_values(report: Report) -> dict[str, Any]:
