@@ -94,7 +94,10 @@ def test_a_question_is_asked_watched_and_read(seen: Seen, width: str) -> None:
     used = seen[width]
 
     assert used["complaints"] == []
-    assert "likely" in used["cost"]
+    assert used["before"] != used["fewer"]
+    assert used["cost"] == f"Depth quick, 2 places: {used['fewer']}"
+    assert used["wrong"] == "Choose at least one place."
+    assert used["small"] == 0
     assert used["lanes"] == used["same"] == ["Reddit", "YouTube", "Amazon"]
     assert used["file"].endswith(".html")
 

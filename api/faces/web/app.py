@@ -53,6 +53,7 @@ from api.faces.web.pages import searching as pages_searching
 from api.faces.web.pages import telling as pages_telling
 from api.faces.web.pages import watching as pages_watching
 from api.faces.web.pages.rendering import TEMPLATES
+from api.faces.web.pages.screen import page_for_browser
 from api.sources import NAMED
 from api.wiring.serving import House
 
@@ -198,7 +199,7 @@ def create_app(
     house.on_fetch(lambda fetched: counted(app).fetched(fetched))
     app.add_middleware(GZipMiddleware)  # never of an event stream
     app.add_middleware(HeadAsGet)
-    errors.install(app)
+    errors.install(app, page_for_browser)
     origins.install(app, house)
     for router in (*routers, *SCREENS):
         app.include_router(router)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -27,6 +27,8 @@ from api.faces.web.schemas import ErrorBody
 from api.services.trace_ids import new_trace_id
 
 _log = logging.getLogger(__name__)
+Page = Callable[[Request, int], Response | None]
+"""What a browser shows of an error of this status that no screen has words for; None elsewhere."""
 LARGEST = 1_000_000
 """Bytes a request's body may have."""
 _TOO_LARGE = "the body is larger than 1 MB"
@@ -112,8 +114,8 @@ def trace_id_of(scope: Mapping[str, Any]) -> str:
     return str(scope.get("listenpost.trace_id", ""))
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error in the one shape."""
+def install(app: FastAPI, page: Page) -> None:
+    """Answer every error in the one shape; in a browser by a page where no route knows better."""
 
     async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ListenpostError)
@@ -134,6 +136,9 @@ def install(app: FastAPI) -> None:
             if request.method == "OPTIONS":
                 return Response(status_code=204, headers=headers)
         status = 422 if error.status_code == 400 else error.status_code
+        if (shown := page(request, status)) is not None:
+            shown.headers.update(headers)
+            return shown
         code = _CODES.get(status, "invalid_request" if status < 500 else "error")
         words = HTTPStatus(status).phrase.lower() if status in {404, 405} else str(error.detail)
         if error.status_code == 400:  # a body over which a parser failed, with what it raised
@@ -150,7 +155,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ListenpostError, expected)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)
-    app.add_middleware(OuterDoor)
+    app.add_middleware(OuterDoor, page=page)
 
 
 def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
@@ -179,9 +184,9 @@ def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
 class OuterDoor:
     """Outermost: a trace id for each request, large bodies refused, faults of ours hidden."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, page: Page) -> None:
         """Stand before `app`."""
-        self._app = app
+        self._app, self._page = app, page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, unless the body is too large."""
@@ -210,8 +215,7 @@ class OuterDoor:
 
         lengths = [value for name, value in scope["headers"] if name == b"content-length"]
         if lengths and lengths[0].isdigit() and int(lengths[0]) > LARGEST:
-            body = error_body("too_large", _TOO_LARGE, trace_id_of(scope))
-            await JSONResponse(body, 413)(scope, receive, sending)
+            await self._refused(scope, 413, _TOO_LARGE)(scope, receive, sending)
             return
         try:
             await self._app(scope, counting, sending)
@@ -219,5 +223,8 @@ class OuterDoor:
             _log.exception("request %s failed", trace_id_of(scope))
             if started:
                 raise
-            body = error_body("error", "internal error", trace_id_of(scope))
-            await JSONResponse(body, 500)(scope, receive, sending)
+            await self._refused(scope, 500, "internal error")(scope, receive, sending)
+
+    def _refused(self, scope: Scope, status: int, words: str) -> Response:
+        body = error_body(_CODES.get(status, "error"), words, trace_id_of(scope))
+        return self._page(Request(scope), status) or JSONResponse(body, status)

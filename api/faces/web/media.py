@@ -29,3 +29,9 @@ def wants_events(accept: str) -> bool:
     """Whether a stream is named, and JSON is not liked better."""
     liked = accepted(accept)
     return liked.get(MEDIA_TYPE, 0) >= liked.get("application/json", 0) and MEDIA_TYPE in liked
+
+
+def wants_page(accept: str) -> bool:
+    """Whether a browser shows the answer to a person: HTML is named, and liked better than JSON."""
+    liked = accepted(accept)
+    return liked.get("text/html", 0) > liked.get("application/json", 0)

@@ -29,8 +29,8 @@ def everyday_parts(name: Name) -> int:
 def namesake(text: str, about: str = "") -> str:
     """The name in a question, where it is one everyday word and nobody said what it is; else "".
 
-    `Bolt app` says what it is.
+    `Bolt app` says what it is, and so does `does the Ember mug last?`.
     """
-    name = one_line(named(text))
+    name = one_line(named(text, KINDS))
     alone = len(name.split()) == 1
     return name if alone and not about and everyday_parts(name_of(name)) else ""

@@ -93,6 +93,11 @@ def length_of(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> timedelta
     return next_after(schedule, following, zone) - following
 
 
+def runs_a_week(schedule: Schedule) -> float:
+    """How often it is due in a week; below 1 of an interval that is longer."""
+    return timedelta(weeks=1) / schedule.interval if schedule.interval else len(schedule.days)
+
+
 def _instant(local: datetime, zone: ZoneInfo) -> datetime:
     """When a clock in this zone first shows this, or shows more than it."""
     before = local.replace(tzinfo=zone).astimezone(UTC)

@@ -16,8 +16,8 @@ async function opened(root, width, options = {}) {
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
-    // that a wrong key is refused is said by the browser itself
-    if (message.type() === 'error' && !message.text().includes('401')) complaints.push(message.text());
+    // that a wrong key or form is refused is said by the browser itself
+    if (message.type() === 'error' && !/status of (401|422)/.test(message.text())) complaints.push(message.text());
   });
   page.on('request', (request) => {
     const url = request.url();
@@ -45,8 +45,22 @@ async function used(width) {
   await looked(page, 'ask', width, complaints);
   await page.fill('#query', 'plaud.ai');
   await page.check('input[value=quick]');
+  const small = await page.locator('.choice input').evaluateAll((inputs) => inputs
+    .map((input) => input.getBoundingClientRect()).filter((box) => box.width < 24 || box.height < 24).length);
+  const price = page.locator('[data-price=quick]');
+  await page.locator('[data-price=quick]:not(:empty)').waitFor();
+  const before = await price.innerText();
+  await page.uncheck('input[value=youtube]');
+  await page.waitForFunction((old) => document.querySelector('[data-price=quick]').textContent !== old, before);
+  const fewer = await price.innerText();
   await page.getByText('What would it cost?').click();
   const cost = await page.locator('#estimate').innerText();
+  for (const name of ['reddit', 'amazon']) await page.uncheck(`input[value=${name}]`);
+  await page.waitForFunction(() => !document.querySelector('#estimate, [data-price]:not(:empty)'));
+  await page.locator('.ask button').first().click();
+  const wrong = await page.locator('fieldset[aria-describedby=wrong] #wrong').innerText();
+  await looked(page, 'nowhere', width, complaints);
+  for (const name of ['reddit', 'amazon', 'youtube']) await page.check(`input[value=${name}]`);
   await page.locator('.ask button').first().click();
   await page.waitForURL('**/analyses/*');
   await page.locator('.lane').first().waitFor();
@@ -85,7 +99,7 @@ async function used(width) {
   ]);
   const file = download.suggestedFilename();
   await context.close();
-  return { cost, lanes, same, words, mark, back, stages, file, complaints };
+  return { cost, before, fewer, small, wrong, lanes, same, words, mark, back, stages, file, complaints };
 }
 
 /** Without JavaScript: the sample world's question, waited for by looking again. */

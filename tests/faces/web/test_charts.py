@@ -287,8 +287,11 @@ async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     """
     By its one style: no attribute of a tag carries any, so the policy holds.
     """
-    page = report_html(await report(sentiment=felt(5, 5, 5)))
+    point = {"start": "2026-03-02", "count": 20}
+    timeline = {"unit": "day", "points": [point], "undated": 0}
+    page = report_html(await report(sentiment=felt(5, 5, 5), timeline=timeline))
 
+    assert page.count("<figure>") == 2
     assert "<h2>Figures</h2>\n<figure>" in page
     assert "prefers-color-scheme:dark" in page
     assert "@media print" in page

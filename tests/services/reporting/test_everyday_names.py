@@ -11,7 +11,14 @@ from tests.services.kit import kit
 
 @pytest.mark.parametrize(
     ("query", "about", "notes"),
-    [("Bolt", "", 1), ("Bolt", "ride-hailing app", 0), ("Bolt app", "", 0), ("plaud.ai", "", 0)],
+    [
+        ("Bolt", "", 1),
+        ("Bolt", "ride-hailing app", 0),
+        ("Bolt app", "", 0),
+        ("plaud.ai", "", 0),
+        ("Does the Ember mug battery last?", "", 0),
+        ("Does the Ember battery last?", "", 1),
+    ],
 )
 async def test_an_everyday_name_asks_for_what_it_is(query: str, about: str, notes: int) -> None:
     """

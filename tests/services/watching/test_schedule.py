@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from api.errors import UsageError
-from api.services.watching.schedule import length_of, next_after, schedule_of, zone_of
+from api.services.watching.schedule import length_of, next_after, runs_a_week, schedule_of, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -79,6 +79,15 @@ def test_every_moment_of_a_year_is_after_the_one_before() -> None:
 def test_length(text: str, length: timedelta) -> None:
     """From one due moment to the next."""
     assert length_of(schedule_of(text), at("2026-11-28 12:00"), BERLIN) == length
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [("mon,thu 08:00", 2), ("daily 08:00", 7), ("every 12 h", 14), ("every 28 days", 0.25)],
+)
+def test_runs_a_week(text: str, runs: float) -> None:
+    """Of days and of intervals, also of one that is longer than a week."""
+    assert runs_a_week(schedule_of(text)) == runs
 
 
 @pytest.mark.parametrize(

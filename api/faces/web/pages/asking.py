@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from api.errors import LimitReached, UsageError
 from api.faces.web.access import Opened
-from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
-from api.faces.web.pages.fields import validated
+from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.fields import faults, validated
+from api.faces.web.pages.pricing import prices
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.schemas import QuestionRequest
 from api.services.gate.everyday import namesake
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask
-from api.services.question.query import screen
-from api.services.text import many
-from api.settings import DepthName, Settings, Window
-from api.sources import SOURCES, chosen
+from api.services.question.accepting import question_of
+from api.services.question.naming import sought
+from api.services.text import many, one_line
+from api.settings import DepthName, Window
+from api.sources import SOURCES, check_askable, chosen
 from api.sources.spec import SourceSpec
-from api.wiring import mode_of
 from api.wiring.serving import House
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -33,6 +36,9 @@ WINDOWS: dict[Window, str] = {
     "week": "the last week", "day": "the last day",
 }  # fmt: skip
 """How far back a place is asked."""
+FIELDS = ("query", "about", "depth", "since", "sources")
+"""Beside which a message can stand."""
+_NO_QUESTION = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,40 +53,53 @@ class PlaceSwitch:
 
 @dataclass(frozen=True, slots=True)
 class AskForm:
-    """What stands in the fields."""
+    """What stands in the fields, whether or not it can be asked."""
 
     query: str = ""
     about: str = ""
-    depth: DepthName = "standard"
-    since: Window = "all"
+    depth: str = "standard"
+    since: str = "all"
     sources: tuple[str, ...] = ()
+    """Places that are ticked."""
 
     @classmethod
-    def of(cls, submission: Submission, usual: tuple[str, ...]) -> AskForm:
-        """As it was sent; `usual` places where none is named.
+    def of(cls, fields: Mapping[str, Sequence[str]], usual: tuple[str, ...]) -> AskForm:
+        """As it was sent; a form without boxes for the places means the `usual` ones.
 
-        Raises:
-            UsageError: a field holds what none of ours offers.
+        One that has boxes sends an empty place, too, so that this is not taken for none ticked.
         """
-        fields: dict[str, Any] = {
-            "query": submission.text("query"),
-            "about": submission.text("about"),
-            "depth": submission.text("depth", "standard"),
-            "since": submission.text("since", "all"),
-            "sources": submission.fields.get("source", []),
-        }
-        body = validated(QuestionRequest, fields)
-        sources = tuple(body.sources) or usual
-        return cls(body.query, body.about, body.depth, body.since, sources)
+        texts = {name: fields[name][0] for name in FIELDS[:-1] if fields.get(name)}
+        sources = tuple(filter(None, fields["source"])) if "source" in fields else usual
+        return cls(sources=sources, **texts)
 
     def ask(self, usual: tuple[str, ...]) -> Ask:
         """The question; the usual places are not named, so that the answer is shared with others.
 
         Raises:
-            UsageError: it makes no sense.
+            UsageError: a field, which it names, holds what cannot be asked.
         """
-        sources = () if self.sources == usual else self.sources
-        return Ask(self.query, self.depth, sources, self.since, None, self.about)
+        question_of(self.query, self.about)
+        return self.choice(usual)
+
+    def choice(self, usual: tuple[str, ...]) -> Ask:
+        """The same with a question that nobody has looked at: enough for a price.
+
+        Raises:
+            UsageError: no place is ticked, or a field, which it names, holds none of ours.
+        """
+        if not self.sources:
+            none_to_tick = "no place is set up here: each says what it lacks"
+            words = "choose at least one place" if usual else none_to_tick
+            raise UsageError(words, field="sources")
+        check_askable(self.sources, tuple(SOURCES))
+        fields = {
+            "query": self.query or _NO_QUESTION,
+            "about": self.about,
+            "depth": self.depth,
+            "since": self.since,
+            "sources": () if set(self.sources) == set(usual) else self.sources,
+        }
+        return validated(QuestionRequest, fields).ask()
 
 
 @router.get("/")
@@ -95,29 +114,45 @@ async def ask_again() -> Response:
     return RedirectResponse("/", 303)
 
 
+@router.get("/ask/prices")
+async def ask_prices(request: Request, visitor: Guest, house: Opened) -> Mapping[DepthName, str]:
+    """What stands beside each depth while a form is filled in; of what cannot be asked nothing."""
+    fields = request.query_params
+    form = AskForm.of({name: fields.getlist(name) for name in fields}, _usual(house))
+    return await _prices(house, form)
+
+
 @router.post("/ask")
 async def ask(request: Request, form: Filled, house: Opened) -> Response:
     """Begin an analysis and go to where it can be watched; or say what it would cost."""
     usual = _usual(house)
-    filled = AskForm.of(form, usual)
-    screened = screen(filled.query)
-    if not screened.ok:
-        return await _form(request, form.visitor, house, filled, 422, wrong=screened.guidance)
-    question = filled.ask(usual)
-    if form.text("step") == "estimate":
-        words = await asyncio.to_thread(_cost, house.settings, question)
-        return await _form(request, form.visitor, house, filled, estimate=words)
-    name = namesake(filled.query, filled.about)
-    if name and form.text("sure") != filled.query:
-        hint = (
-            f"“{name}” is also an everyday word, so posts about other things will come. Say what "
-            "it is in the field above, as “password manager”, or ask anyway."
-        )
-        return await _form(request, form.visitor, house, filled, hint=hint)
-    flight = await house.runner.join(form.visitor.tenant, question, detached=True)
+    filled = AskForm.of(form.fields, usual)
+    try:
+        if form.text("step") == "estimate":
+            filled.choice(usual)
+            return await _form(request, form.visitor, house, filled, priced=True)
+        question = filled.ask(usual)
+        hint = namesake_hint(question.query, question.about)
+        if hint and form.text("sure") != filled.query:
+            return await _form(request, form.visitor, house, filled, hint=hint)
+        flight = await house.runner.join(form.visitor.tenant, question, detached=True)
+    except (UsageError, LimitReached) as error:
+        wrong = faults(error, FIELDS)
+        return await _form(request, form.visitor, house, filled, error.status, wrong=wrong)
     if not isinstance(flight, Kept):
         house.runner.leave(flight)
     return RedirectResponse(f"/analyses/{flight.id}", 303)
+
+
+def namesake_hint(query: str, about: str) -> str:
+    """That a name alone is an everyday word, too; "" of a question that holds more to look for."""
+    name = namesake(query, about)
+    if not name or name != one_line(sought(query)):
+        return ""
+    return (
+        f"“{name}” is also an everyday word, so posts about other things will come. Say what "
+        "it is in the field above, as “password manager”, or ask anyway."
+    )
 
 
 async def _form(
@@ -126,24 +161,35 @@ async def _form(
     house: House,
     form: AskForm,
     status: int = 200,
-    **words: str,
+    *,
+    wrong: Mapping[str, str] | None = None,
+    hint: str = "",
+    priced: bool = False,
 ) -> Response:
-    costs = dict.fromkeys(get_args(DepthName), "")
-    if house.loaded:  # else whoever looks first would wait for libraries
-        usual = _usual(house)
-        for depth in costs:
-            question = Ask(form.query or "a product", depth, usual)
-            costs[depth] = await asyncio.to_thread(_cost, house.settings, question)
+    costs: Mapping[DepthName, str] = {}
+    if priced or house.loaded:  # else whoever looks first would wait for libraries
+        costs = await _prices(house, form)
     return page(
         request, visitor, "ask.html", status,
         title="What do people say about it?",
         form=form,
-        depths=list(costs.items()),
+        costs={depth: costs.get(depth, "") for depth in get_args(DepthName)},
         windows=list(WINDOWS.items()),
         places=await places_of(house),
         samples=SAMPLES,
-        **{"wrong": "", "hint": "", "estimate": "", **words},
+        wrong=wrong or {},
+        hint=hint,
+        priced=priced,
     )  # fmt: skip
+
+
+async def _prices(house: House, form: AskForm) -> Mapping[DepthName, str]:
+    """By how deep it is asked; none of what cannot be asked."""
+    try:
+        choice = form.choice(_usual(house))
+    except UsageError:
+        return {}
+    return await asyncio.to_thread(prices, house.settings, choice)
 
 
 def _usual(house: House) -> tuple[str, ...]:
@@ -170,17 +216,3 @@ async def _switch(house: House, spec: SourceSpec) -> PlaceSwitch:
     left = await spec.left(house.settings.sources, house.store)
     state = "ready" if left is None else f"ready, {many(left, 'search', 'searches')} left today"
     return PlaceSwitch(spec.name, spec.title, ready=True, state=state)
-
-
-def _cost(settings: Settings, question: Ask) -> str:
-    """What a question takes, in a phrase."""
-    from api.wiring.estimating import estimate  # loads with the product
-
-    figures = estimate(settings, question)
-    requests = f"likely {figures.likely['upstream_calls']} requests"
-    if mode_of(settings) == "sandbox":
-        return f"{requests} to the sample world, nothing is spent"
-    likely, most = figures.likely["usd"], figures.most["usd"]
-    if likely is None or most is None:
-        return f"{requests}; nobody knows the price of the model"
-    return f"{requests}, {likely:.3f} USD; at most {most:.3f} USD"

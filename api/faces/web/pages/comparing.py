@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Annotated, get_args
 from urllib.parse import urlencode
@@ -18,13 +20,15 @@ from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
 from api.faces.web.pages.asking import WINDOWS
 from api.faces.web.pages.composing import comparison_values
-from api.faces.web.pages.fields import validated
+from api.faces.web.pages.fields import faults, plainly, validated
 from api.faces.web.pages.files import as_file, kind_of
+from api.faces.web.pages.pricing import price
 from api.faces.web.pages.reading import NO_ANALYSIS, possible_id
 from api.faces.web.pages.screen import PageRoute, page
 from api.services.comparing.asking import FEWEST, MOST, check_number, check_products
 from api.services.keeping.comparisons import side_by_side
 from api.services.keeping.storage import Kept
+from api.services.listening import Ask
 from api.services.text import SHORT_ID
 from api.settings import DepthName
 from api.sources import EVERYWHERE, SOURCES
@@ -34,18 +38,21 @@ router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageR
 
 
 @router.get("")
-async def compare_page(request: Request, visitor: Guest) -> Response:
+async def compare_page(request: Request, visitor: Guest, house: Opened) -> Response:
     """An empty form."""
-    return _form(request, visitor, Submission(visitor, {}))
+    return await _form(request, house, Submission(visitor, {}))
 
 
 @router.post("")
 async def compare(request: Request, form: Filled, house: Opened) -> Response:
     """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
     try:
+        if form.text("step") == "estimate":
+            _priced(form)
+            return await _form(request, house, form)
         answer = await unless_gone(request.receive, _begun(form, house))
     except UsageError as error:
-        return _form(request, form.visitor, form, wrong=error.public)
+        return await _form(request, house, form, faults(error, ("depth", "since", "sources")))
     return answer or Response(status_code=GONE)
 
 
@@ -66,7 +73,7 @@ async def between(request: Request, visitor: Guest, house: Opened, ids: Ids = ()
     try:
         analyses = await _named(house, visitor, ids)
     except UsageError as error:
-        wrong = error.public[0].upper() + error.public[1:]
+        wrong = plainly(error.public)
         return page(
             request, visitor, "not_compared.html", 422,
             title="This cannot be compared", wrong=wrong,
@@ -150,10 +157,12 @@ def _lines(form: Submission) -> list[tuple[str, str]]:
     return list(zip_longest(products, abouts[: len(products)], fillvalue=""))
 
 
-def _form(request: Request, visitor: Visitor, form: Submission, wrong: str = "") -> Response:
+async def _form(
+    request: Request, house: House, form: Submission, wrong: Mapping[str, str] | None = None
+) -> Response:
     lines = _lines(form)[:MOST]
     return page(
-        request, visitor, "compare.html", 422 if wrong else 200,
+        request, form.visitor, "compare.html", 422 if wrong else 200,
         title="Compare products",
         lines=lines + [("", "")] * (MOST - len(lines)),
         fewest=FEWEST,
@@ -163,5 +172,31 @@ def _form(request: Request, visitor: Visitor, form: Submission, wrong: str = "")
         depths=[(name, name) for name in get_args(DepthName)],
         windows=list(WINDOWS.items()),
         places=[(name, outline.source_title(name)) for name in SOURCES],
-        wrong=wrong,
+        price=await _price(house, form),
+        wrong=wrong or {},
     )  # fmt: skip
+
+
+async def _price(house: House, form: Submission) -> str:
+    """Of what stands in the form.
+
+    "" where that cannot be asked, and while libraries load, for which nobody shall wait.
+    """
+    if not house.loaded:
+        return ""
+    try:
+        asks = _priced(form)
+    except UsageError:
+        return ""
+    return await asyncio.to_thread(price, house.settings, asks)
+
+
+def _priced(form: Submission) -> Sequence[Ask]:
+    """What is asked; another product stands in where fewer are named than a comparison takes.
+
+    Raises:
+        UsageError: a field holds what cannot be asked.
+    """
+    names = [name for name, _ in _lines(form) if name.strip()]
+    named = [*names, *("a product", "another one")[len(names) :]]
+    return _request(replace(form, fields={**form.fields, "product": named})).asks()

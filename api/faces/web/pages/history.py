@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from api.errors import NotFound
+from api.errors import NotFound, UsageError
 from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.pages.access import Filled, Guest, Visitor
-from api.faces.web.pages.fields import validated
+from api.faces.web.pages.fields import faults, validated
 from api.faces.web.pages.reading import NO_ANALYSIS, AnalysisId
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.schemas import ListedAnalysis, ListingQuery
@@ -40,17 +40,26 @@ async def history_page(
     cursor: str = "",
 ) -> Response:
     """The newest first, those alone that are looked for."""
-    wanted = validated(ListingQuery, {"decision": decision, "source": source, "cursor": cursor})
-    now = datetime.now(UTC)
-    filters = Filters(
-        wanted.decision, wanted.source, since_of(since or "all", now), since_of(until or "all", now)
-    )
-    text = text[:200]
-    listed, further = await _listed(house, visitor, filters, text, wanted.cursor)
-    chosen = {"text": text, "decision": decision, "source": source, "since": since, "until": until}
+    chosen = {
+        "text": text[:200],
+        "decision": decision,
+        "source": source,
+        "since": since,
+        "until": until,
+    }
+    listed: list[Listed] = []
+    further, wrong = None, {}
+    try:
+        narrow = {"decision": decision, "source": source, "cursor": cursor}
+        wanted = validated(ListingQuery, narrow)
+        moments = _moment("since", since), _moment("until", until)
+        filters = Filters(wanted.decision, wanted.source, *moments)
+        listed, further = await _listed(house, visitor, filters, chosen["text"], wanted.cursor)
+    except UsageError as error:
+        wrong = faults(error, chosen)
     kept = {name: value for name, value in chosen.items() if value}
     return page(
-        request, visitor, "history.html",
+        request, visitor, "history.html", 422 if wrong else 200,
         title="History",
         analyses=[ListedAnalysis.of(each) for each in listed],
         chosen=chosen,
@@ -58,6 +67,7 @@ async def history_page(
         places=[(name, outline.source_title(name)) for name in PLACES],
         further=further and "/history?" + urlencode({**kept, "cursor": further}),
         narrowed=bool(kept) or bool(cursor),
+        wrong=wrong,
     )  # fmt: skip
 
 
@@ -79,6 +89,14 @@ async def delete(analysis_id: AnalysisId, form: Filled, house: Opened) -> Respon
     if not await house.runner.delete(form.visitor.tenant, analysis_id):
         raise NotFound(NO_ANALYSIS)
     return RedirectResponse("/history", 303)
+
+
+def _moment(field: str, date: str) -> datetime | None:
+    """What a day is written as; None where none is named."""
+    try:
+        return since_of(date or "all", datetime.now(UTC))
+    except UsageError:
+        raise UsageError("this needs a day, such as `2026-03-01`", field=field) from None
 
 
 async def _listed(

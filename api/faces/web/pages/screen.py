@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Coroutine
 from functools import cache
 from hashlib import sha256
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,7 +15,8 @@ from fastapi.routing import APIRoute
 
 from api.errors import AccessDenied, LimitReached, ListenpostError, StoreUnavailable
 from api.faces.web.errors import trace_id_of
-from api.faces.web.media import wants_events
+from api.faces.web.media import wants_events, wants_page
+from api.faces.web.pages.fields import plainly
 from api.faces.web.pages.rendering import asset, rendered
 
 if TYPE_CHECKING:
@@ -33,6 +33,18 @@ MENU = (
     ("Search", "/search"), ("Sources", "/sources"), ("Gate", "/gate"),
 )  # fmt: skip
 """The pages that stand at the top, by what they are called."""
+_TITLES = {
+    403: "This is not allowed", 404: "There is nothing here", 405: "This cannot be done here",
+    409: "This cannot be done now", 413: "This is too much at once", 422: "This cannot be used",
+    429: "Too many requests for now", 503: "This is not available now",
+}  # fmt: skip
+"""What a status says to people."""
+_WORDS = {
+    404: "The address may be mistyped, or what was here has been deleted.",
+    405: "The address answers to a form: go on from one of the pages.",
+    413: "What comes from a page has up to 1 MB.",
+}
+"""The same in a sentence, where nobody has a better one."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
@@ -61,6 +73,19 @@ def page(
         **values,
     )
     return HTMLResponse(shown, status, _HEADERS)
+
+
+def page_for_browser(request: Request, status: int) -> Response | None:
+    """An error that no screen has words for, where a person sees it; else None."""
+    if not wants_page(request.headers.get("accept", "")):
+        return None
+    fault = f"The fault is ours. The log says why, under {trace_id_of(request.scope)}."
+    return _error_page(request, status, _WORDS.get(status, fault))
+
+
+def _error_page(request: Request, status: int, message: str) -> Response:
+    title = _TITLES.get(status, "Something went wrong")
+    return page(request, None, "error.html", status, title=title, message=message)
 
 
 def server_of(request: Request) -> str:
@@ -101,10 +126,7 @@ class PageRoute(APIRoute):
             except ListenpostError as error:
                 if isinstance(error, StoreUnavailable):
                     _log.warning("request %s: %s", trace_id_of(request.scope), error)
-                title = HTTPStatus(error.status).phrase.capitalize()
-                answer = page(
-                    request, None, "error.html", error.status, title=title, message=error.public
-                )
+                answer = _error_page(request, error.status, plainly(error.public))
                 if isinstance(error, LimitReached) and error.retry_after is not None:
                     answer.headers["Retry-After"] = str(error.retry_after)
                 return answer

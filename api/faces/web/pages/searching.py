@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from api.errors import UsageError
 from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.pages.access import Guest
-from api.faces.web.pages.fields import SPANS, validated
+from api.faces.web.pages.fields import SPANS, faults, read_from, validated
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.searching import SearchRequest
 from api.services.archive.answers import ArchiveAnswer
@@ -29,18 +30,23 @@ async def search_page(
 ) -> Response:
     """An empty form, or the hits, the best first."""
     answer: ArchiveAnswer | None = None
+    fields, wrong = {"query": q, "since": since, "source": source}, {}
     if q.strip():
-        wanted = validated(SearchRequest, {"query": q, "since": since, "source": source})
-        answer = await house.search(
-            visitor.tenant, wanted.query, wanted.filters(), None, sandbox=False
-        )
+        try:
+            wanted = validated(SearchRequest, fields)
+            with read_from("since"):
+                filters = wanted.filters()
+            answer = await house.search(visitor.tenant, wanted.query, filters, None, sandbox=False)
+        except UsageError as error:
+            wrong = faults(error, fields)
     return page(
-        request, visitor, "search.html",
+        request, visitor, "search.html", 422 if wrong else 200,
         title="Search what is stored",
         q=q, since=since, source=source,
         spans=SPANS,
         places=[(name, outline.source_title(name)) for name in PLACES],
         answer=answer,
+        wrong=wrong,
         heading_of=heading,
         whence=lambda hit: whence(hit, PLACES),
     )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from api.faces.watches import target_words
 from api.faces.web.pages.access import Submission
 from api.faces.web.pages.fields import validated
 from api.faces.web.watches import WatchRequest
+from api.services.question.accepting import question_of
 from api.services.watching.watch import Target, Watch
 
 _EMPTY = {
@@ -17,6 +18,8 @@ _EMPTY = {
     "depth": "standard", "notify": "", "only": "", "tell_first": "",
 }  # fmt: skip
 """Fields of one line by the names that the API has for them, with what stands in them at first."""
+FIELDS = (*_EMPTY, "sources")
+"""Beside which a message can stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,20 @@ class WatchForm:
         Raises:
             UsageError: a field holds what none of ours offers.
         """
+        question_of(self.texts["query"], self.texts["about"])
         notify = self.texts["notify"].split()
         return validated(
             WatchRequest, {**self.texts, "sources": self.sources, "notify": notify, **more}
         )
+
+    def draft(self, tenant: str) -> Watch:
+        """What it would be, to say what that costs: its question may be missing yet.
+
+        Raises:
+            UsageError: a field holds what none of ours offers, or somebody is no address.
+        """
+        texts = {**self.texts, "query": self.texts["query"] or "a product"}
+        return replace(self, texts=texts).request().watch(tenant)
 
     def changes(self, watch: Watch) -> dict[str, Any]:
         """The fields of a watch as they shall be.
@@ -74,11 +87,6 @@ class WatchForm:
 def receivers_of(watch: Watch) -> list[tuple[str, str]]:
     """Everybody who is told, by a mark and in words."""
     return [(mark, target_words(target.shown)) for mark, target in _marked(watch)]
-
-
-def is_field(name: str | None) -> bool:
-    """Whether a message about it can stand beside it."""
-    return name in _EMPTY or name == "sources"
 
 
 def _marked(watch: Watch) -> Iterator[tuple[str, Target]]:

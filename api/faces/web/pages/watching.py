@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, get_args
@@ -22,9 +23,13 @@ from api.faces.watches import (
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
+from api.faces.web.pages.asking import namesake_hint
+from api.faces.web.pages.fields import faults
+from api.faces.web.pages.pricing import price_of_runs
 from api.faces.web.pages.screen import PageRoute, page
-from api.faces.web.pages.watch_form import WatchForm, is_field, receivers_of
+from api.faces.web.pages.watch_form import FIELDS, WatchForm, receivers_of
 from api.faces.web.timelines import watch_figure
+from api.services.listening import Ask
 from api.services.watching.changes import FEWEST_RUNS
 from api.services.watching.deliveries import still_to_tell, undelivered
 from api.services.watching.run import Delivery
@@ -34,6 +39,7 @@ from api.services.watching.trend import read_trend
 from api.services.watching.watch import Watch
 from api.settings import DepthName
 from api.sources import SOURCES
+from api.wiring import in_sandbox
 from api.wiring.serving import House
 from api.wiring.watching import keep_watch, run_watch
 
@@ -56,6 +62,9 @@ async def add(request: Request, form: Filled, house: Opened) -> Response:
     filled = WatchForm.sent(form)
     try:
         watch = filled.request().watch(form.visitor.tenant.id)
+        hint = namesake_hint(watch.query, watch.about)
+        if hint and form.text("sure") != watch.query:
+            return await _list(request, form.visitor, house, filled, hint=hint)
         await keep_watch(house.store, watch, new=True)
     except UsageError as error:
         return await _list(request, form.visitor, house, filled, error)
@@ -73,7 +82,7 @@ async def watch_page(request: Request, watch_id: str, visitor: Guest, house: Ope
 async def edit_page(request: Request, watch_id: str, visitor: Guest, house: Opened) -> Response:
     """What it asks, when, and who is told, to be written anew."""
     watch = await watch_of(house.store, visitor.tenant.id, watch_id)
-    return _edit(request, visitor, watch, WatchForm.of_watch(watch))
+    return await _edit(request, visitor, house, watch, WatchForm.of_watch(watch))
 
 
 @router.post("/{watch_id}/edit")
@@ -84,7 +93,7 @@ async def edit(request: Request, watch_id: str, form: Filled, house: Opened) -> 
         new = changed(watch, filled.changes(watch))
         await keep_watch(house.store, new, new=False)
     except UsageError as error:
-        return _edit(request, form.visitor, watch, filled, error)
+        return await _edit(request, form.visitor, house, watch, filled, error)
     return _kept(request, form.visitor, new, secret=new.is_signed and not watch.is_signed)
 
 
@@ -155,6 +164,7 @@ async def watch_screen(
         request, visitor, "watch.html",
         title=watch.name,
         watch=watch_view(watch),
+        price=await _price(house, watch),
         runs=[
             (_sentence(result_of(watch, run, dated)), run, bool(still_to_tell(watch, run)))
             for run in [*runs, *missed[:RUNS]]
@@ -192,18 +202,21 @@ async def _list(
     house: House,
     form: WatchForm,
     error: UsageError | None = None,
+    hint: str = "",
 ) -> Response:
     kept = await house.store.watches(visitor.tenant.id)
     return page(
         request, visitor, "watches.html", 422 if error else 200,
         title="Watches", watches=[watch_view(watch) for watch in kept],
+        hint=hint, price=await _price_of_form(house, visitor, form),
         **_fields(form, error), **_clock(),
     )  # fmt: skip
 
 
-def _edit(
+async def _edit(
     request: Request,
     visitor: Visitor,
+    house: House,
     watch: Watch,
     form: WatchForm,
     error: UsageError | None = None,
@@ -211,8 +224,26 @@ def _edit(
     return page(
         request, visitor, "edit_watch.html", 422 if error else 200,
         title=f"Change: {watch.name}", id=watch.id, begun=watch.began_at is not None,
-        receivers=receivers_of(watch), **_fields(form, error),
+        receivers=receivers_of(watch), price=await _price_of_form(house, visitor, form),
+        **_fields(form, error),
     )  # fmt: skip
+
+
+async def _price_of_form(house: House, visitor: Visitor, form: WatchForm) -> str:
+    """Of what stands in it; "" where that cannot be asked."""
+    try:
+        return await _price(house, form.draft(visitor.tenant.id))
+    except UsageError:
+        return ""
+
+
+async def _price(house: House, watch: Watch) -> str:
+    """What its runs cost; "" while libraries load, for which nobody shall wait."""
+    if not house.loaded:
+        return ""
+    settings = in_sandbox(house.settings) if watch.sandbox else house.settings
+    ask = Ask(watch.query, watch.depth, watch.sources, "all", watch.limit, watch.about)
+    return await asyncio.to_thread(price_of_runs, settings, ask, watch.schedule)
 
 
 def _sentence(phrase: str) -> str:
@@ -226,10 +257,9 @@ def _clock() -> dict[str, Any]:
 
 def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
     """What the template of the form needs; a message stands beside its field, or above all."""
-    field = error.field if error and is_field(error.field) else ""
     return {
         "form": form,
         "places": [(name, outline.source_title(name)) for name in SOURCES],
         "depths": [(name, name) for name in get_args(DepthName)],
-        "wrong": {field: error.public} if error else {},
+        "wrong": faults(error, FIELDS) if error else {},
     }

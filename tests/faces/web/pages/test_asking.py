@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
@@ -89,16 +90,124 @@ async def test_an_everyday_word_is_hinted_at_once(served: Served) -> None:
     assert (hint.status_code, named.status_code, anyway.status_code) == (200, 303, 303)
 
 
-async def test_what_cannot_be_asked_is_explained(served: Served) -> None:
-    """Small talk in the words of the guard, beside the field; a field that is none of ours."""
-    talk = await submit(served.client, "/ask", query="hello there")
-    wrong = await submit(served.client, "/ask", query="plaud.ai", depth="fast")
-    place = await submit(served.client, "/ask", query="plaud.ai", source="myspace")
+@pytest.mark.parametrize(
+    ("query", "stopped"),
+    [
+        ("Does the Ember mug battery last?", False),
+        ("Does Notion crash on a phone?", False),
+        ("What annoys people about Notion?", True),
+        (" Notion ", True),
+    ],
+)
+async def test_a_question_that_holds_more_than_an_everyday_word_is_not_stopped(
+    served: Served, query: str, stopped: bool
+) -> None:
+    """It tells itself what to look for."""
+    answer = await submit(served.client, "/ask", query=query, depth="quick")
+    assert ("also an everyday word" in answer.text) == stopped
+    assert answer.status_code == (200 if stopped else 303)
 
-    assert (talk.status_code, wrong.status_code, place.status_code) == (422, 422, 422)
-    assert 'id="wrong"' in talk.text
-    assert "`depth` must be `quick`, `standard` or `deep`" in wrong.text
-    assert "there is no source `myspace`" in place.text
+
+async def test_what_cannot_be_asked_is_explained(served: Served) -> None:
+    """In plain words beside the field, and everything that was typed stands there again."""
+    typed = {"query": "plaud.ai", "about": "a recorder", "since": "week", "source": ["", "reddit"]}
+    for wrong, words in (
+        ({"query": "hello there"}, "Hello! Say which product"),
+        ({"depth": "fast"}, "This must be “quick”, “standard” or “deep”, not “fast”."),
+        ({"since": "ever"}, "This must be “day”, “week”, “month”, “year” or “all”, not “ever”."),
+        ({"source": ["", "myspace"]}, "There is no source “myspace”"),
+        ({"about": "x" * 5001}, "This must be text of at most 5000 characters."),
+    ):
+        sent = {**typed, **wrong}
+        answer = await submit(served.client, "/ask", **sent)
+        form = answer.text[answer.text.index('class="ask"') :]
+        (message,) = re.findall(r'id="wrong" class="wrong" role="alert">([^<]*)', form)
+
+        assert answer.status_code == 422
+        assert message.startswith(words), message
+        assert f'value="{sent["query"]}"' in form
+        assert f'value="{sent["about"]}"' in form
+        assert ('value="week" selected' in form) == (sent["since"] == "week")
+        assert re.findall(r'value="(\w+)" checked', form)[-1:] == sent["source"][-1:] or (
+            "myspace" in sent["source"]
+        )
+        assert 'aria-describedby="wrong"' in form or "depth" in wrong
+
+
+@pytest.mark.parametrize("step", [{}, {"step": "estimate"}])
+async def test_who_unticks_every_place_is_told_to_choose_one(
+    served: Served, step: dict[str, str]
+) -> None:
+    """Beside the places, of which none is ticked again; nothing is begun."""
+    page = (await served.client.get("/")).text
+    assert '<input type="hidden" name="source" value="">' in page
+    answer = await submit(served.client, "/ask", **QUICK, source="", about="a recorder", **step)
+    places = answer.text[answer.text.index("<legend>Where") :]
+
+    assert answer.status_code == 422
+    assert "Choose at least one place." in places
+    assert '<fieldset aria-describedby="wrong">\n<legend>Where' in answer.text
+    assert " checked" not in places
+    assert 'value="a recorder"' in answer.text
+    assert await begun(served) == 0
+
+
+async def test_the_price_is_that_of_what_is_ticked(served: Served) -> None:
+    """The note and each radio are one figure, and what page.js asks for is the same."""
+    await served.house.product()
+    chosen = {"query": '"plaud" ai', "since": "week", "source": ["", "hackernews"]}
+    shown = []
+    for depth in ("quick", "deep"):
+        answer = await submit(served.client, "/ask", **chosen, depth=depth, step="estimate")
+        radios = dict(re.findall(r'data-price="(\w+)">([^<]+)<', answer.text))
+        (note,) = re.findall(r'id="estimate"[^>]*>([^<]+)<', answer.text)
+        assert note == f"Depth {depth}, 1 place: {radios[depth]}"
+        shown.append(radios)
+    usual = dict(re.findall(r'data-price="(\w+)">([^<]+)<', (await served.client.get("/")).text))
+    script = await served.client.get("/ask/prices", params=chosen)
+    nowhere = await served.client.get("/ask/prices", params={"source": ""})
+
+    assert shown[0] == shown[1] == script.json()
+    assert all(usual[depth] != shown[0][depth] for depth in usual)
+    assert nowhere.json() == {}
+
+
+@pytest.mark.parametrize("query", ["", "hello there"])
+async def test_a_price_needs_no_question(served: Served, query: str) -> None:
+    """It is said, and what was chosen stays."""
+    answer = await submit(
+        served.client, "/ask", query=query, depth="deep", source=["", "reddit"], step="estimate"
+    )
+
+    assert answer.status_code == 200
+    assert re.search(r'id="estimate"[^>]*>Depth deep, 1 place: likely \d+ requests, 0', answer.text)
+    assert 'value="deep" checked' in answer.text
+    assert 'id="wrong"' not in answer.text
+
+
+async def test_what_is_beyond_a_limit_keeps_what_was_typed(opening: Opening) -> None:
+    """So that it can be asked tomorrow."""
+    async with opening(keys="ann", LIMIT_ANALYSES_PER_DAY="1") as served:
+        await served.client.post("/login", data={"key": "ann"})
+        first = await submit(served.client, "/ask", **QUICK)
+        second = await submit(served.client, "/ask", query="Ember mug", about="a heated mug")
+
+    assert (first.status_code, second.status_code) == (303, 429)
+    assert "The day's 1 analyses are used up" in unescape(second.text)
+    assert 'value="Ember mug"' in second.text
+    assert 'value="a heated mug"' in second.text
+
+
+async def test_who_has_set_up_no_place_is_told_so(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is none to tick."""
+    monkeypatch.setenv("YOUTUBE_API_KEY", "")
+    async with opening(SOURCES="youtube") as served:
+        answer = await submit(served.client, "/ask", **QUICK, source="")
+
+    assert answer.status_code == 422
+    assert "No place is set up here: each says what it lacks." in answer.text
 
 
 async def test_a_question_can_be_handed_over(served: Served) -> None:

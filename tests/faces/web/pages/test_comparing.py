@@ -193,14 +193,37 @@ async def test_while_one_runs_there_is_no_file(served: Served) -> None:
     assert "holds no report yet" in answer.text
 
 
+async def test_what_it_costs_stands_on_the_form(served: Served) -> None:
+    """Of two products until more are named; what cannot be asked is said beside its field."""
+    await served.house.product()
+    empty = (await served.client.get("/compare")).text
+    estimate = TWO | {"step": "estimate", "about": []}
+    three = (
+        await submit(
+            served.client, "/compare", **estimate | {"product": ["Oura", "Whoop", "Ember"]}
+        )
+    ).text
+    one = (await submit(served.client, "/compare", **estimate | {"product": ["Oura", ""]})).text
+    wrong = await submit(served.client, "/compare", **estimate | {"depth": "deepest"})
+    price = re.compile(
+        r"As it stands here.*: likely (\d+) requests, [\d.]+ USD; at most [\d.]+ USD"
+    )
+    requests = [int(price.findall(page)[0]) for page in (one, three)]
+
+    assert len(price.findall(empty)) == 1
+    assert requests[1] * 2 == requests[0] * 3
+    assert 'value="Oura"' in one
+    assert (wrong.status_code, "As it stands here" in wrong.text) == (422, False)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"product": ["Oura", ""]}, "a comparison takes 2 to 5 products, not 1"),
+        ({"product": ["Oura", ""]}, "A comparison takes 2 to 5 products, not 1."),
         ({"product": ["Oura", "OURA"]}, "are the same product"),
         ({"product": ["Oura", "", "hello"]}, "“hello”: Hello!"),
         ({"source": ["myspace"]}, "myspace"),
-        ({"depth": "deepest"}, "`depth`"),
+        ({"depth": "deepest"}, "This must be “quick”, “standard” or “deep”"),
     ],
 )
 async def test_what_is_wrong_stands_in_the_form(

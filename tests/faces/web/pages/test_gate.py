@@ -62,7 +62,7 @@ async def test_nothing_is_a_sentence(served: Served) -> None:
     assert "0 analyses since" in page
     assert "<table" not in page
     wrong = await served.client.get("/gate", params={"since": "soon"})
-    assert (wrong.status_code, "`since` needs" in unescape(wrong.text)) == (422, True)
+    assert (wrong.status_code, "“since” needs" in unescape(wrong.text)) == (422, True)
 
 
 async def test_traces_are_linked_where_they_are_sent(

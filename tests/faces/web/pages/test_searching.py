@@ -57,9 +57,6 @@ async def test_what_is_searched_is_narrowed(served: Served) -> None:
         page = await shown(served, **wanted)
         assert not page.named("blockquote"), wanted
     assert [tag for tag, _ in (await shown(served, q="hello")).tags].count("li") == 0
-    assert (
-        await served.client.get("/search", params={"q": "x", "since": "soon"})
-    ).status_code == 422
 
 
 async def test_the_question_itself_is_text(served: Served) -> None:
@@ -68,3 +65,21 @@ async def test_the_question_itself_is_text(served: Served) -> None:
         page = await shown(served, q=f"mug {words}")
         assert not page.named("img") + page.named("svg") + page.named("style")
         assert len(page.named("script")) == 1
+
+
+async def test_what_cannot_be_searched_is_said_beside_its_field(served: Served) -> None:
+    """In plain words, and the question stays."""
+    for wrong, words in (
+        ({"since": "soon"}, "This needs days or weeks (“30d”, “12w”)"),
+        ({"source": "myspace"}, "This names no source; there are “"),
+        ({"q": "mug" * 200}, "This must be text of at most 500 characters."),
+    ):
+        answer = await served.client.get("/search", params={"q": "mug", **wrong})
+        page = Tags(answer.text)
+        tied = [tag for tag, attributes in page.tags if attributes.get("aria-invalid")]
+
+        assert answer.status_code == 422
+        assert words in " ".join(page.words)
+        assert "`" not in answer.text
+        assert tied == ["input" if "q" in wrong else "select"]
+        assert f'value="{wrong.get("q", "mug")}"' in answer.text

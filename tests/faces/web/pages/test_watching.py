@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -90,8 +91,8 @@ async def test_watch_is_paused_resumed_and_removed(served: Served) -> None:
         ({"notify": "file:/etc/passwd"}, "notify", "https://"),
         ({"notify": " mailto:a@b.example" * 6}, "notify", "a list of at most 5"),
         ({"source": ["myspace"]}, "", "myspace"),
-        ({"depth": "deepest"}, "", "`depth`"),
-        ({"query": ""}, "query", "`query` is missing"),
+        ({"depth": "deepest"}, "", "This must be “quick”, “standard” or “deep”"),
+        ({"query": ""}, "query", "Nothing was asked."),
         ({"query": "hello"}, "query", "Hello!"),
         ({"name": "second"}, "name", "is there already"),
     ],
@@ -119,6 +120,37 @@ async def test_what_is_wrong_stands_beside_its_field(
     assert await served.house.store.watches(LOCAL.id) == before
 
 
+async def test_a_watch_says_what_it_costs(served: Served) -> None:
+    """On its page, and of what stands in the form; of what cannot be asked nothing is said."""
+    await served.house.product()
+    path = (await submit(served.client, "/watches", **OURA)).headers["location"]
+    watch = (await served.client.get(path)).text
+    edit = (await served.client.get(f"{path}/edit")).text
+    wrong = (await submit(served.client, "/watches", **OURA | {"every": "sometimes"})).text
+    price = re.compile(
+        r"Each run: likely \d+ requests, [\d.]+ USD; at most [\d.]+ USD\. "
+        r"1 run a week: likely [\d.]+ USD, at most [\d.]+ USD\."
+    )
+
+    (figure,) = price.findall(watch)
+    assert price.findall(edit) == [figure]
+    assert "Each run" not in wrong
+
+
+async def test_an_everyday_word_is_not_watched_at_once(served: Served) -> None:
+    """Saying what it is, or watching it anyway, begins."""
+    hint = await submit(served.client, "/watches", **OURA | {"query": "Notion"})
+    kept = await served.house.store.watches(LOCAL.id)
+    named = await submit(served.client, "/watches", **OURA | {"query": "Notion", "about": "notes"})
+    again = OURA | {"query": "Notion", "name": "other", "sure": "Notion"}
+    anyway = await submit(served.client, "/watches", **again)
+
+    assert "also an everyday word" in hint.text
+    assert "Watch it anyway" in hint.text
+    assert kept == []
+    assert (named.status_code, anyway.status_code) == (303, 303)
+
+
 async def test_too_many_watches_are_said_above_the_form(served: Served) -> None:
     """A message that is about no field."""
     for number in range(MOST):
@@ -126,7 +158,7 @@ async def test_too_many_watches_are_said_above_the_form(served: Served) -> None:
         await served.house.store.add_watch(watch, MOST)
     answer = await submit(served.client, "/watches", **OURA)
     alert = answer.text.partition('role="alert">')[2].partition("</p>")[0]
-    assert (answer.status_code, alert) == (422, f"there are {MOST} watches; remove one first")
+    assert (answer.status_code, alert) == (422, f"There are {MOST} watches; remove one first.")
 
 
 async def test_watch_is_changed(served: Served) -> None:

@@ -1,4 +1,5 @@
-// What a page can do beyond its links and forms: live lanes, the drawer of a cited post, a chat as it is said.
+// What a page can do beyond its links and forms: live lanes, prices of what is ticked, the drawer of a cited
+// post, a chat as it is said.
 
 const lanes = document.querySelector('[data-live]');
 if (lanes) {
@@ -32,6 +33,25 @@ function grow(part, fresh) {
   });
   while (part.childNodes.length > nodes.length) part.lastChild.remove();
 }
+
+const form = document.querySelector('form[data-prices]');
+let pricing = null; // under way: what was chosen since makes it stale
+form?.addEventListener('change', async () => {
+  pricing?.abort();
+  pricing = new AbortController();
+  const { signal } = pricing;
+  const fields = new URLSearchParams(new FormData(form));
+  for (const name of ['csrf', 'about', 'sure']) fields.delete(name); // no price depends on them
+  let prices = {};
+  try {
+    const answer = await fetch(`${form.dataset.prices}?${fields}`, { signal });
+    if (answer.ok) prices = await answer.json();
+  } catch {
+    if (signal.aborted) return; // else no price is better than one of something else
+  }
+  document.querySelector('#estimate')?.remove();
+  for (const price of form.querySelectorAll('[data-price]')) price.textContent = prices[price.dataset.price] ?? '';
+});
 
 const drawer = document.querySelector('#drawer');
 if (drawer) {
