@@ -287,8 +287,8 @@ async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     """
     By its one style: no attribute of a tag carries any, so the policy holds.
     """
-    point = {"start": "2026-03-02", "count": 20}
-    timeline = {"unit": "day", "points": [point], "undated": 0}
+    points = [{"start": f"2026-03-0{day}", "count": 10} for day in (2, 3)]
+    timeline = {"unit": "day", "points": points, "undated": 0}
     page = report_html(await report(sentiment=felt(5, 5, 5), timeline=timeline))
 
     assert page.count("<figure>") == 2
