@@ -287,9 +287,7 @@ async def test_the_page_has_pictures_for_the_dark_and_for_paper() -> None:
     """
     By its one style: no attribute of a tag carries any, so the policy holds.
     """
-    points = [{"start": f"2026-03-0{day}", "count": 10} for day in (2, 3)]
-    timeline = {"unit": "day", "points": points, "undated": 0}
-    page = report_html(await report(sentiment=felt(5, 5, 5), timeline=timeline))
+    page = report_html(await report(sentiment=felt(5, 5, 5), aspects=named(("lid", 8, 0, 0))))
 
     assert page.count("<figure>") == 2
     assert "<h2>Figures</h2>\n<figure>" in page
