@@ -99,8 +99,16 @@ class LimitReached(ListenpostError):
 
     def __init__(self, detail: str, retry_after: int) -> None:
         """Keep the wait apart from the words."""
-        super().__init__(f"{detail}; try again in {retry_after} s")
+        super().__init__(f"{detail}; try again in {_wait(retry_after)}")
         self.retry_after = retry_after
+
+
+def _wait(seconds: int) -> str:
+    """`59 s`, `12 min`, `18 h`; never shorter than it is."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{-(-seconds // size)} {unit}"
+    return f"{seconds} s"
 
 
 class NotFound(ListenpostError):
