@@ -126,7 +126,7 @@ def _grade(prompt: QuotedPrompt, item: Quoted, chance: float) -> dict[str, Any]:
     subject = Subject.of(Question(prompt.question, prompt.about), [whole])
     held = [(aspect, match[0]) for aspect in aspects() if (match := aspect.pattern.search(whole))]
     parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST_PASSAGE)
-    leans = {lean for part in parts if (lean := lean_of(part))}
+    leans = {lean for part in parts if (lean := lean_of(part, subject=subject))}
     if chance < _PARTLY:
         score = 1 if chance < _PARTLY / 2 else 2
     else:
@@ -163,7 +163,8 @@ def _telling(texts: Sequence[str], subject: Subject) -> str:
     ]
 
     def weight(sentence: str) -> float:
-        sure, named = lean_of(sentence) is not None, subject.is_named(sentence)
+        sure = lean_of(sentence, subject=subject) is not None
+        named = subject.is_named(sentence)
         return 2.0 * sure + min(2, len(aspects_in(sentence))) + 0.5 * named
 
     best = max(candidates, key=weight, default="")

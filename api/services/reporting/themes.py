@@ -76,10 +76,10 @@ class _Speech:
     turn: str = ""
     """The next sentence, where that one turns it round."""
 
-    def under(self, theme: regex.Pattern[str]) -> _Speech:
+    def under(self, theme: regex.Pattern[str], subject: Subject) -> _Speech:
         """The same sentence with its lean about a theme."""
         if not self.turn:
-            return replace(self, lean=lean_of(self.passage.text, theme))
+            return replace(self, lean=lean_of(self.passage.text, theme, subject))
         whole = f"{self.passage.text} {self.turn}"
         shown = whole if len(whole) <= LONGEST_PASSAGE else self.passage.text
         return replace(self, passage=replace(self.passage, text=shown))
@@ -275,7 +275,7 @@ def _speaking(
     speeches: Iterable[_Speech], theme: regex.Pattern[str], subject: Subject
 ) -> list[_Speech]:
     """What speaks of a theme; where few posts do, none that is doubted, and one alone plainly."""
-    held = [speech.under(theme) for speech in speeches if speech.holds(theme, subject)]
+    held = [speech.under(theme, subject) for speech in speeches if speech.holds(theme, subject)]
     if len({speech.passage.label for speech in held}) >= SHARED:
         return held
     sure = [speech for speech in held if not speech.doubted]
