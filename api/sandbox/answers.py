@@ -22,7 +22,7 @@ from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.polarity import lean_of
 from api.services.reporting.sentences import sentences
 from api.services.reporting.subjects import Subject
-from api.services.reporting.themes import find_themes
+from api.services.reporting.themes import THEMES, find_themes
 from api.services.schemas import Question
 from api.services.text import cut
 
@@ -75,11 +75,8 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
     short = _SHORT in prompt.plain
     question = Question(prompt.question, prompt.about)
-    themed = (
-        find_themes(question, prompt.shown, most=_FEW)
-        if short
-        else find_themes(question, prompt.shown)
-    )
+    most = _FEW if short else THEMES
+    themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
     findings = [
         {
             "text": finding.text,

@@ -345,6 +345,25 @@ async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
     ]  # fmt: skip
 
 
+async def test_a_report_says_how_much_its_writer_was_shown() -> None:
+    """
+    Nothing where that was all, and nothing where themes of all that is kept stand instead.
+    """
+    ranking = RankingSettings(rerank_top_k=3)
+    source, empty = FakeSource(posts(5)), Drafted("t", "s", (), (), (), Flaws())
+
+    best = await analyze(kit(source, ranking=ranking), ASK)
+    whole = await analyze(kit(source), ASK)
+    themes = await analyze(kit(source, ranking=ranking, writer=Author(draft=empty)), ASK)
+
+    assert (
+        note_of(best, "the writer was shown") == "the writer was shown the 3 best of 5 kept items"
+    )
+    for answer in (whole, themes):
+        assert not [note for note in answer["quality_notes"] if "was shown" in note]
+    assert themes["findings"][0]["text"] == "No shared theme: 5 of 5 kept posts are about it."
+
+
 async def test_what_a_failed_writer_used_is_paid() -> None:
     """
     B99: tokens of a draft that never came count, and its notes are told.

@@ -27,7 +27,13 @@ from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line, gate_lines
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
-from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
+from api.services.reporting.writing import (
+    WRITER_REQUESTS,
+    FollowUp,
+    NotWritten,
+    Written,
+    share_read,
+)
 from api.services.schemas import Decision, Gathered, Usage
 from api.services.text import Fence
 
@@ -177,7 +183,9 @@ class AgentWriter:
         about = [fence.quote(question.about, "about")] if question.about else []
         gates = gate_lines(desk.evidence.crawl.sources)
         shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
-        task = [fence.quote(question.text, "question"), *about, *gates, "", shown]
+        share = share_read(desk.evidence)
+        shares = [f"Below are {share}."] if share else []
+        task = [fence.quote(question.text, "question"), *about, *gates, *shares, "", shown]
         async with asyncio.timeout(self.seconds):
             result = await self._agent.run(
                 "\n".join(task),

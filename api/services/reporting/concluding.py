@@ -27,7 +27,7 @@ from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.report import SupportCheck
 from api.services.reporting.support import supported
 from api.services.reporting.themes import find_themes
-from api.services.reporting.writing import FollowUp, NotWritten, Writer
+from api.services.reporting.writing import FollowUp, NotWritten, Writer, share_read
 from api.services.schemas import Decision, Usage
 
 
@@ -45,6 +45,7 @@ async def conclude(
     run.listener(Writing(exhibits=len(evidence.shown)))
     dossier = Dossier(places)
     exhibits = dossier.show(evidence.shown)
+    share = share_read(evidence)
     try:
         writing = writer.write(run, evidence, dossier)
         written = await translated(writing, "the report writer", partial(ModelError, "defect"))
@@ -58,13 +59,15 @@ async def conclude(
     checked = await supported(written.draft, dossier, question, checker)
     evidence = replace(evidence, usage=evidence.usage + checked.usage)
     draft = checked.draft
-    notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes, *checked.notes)
+    flaws = (f"report: {note}" for note in draft.flaws.notes)
+    notes = (*flaws, *written.notes, *checked.notes)
     if not draft.findings:
         note = "the report model gave no finding that stands: themes of the items instead"
         return _themes(evidence, (note, *notes), checked.check)
     if not draft.quotes:
         draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
-    return Conclusion(evidence, evidence.decided, draft, notes, support=checked.check)
+    read = (f"the writer was shown {share}",) if share else ()
+    return Conclusion(evidence, evidence.decided, draft, (*read, *notes), support=checked.check)
 
 
 def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:

@@ -29,6 +29,7 @@ from api.services.reporting.theme import (
     ThemeFinding,
     ThemePassage,
     one_side,
+    shown_once,
     unsure_side,
 )
 from api.services.reporting.threads import is_elsewhere, is_told_apart, is_topic, thread_of
@@ -96,6 +97,7 @@ def find_themes(
     most: int = THEMES,
     focus: Sequence[str] = (),
     lean: int | None = None,
+    kept: int = 0,
 ) -> Themed:
     """The themes of the exhibits, those that the question names first, then by how many speak.
 
@@ -106,7 +108,9 @@ def find_themes(
         focus: words that are asked about; only what is said of those, by one post too.
         lean: the side that is asked for where the question does not say it, as `lean_of` has it.
             What surely leans so goes first, what leans the other way is left out.
+        kept: how many posts were kept, where the exhibits are the best of them: counts are of all.
     """
+    total = max(kept, len(exhibits))
     lean = lean_wanted(question.text) if lean is None else lean
     texts = [beginning(text) for exhibit in exhibits for text in exhibit.item.texts]
     subject = Subject.of(question, texts)
@@ -128,7 +132,7 @@ def find_themes(
     }
     # how many posts speak of a theme, those included that lean the other way than is asked for
     sizes = {_title(name): len({s.passage.label for s in held}) for name, held in spoken.items()}
-    each = (_finding(name, held, len(exhibits), lean) for name, held in spoken.items())
+    each = (_finding(name, held, total, lean) for name, held in spoken.items())
     findings = sorted(
         (finding for finding in each if finding.passages),
         key=lambda finding: (
@@ -136,17 +140,17 @@ def find_themes(
         ),
     )  # fmt: skip
     chosen = findings if focus else _shared(findings, sizes, wanted, lean)
-    chosen = _shown_once(chosen[:most])
+    chosen = shown_once(chosen[:most])
     shown = {finding.name for finding in chosen}
     unshown = [finding for finding in findings if finding.name not in shown]
     return Themed(
         f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
         summary_of(
             [(finding.name, len(finding.passages)) for finding in chosen],
-            len(exhibits),
+            total,
             unsure_side(chosen, lean),
         ),
-        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
+        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject, total)),
         () if compared(question.text) else _next(subject.name or "it", unshown, findings, lean),
     )
 
@@ -284,17 +288,6 @@ def _speaking(
     return [speech for speech in sure if speaks_plainly(speech.passage.text, theme, subject)]
 
 
-def _shown_once(findings: Sequence[ThemeFinding]) -> list[ThemeFinding]:
-    """The same findings; a sentence shown under one comes last under those after it."""
-    shown: set[str] = set()
-    ordered = []
-    for finding in findings:
-        passages = sorted(finding.passages, key=lambda passage: passage.text in shown)
-        ordered.append(replace(finding, passages=tuple(passages)))
-        shown |= {passage.text for passage in ordered[-1].shown}
-    return ordered
-
-
 def _lean(spoken: Iterable[_Speech]) -> int | None:
     """An exhibit's lean: what all its sure sentences agree on."""
     leans = {speech.lean for speech in spoken if speech.lean is not None}
@@ -328,7 +321,7 @@ def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:
 
 
 def _bare(
-    exhibits: Sequence[Exhibit], speeches: Sequence[_Speech], subject: Subject
+    exhibits: Sequence[Exhibit], speeches: Sequence[_Speech], subject: Subject, total: int
 ) -> Iterator[ThemeFinding]:
     """Without a theme: how many name the product, and the first sentence or title that does."""
     first = {speech.passage.label: speech.passage for speech in reversed(speeches) if speech.named}
@@ -346,5 +339,5 @@ def _bare(
     if held:
         labels = {passage.label for passage in held}
         threads = len({thread_of(e.item) for e in exhibits if e.label in labels})
-        count = count_of(len(held), len(exhibits), "is about it", "are about it", threads)
+        count = count_of(len(held), total, "is about it", "are about it", threads)
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", held)
