@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -120,12 +121,33 @@ class Conflict(ListenpostError):
         self.retry_after = retry_after
 
 
-class ModelError(ListenpostError):
-    """A model server gave no usable answer.
+MODEL_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "no_key": "no key is set",
+        "timeout": "no answer in time",
+        "unreachable": "unreachable",
+        "unauthorized": "the key was not accepted",
+        "rate_limited": "too many requests",
+        "quota": "no credit left",
+        "http_error": "an HTTP error",
+        "refused": "it declined to answer",
+        "filtered": "a content filter took the answer away",
+        "truncated": "the answer was cut at its length limit",
+        "count_mismatch": "the wrong number of answers",
+        "malformed": "its answer was malformed",
+        "defect": "a defect of this program",
+    }
+)
+"""Why a model gave no usable answer: each code, and what people read instead."""
 
-    `reason` is one of: no_key, timeout, unreachable, unauthorized, rate_limited, quota, http_error,
-    refused, filtered, truncated, count_mismatch, malformed, defect.
-    """
+
+def reason_in_words(reason: str | None) -> str:
+    """One of `MODEL_REASONS` as a person reads it; any other text as it is."""
+    return MODEL_REASONS.get(reason or "", reason or "unknown")
+
+
+class ModelError(ListenpostError):
+    """A model server gave no usable answer; `reason` is a code of `MODEL_REASONS`."""
 
     code, status = "model_unavailable", 503
 
