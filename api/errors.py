@@ -29,10 +29,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from types import MappingProxyType
 from typing import ClassVar
 
 
@@ -121,33 +120,8 @@ class Conflict(ListenpostError):
         self.retry_after = retry_after
 
 
-MODEL_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "no_key": "no key is set",
-        "timeout": "no answer in time",
-        "unreachable": "unreachable",
-        "unauthorized": "the key was not accepted",
-        "rate_limited": "too many requests",
-        "quota": "no credit left",
-        "http_error": "an HTTP error",
-        "refused": "it declined to answer",
-        "filtered": "a content filter took the answer away",
-        "truncated": "the answer was cut at its length limit",
-        "count_mismatch": "the wrong number of answers",
-        "malformed": "its answer was malformed",
-        "defect": "a defect of this program",
-    }
-)
-"""Why a model gave no usable answer: each code, and what people read instead."""
-
-
-def reason_in_words(reason: str | None) -> str:
-    """One of `MODEL_REASONS` as a person reads it; any other text as it is."""
-    return MODEL_REASONS.get(reason or "", reason or "unknown")
-
-
 class ModelError(ListenpostError):
-    """A model server gave no usable answer; `reason` is a code of `MODEL_REASONS`."""
+    """A model server gave no usable answer; `reason` is a code of `services/reasons.py`."""
 
     code, status = "model_unavailable", 503
 

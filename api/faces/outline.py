@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from api.errors import reason_in_words
 from api.judges.answers import STAND_IN
 from api.services.comparing.comparison import Comparison
 from api.services.progress import (
@@ -25,8 +24,8 @@ from api.services.progress import (
     SourceStarted,
     Writing,
 )
+from api.services.reasons import WHY, reason_in_words
 from api.services.reporting.credits import credit_of, parts_of
-from api.services.reporting.dossier import WHY
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.schemas import Decision, Outcome

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from api.errors import reason_in_words
 from api.faces.outline import DECISIONS, OUTCOMES, source_title
 from api.services.keeping.stats import SourceStats, Stats, ThumbStats, YieldStats
 from api.services.keeping.summing import MOST
+from api.services.reasons import reason_in_words
 from api.services.text import many
 
 SAMPLES_HOW = "`--sample` counts them"
@@ -40,7 +40,7 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
         "yield",
         f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
         f"{many(yields.runs, 'analysis', 'analyses')}; "
-        f"{yields.degraded} degraded and left out",
+        f"{yields.degraded} that could not be judged left out",
     )
     yield (
         "items",
@@ -71,7 +71,7 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
         ["answered", *(f"{source.answered} of {source.runs}" for source in each)],
         ["yield, pooled", *(_share(source.yields.pooled) for source in each)],
         ["yield, mean", *(_share(source.yields.mean) for source in each)],
-        ["degraded", *(str(source.yields.degraded) for source in each)],
+        ["not judged", *(str(source.yields.degraded) for source in each)],
         ["refetched", *(_share(source.refetch_rate) for source in each)],
         ["gain of one", *(_number(source.gain_per_refetch) for source in each)],
         ["failed open", *(_share(source.fail_open_rate) for source in each)],

@@ -23,6 +23,7 @@ from api.services.evidence.run import Run
 from api.services.places import title_of
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line, gate_lines
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
@@ -164,7 +165,8 @@ class AgentWriter:
                 most = f", more than {WRITER_REQUESTS} model requests" if limited else ""
                 raise NotWritten(reason, f"report{most}", *bill) from error
             draft = desk.returned[-1]
-            notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
+            why = reason_in_words(reason)
+            notes = (f"no corrected draft came ({why}): the first one was cleared instead",)
         checked, cut = self._fitted(_checked(draft, desk), evidence)
         return Written(checked, spent(usage), tuple(desk.follow_ups), (*desk.notes, *notes, *cut))
 

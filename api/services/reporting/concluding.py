@@ -18,6 +18,7 @@ from api.services.evidence.sufficiency import decide
 from api.services.places import Places
 from api.services.ports import SupportChecker
 from api.services.progress import Writing
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion
@@ -115,7 +116,7 @@ def _unwritten(
 ) -> Conclusion:
     if not evidence.judged:
         return _unjudged(evidence, error)
-    why = str(error).removeprefix("model: ")
+    why = reason_in_words(error.reason) + (f": {error.detail}" if error.detail else "")
     trouble = f"the report model could not be used ({why})"
     if error.reason == "no_key":
         trouble = f"no model wrote this ({_NO_KEY})"
@@ -172,7 +173,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             if not evidence.judged:
                 return _unjudged(evidence, error)
             explanation = plain_explanation(shortfall)
-            why = _NO_KEY if error.reason == "no_key" else error.reason
+            why = _NO_KEY if error.reason == "no_key" else reason_in_words(error.reason)
             notes = (f"the explanation is made without a model ({why})",)
     else:
         explanation = plain_explanation(shortfall)
@@ -183,7 +184,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
 def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
     decided = decide(replace(evidence.counts, anything_judged=False))
     text = (
-        f"No model answered ({error.reason}), neither to judge relevance nor to write. "
-        "The items are listed as they were found; nothing is claimed about them."
+        f"No model answered ({reason_in_words(error.reason)}), neither to judge relevance nor to "
+        "write. The items are listed as they were found; nothing is claimed about them."
     )
     return Conclusion(evidence, decided, explanation=Explanation(text, ()))

@@ -141,15 +141,12 @@ def find_themes(
     )  # fmt: skip
     chosen = findings if focus else _shared(findings, sizes, wanted, lean)
     chosen = shown_once(chosen[:most])
-    shown = {finding.name for finding in chosen}
+    counted = [(finding.name, len(finding.passages)) for finding in chosen]
+    shown = {name for name, _ in counted}
     unshown = [finding for finding in findings if finding.name not in shown]
     return Themed(
         f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
-        summary_of(
-            [(finding.name, len(finding.passages)) for finding in chosen],
-            total,
-            unsure_side(chosen, lean),
-        ),
+        summary_of(counted, total, unsure_side(chosen, lean)),
         tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject, total)),
         () if compared(question.text) else _next(subject.name or "it", unshown, findings, lean),
     )
