@@ -40,7 +40,7 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
         "yield",
         f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
         f"{many(yields.runs, 'analysis', 'analyses')}; "
-        f"{yields.degraded} that could not be judged left out",
+        f"{yields.degraded} left out that could not be judged",
     )
     yield (
         "items",

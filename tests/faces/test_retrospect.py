@@ -72,13 +72,15 @@ def test_figures_as_text(here: Here, url: str) -> None:
     assert lines[1] == "1 that no source answered: counted here, and in no mean"
     assert lines[2] == "1 of sample data are left out: `--sample` counts them"
     assert "decisions a full report (2); a short report (1)" in lines
-    assert "yield 14 % pooled, 14 % mean of 1 analysis; 1 degraded and left out" in lines
+    assert (
+        "yield 14 % pooled, 14 % mean of 1 analysis; 1 left out that could not be judged" in lines
+    )
     assert "cost 0.6000 USD: 0.3000 per analysis, 0.1500 per kept item; 0 of unknown price" in lines
     assert "Reddit YouTube" in lines
     assert "answered 2 of 3 2 of 2" in lines
     assert "yield, pooled 14 % 50 %" in lines
     assert "yield, mean 30 % 50 %" in lines
-    assert "degraded 0 1" in lines
+    assert "not judged 0 1" in lines
     assert "failed open 0 % 50 %" in lines
     assert "gain of one - -" in lines
     assert "Reddit: ok (2); blocked by a captcha, login wall or 403 page (1)" in lines

@@ -128,12 +128,8 @@ async def sent(served: Served) -> dict[str, str]:
 
 async def test_no_screen_shows_a_code(served: Served) -> None:
     """Every screen there is, after reports that went well and ill; and what forms answer."""
-    for faults in (
-        ["openai.judge=wrong_count"],
-        ["openai.agent=401", "youtube=quota"],
-        ["openai=401"],
-    ):
-        for fault in faults:
+    for faults in ("openai.judge=wrong_count", "openai.agent=401 youtube=quota", "openai=401"):
+        for fault in faults.split():
             served.sandbox.fault(fault)
         await finished(served)
         served.sandbox.heal()
