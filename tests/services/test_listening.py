@@ -277,7 +277,10 @@ async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:
 
     answer = await analyze(product, ASK)
 
-    assert note_of(answer, "explanation") == "the explanation is made without a model (malformed)"
+    assert (
+        note_of(answer, "explanation")
+        == "the explanation is made without a model (its answer was malformed)"
+    )
     assert answer["cost"]["usd"] == 0.5 + 0.25  # the rewriting, and this
 
 
@@ -303,7 +306,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
 
     assert answer["decision"] == "full_report"
     assert note_of(answer, "report model") == (
-        "the report model could not be used (unreachable (report)): themes of the items instead"
+        "the report model could not be used (unreachable: report): themes of the items instead"
     )
     assert answer["findings"] == [
         {
@@ -432,7 +435,7 @@ async def test_when_no_model_answers_nothing_is_claimed() -> None:
     assert answer["explanation_text"].startswith("No model answered (unreachable)")
     assert (len(answer["items"]), answer["findings"], answer["quotes"]) == (5, [], [])
     assert answer["quality_notes"][0] == (
-        "Relevance could not be judged for reddit: no_key; `listenpost doctor` says why."
+        "Relevance could not be judged for Reddit: no key is set; `listenpost doctor` says why."
     )
     assert {item["verdict"] for item in answer["items"]} == {None}
 
@@ -471,12 +474,15 @@ async def test_a_degraded_gate_opens_the_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["quality_notes"][0] == (
-        "Relevance could not be judged for reddit: no_key; `listenpost doctor` says why."
+        "Relevance could not be judged for Reddit: no key is set; `listenpost doctor` says why."
     )
     assert answer["sources"]["reddit"]["gate"] == {
         "status": "degraded", "reason": "no_key", "model": None,
     }  # fmt: skip
-    assert "relevance could not be judged (no_key), so none was sorted out" in answer["coverage"]
+    assert (
+        "relevance could not be judged (no key is set), so none was sorted out"
+        in answer["coverage"]
+    )
     assert [one["key"] for one in answer["dropped"]] == ["reddit:4"]
     assert answer["sources"]["reddit"]["yield_ratio"] is None
     assert [attempt["relevant"] for attempt in answer["sources"]["reddit"]["attempts"]] == [0]
@@ -490,7 +496,9 @@ async def test_a_refetch_that_nobody_judged_is_told_in_the_notes() -> None:
 
     answer = await analyze(kit(FakeSource(posts(30)), judge=judge, grader=Grading()), ASK)
 
-    assert note_of(answer, "withheld").startswith("Reddit: refetch could not be judged (timeout): ")
+    assert note_of(answer, "withheld").startswith(
+        "Reddit: refetch could not be judged (no answer in time): "
+    )
 
 
 async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
@@ -599,7 +607,10 @@ async def test_a_follow_up_that_failed_is_told_and_changes_nothing() -> None:
     answer = await analyze(product, ASK)
 
     assert answer["sources"]["reddit"]["outcome"] == "ok"
-    assert "one query failed: blocked" in answer["sources"]["reddit"]["notes"]
+    assert (
+        "one query failed: blocked by a captcha, login wall or 403 page"
+        in answer["sources"]["reddit"]["notes"]
+    )
     assert (len(answer["items"]), answer["decision"]) == (5, "full_report")
 
 

@@ -322,7 +322,10 @@ async def test_a_variant_that_fails_leaves_the_others() -> None:
     found = await case.collect("deep")
 
     assert ids(found) == ["0", "1"]
-    assert "one query failed: blocked" in found.crawl.sources[0].notes
+    assert (
+        "one query failed: blocked by a captcha, login wall or 403 page"
+        in found.crawl.sources[0].notes
+    )
 
 
 async def test_a_degraded_gate_does_not_stop_the_path() -> None:
