@@ -340,8 +340,10 @@ async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
     written = await analyze(kit(FakeSource(posts(5)), writer=Author(defect)), ASK)
     explained = await analyze(kit(FakeSource([]), explainer=Teller(defect)), ASK)
 
-    assert "the report model could not be used (defect" in str(written["quality_notes"])
-    assert "made without a model (defect)" in str(explained["quality_notes"])
+    assert "the report model could not be used (a defect of this program" in str(
+        written["quality_notes"]
+    )
+    assert "made without a model (a defect of this program)" in str(explained["quality_notes"])
     assert "secret" not in str([written, explained])
     assert [record.getMessage() for record in caplog.records] == [
         "the report writer failed", "the explainer failed",

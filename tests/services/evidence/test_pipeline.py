@@ -339,7 +339,7 @@ async def test_a_degraded_gate_does_not_stop_the_path() -> None:
 
     assert (found.decided.decision, ids(found)) == (Decision.FULL, ["0", "1", "2", "3"])
     assert found.counts.gate_degraded == (("reddit", "timeout"),)
-    assert "timeout" in found.decided.notes[0]
+    assert "no answer in time" in found.decided.notes[0]
     assert found.judged
 
 

@@ -218,7 +218,10 @@ async def test_a_slow_model_times_out() -> None:
 
 @pytest.mark.parametrize(
     ("second", "reason"),
-    [(ModelAPIError("m", "gone"), "unreachable"), (handed_in(findings=0), "malformed")],
+    [
+        (ModelAPIError("m", "gone"), "unreachable"),
+        (handed_in(findings=0), "its answer was malformed"),
+    ],
 )
 async def test_when_no_corrected_draft_comes_the_first_is_cleared(
     second: ModelResponse | Exception, reason: str

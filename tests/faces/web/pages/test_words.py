@@ -20,6 +20,7 @@ from api.services.reporting.findings import Backing, FindingKind
 from api.services.schemas import Decision, Outcome, Stage, Status
 from api.services.watching import run as watching
 from tests.faces.web.conftest import Served
+from tests.faces.web.pages.test_sharing import link_in
 from tests.faces.web.pages.visiting import QUICK, finished, submit
 
 WATCH = {"query": "Oura", "every": "mon 8:00", "depth": "quick", "source": ["reddit"]}
@@ -103,9 +104,10 @@ async def prepared(served: Served) -> list[str]:
     turn = await submit(served.client, chat, message="What annoys people about it?", session="")
     watch = (await submit(served.client, "/watches", **WATCH)).headers["location"]
     await submit(served.client, f"{watch}/run")
+    link = link_in(await submit(served.client, f"/analyses/{report.id}/share"))
     return [
         "/", "/ask", "/login", "/search?q=plaud", "/gate?since=all&sample=1", f"{watch}/remove",
-        again.headers["location"] + "/live", f"{turn.headers['location']}".partition("#")[0],
+        again.headers["location"] + "/live", turn.headers["location"].partition("#")[0], link,
     ]  # fmt: skip
 
 
