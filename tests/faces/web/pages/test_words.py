@@ -99,6 +99,7 @@ async def prepared(served: Served) -> list[str]:
     """Something of everything there is, by the forms; the addresses that nothing links to."""
     report = await finished(served)
     again = await submit(served.client, "/ask", **QUICK | {"query": "Oura"})
+    other = again.headers["location"].split("/")[2]
     await served.client.get(again.headers["location"] + "/live")
     chat = f"/analyses/{report.id}/chat"
     turn = await submit(served.client, chat, message="What annoys people about it?", session="")
@@ -107,6 +108,7 @@ async def prepared(served: Served) -> list[str]:
     link = link_in(await submit(served.client, f"/analyses/{report.id}/share"))
     return [
         "/", "/ask", "/login", "/search?q=plaud", "/gate?since=all&sample=1", f"{watch}/remove",
+        f"/compare/between?analysis={report.id}&analysis={other}",
         again.headers["location"] + "/live", turn.headers["location"].partition("#")[0], link,
     ]  # fmt: skip
 
@@ -150,7 +152,7 @@ async def test_no_screen_shows_a_code(served: Served) -> None:
     unseen = [
         route.path
         for route in routes
-        if "GET" in route.methods and not any(map(route.path_regex.match, places))
+        if "GET" in (route.methods or ()) and not any(map(route.path_regex.match, places))
     ]
     assert unseen == ["/static/{name}"]
 
