@@ -23,6 +23,7 @@ from api.services.chatting.session import Session
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
+from api.services.reasons import reason_in_words
 from api.services.schemas import Question
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings
 from tests.services.fakes import NEVER, FakeJudge, FakeSource
