@@ -107,7 +107,8 @@ async def prepared(served: Served) -> list[str]:
     await submit(served.client, f"{watch}/run")
     link = link_in(await submit(served.client, f"/analyses/{report.id}/share"))
     return [
-        "/", "/ask", "/login", "/search?q=plaud", "/gate?since=all&sample=1", f"{watch}/remove",
+        "/", "/ask", "/ask/prices?query=Oura", "/login", "/search?q=plaud",
+        "/gate?since=all&sample=1", f"{watch}/remove",
         f"/compare/between?analysis={report.id}&analysis={other}",
         again.headers["location"] + "/live", turn.headers["location"].partition("#")[0], link,
     ]  # fmt: skip
