@@ -129,11 +129,7 @@ class Conflict(ListenpostError):
 
 
 class ModelError(ListenpostError):
-    """A model server gave no usable answer.
-
-    `reason` is one of: no_key, timeout, unreachable, unauthorized, rate_limited, quota, http_error,
-    refused, filtered, truncated, count_mismatch, malformed, defect.
-    """
+    """A model server gave no usable answer; `reason` is a code of `services/reasons.py`."""
 
     code, status = "model_unavailable", 503
 

@@ -24,8 +24,8 @@ from api.services.progress import (
     SourceStarted,
     Writing,
 )
+from api.services.reasons import WHY, reason_in_words
 from api.services.reporting.credits import credit_of, parts_of
-from api.services.reporting.dossier import WHY
 from api.services.reporting.findings import Finding, FindingKind, Passage, Quote
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
 from api.services.schemas import Decision, Outcome
@@ -38,8 +38,6 @@ LONGEST_HEADING = 120
 """Characters of a question that is repeated; JSON has all of it."""
 LONGEST_PRODUCT = 40
 """Characters of a product's name beside others."""
-GOOD = frozenset(("ok", "irrelevant", "empty"))
-"""Outcomes of a source that answered."""
 SAMPLE = "sample"
 """Stands where the address of something made up would be: no page in the world shows it."""
 Answer = TypeVar("Answer", Report, Fetched, Comparison)
@@ -60,11 +58,13 @@ DECISIONS = {
     Decision.UNJUDGED: "no model answered: items as they were found",
 }
 """What came of a question."""
-_ANSWERED = {
+OUTCOMES = {
     Outcome.OK: "ok",
     Outcome.IRRELEVANT: "nothing was about it",
     Outcome.EMPTY: "nothing was found",
+    **WHY,
 }
+"""How asking a source ended."""
 _UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
 DROPPED = {
     "gate": "not about it",
@@ -208,7 +208,7 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
     return [
         SourceRow(
             name=source_title(source.source),
-            outcome=_ANSWERED.get(source.outcome) or WHY[source.outcome],
+            outcome=OUTCOMES[source.outcome],
             fetched=source.fetched,
             kept="-" if source.gate.unjudged else str(source.kept),
             share="-"
@@ -236,12 +236,9 @@ def _unset(source: SourceReport) -> bool:
 
 def source_notes(report: Report) -> list[str]:
     """What a source left out or could not read, unless it stands above the report already."""
-    notes = (
-        f"{source_title(source.source)}: {note}"
-        for source in report.sources.values()
-        for note in source.notes
-    )
-    return [note for note in dict.fromkeys(notes) if note not in report.quality_notes]
+    noted = ((source_title(source.source), source.notes) for source in report.sources.values())
+    notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each)
+    return [note for note in notes if note not in report.quality_notes]
 
 
 def trouble(report: Report) -> str:
@@ -327,16 +324,17 @@ def progress(event: Event) -> str | None:
             return f"too little of it is about it, searching for {event.limit} …"
         case SourceLookedAgain():
             return "a second look at what was dropped: " + ("kept" if event.relevant else "no")
-        case SourceKept() if event.outcome not in GOOD:
+        case SourceKept() if not Outcome(event.outcome).answered:
             why = WHY[Outcome(event.outcome)]
             return f"{why}: {event.reason}" if event.reason else why
         case SourceKept() if not event.fetched:
-            return _ANSWERED[Outcome.EMPTY]
+            return OUTCOMES[Outcome.EMPTY]
         case SourceKept():
             counted = f"{event.kept} of {event.fetched} results"
             again = ", searched twice" if event.refetched else ""
             if event.status == "degraded":
-                return f"kept {counted}{again}; relevance could not be judged ({event.reason})"
+                why = reason_in_words(event.reason)
+                return f"kept {counted}{again}; relevance could not be judged ({why})"
             return f"{counted} were about it{again}"
         case ItemsGraded():
             return f"{event.survived} of {event.scored} answer the question"

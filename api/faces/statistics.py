@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from api.faces.outline import source_title
+from api.faces.outline import DECISIONS, OUTCOMES, source_title
 from api.services.keeping.stats import SourceStats, Stats, ThumbStats, YieldStats
 from api.services.keeping.summing import MOST
-from api.services.schemas import Decision, Outcome
+from api.services.reasons import reason_in_words
 from api.services.text import many
 
 SAMPLES_HOW = "`--sample` counts them"
@@ -35,12 +35,12 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
 def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
     """Each figure over all of them: what it is called, and what it is."""
     yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
-    yield "decisions", _counts(stats.decisions)
+    yield "decisions", _counts((DECISIONS[of], many) for of, many in stats.decisions.items())
     yield (
         "yield",
         f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
         f"{many(yields.runs, 'analysis', 'analyses')}; "
-        f"{yields.degraded} degraded and left out",
+        f"{yields.degraded} left out that could not be judged",
     )
     yield (
         "items",
@@ -56,7 +56,10 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
         f"{_usd(cost.per_kept_item)} per kept item; {cost.unpriced} of unknown price",
     )
     if stats.feedback.share is not None:
-        parts = [f"{name} {_thumbs(of)}" for name, of in stats.feedback_by_decision.items()]
+        parts = [
+            f"{_thumbs(thumbs)} on {DECISIONS[decision]}"
+            for decision, thumbs in stats.feedback_by_decision.items()
+        ]
         yield "thumbs up", f"{_thumbs(stats.feedback)}: {', '.join(parts)}"
 
 
@@ -68,7 +71,7 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
         ["answered", *(f"{source.answered} of {source.runs}" for source in each)],
         ["yield, pooled", *(_share(source.yields.pooled) for source in each)],
         ["yield, mean", *(_share(source.yields.mean) for source in each)],
-        ["degraded", *(str(source.yields.degraded) for source in each)],
+        ["not judged", *(str(source.yields.degraded) for source in each)],
         ["refetched", *(_share(source.refetch_rate) for source in each)],
         ["gain of one", *(_number(source.gain_per_refetch) for source in each)],
         ["failed open", *(_share(source.fail_open_rate) for source in each)],
@@ -79,9 +82,12 @@ def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
 def outcomes(sources: Mapping[str, SourceStats]) -> Iterator[str]:
     """How asking each source ended, and why its gate failed open."""
     for name, source in sources.items():
-        yield f"{source_title(name)}: {_counts(source.outcomes)}"
+        ended = ((OUTCOMES[outcome], number) for outcome, number in source.outcomes.items())
+        yield f"{source_title(name)}: {_counts(ended)}"
         if source.fail_open:
-            yield f"{source_title(name)} failed open: {_counts(source.fail_open_reasons)}"
+            reasons = source.fail_open_reasons.items()
+            why = _counts((reason_in_words(reason), number) for reason, number in reasons)
+            yield f"{source_title(name)} failed open: {why}"
 
 
 def period_table(stats: Stats) -> list[list[str]]:
@@ -99,8 +105,8 @@ def period_table(stats: Stats) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def _counts(counts: Mapping[str, int] | Mapping[Outcome, int] | Mapping[Decision, int]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in counts.items())
+def _counts(counts: Iterable[tuple[str, int]]) -> str:
+    return "; ".join(f"{name} ({number})" for name, number in counts)
 
 
 def _share(share: float | None) -> str:

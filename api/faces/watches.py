@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import AwareDatetime, BaseModel
 
 from api.errors import UsageError
-from api.services.reporting.dossier import WHY
+from api.services.reasons import WHY
 from api.services.reporting.report import Timestamp
 from api.services.text import many
 from api.services.watching.run import Delivery, Gap, WatchRun

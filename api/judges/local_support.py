@@ -144,7 +144,7 @@ def _same_side(sentence: str, passage: str, subject: Subject) -> bool:
     (praise, blame), (pro, con) = _sides(sentence), _sides(passage)
     if praise != blame:
         mine, other = (pro, con) if praise > blame else (con, pro)
-        if not mine or (other and lean_of(passage) is None):
+        if not mine or (other and lean_of(passage, subject=subject) is None):
             return False
         if praise > blame and IRONY.search(passage):
             return False

@@ -22,7 +22,7 @@ from api.services.reporting.findings import LONGEST_PASSAGE
 from api.services.reporting.polarity import lean_of
 from api.services.reporting.sentences import sentences
 from api.services.reporting.subjects import Subject
-from api.services.reporting.themes import find_themes
+from api.services.reporting.themes import THEMES, find_themes
 from api.services.schemas import Question
 from api.services.text import cut
 
@@ -75,11 +75,8 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
     """The themes of the exhibits in the prompt, as the JSON of a draft."""
     short = _SHORT in prompt.plain
     question = Question(prompt.question, prompt.about)
-    themed = (
-        find_themes(question, prompt.shown, most=_FEW)
-        if short
-        else find_themes(question, prompt.shown)
-    )
+    most = _FEW if short else THEMES
+    themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
     findings = [
         {
             "text": finding.text,
@@ -126,7 +123,7 @@ def _grade(prompt: QuotedPrompt, item: Quoted, chance: float) -> dict[str, Any]:
     subject = Subject.of(Question(prompt.question, prompt.about), [whole])
     held = [(aspect, match[0]) for aspect in aspects() if (match := aspect.pattern.search(whole))]
     parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST_PASSAGE)
-    leans = {lean for part in parts if (lean := lean_of(part))}
+    leans = {lean for part in parts if (lean := lean_of(part, subject=subject))}
     if chance < _PARTLY:
         score = 1 if chance < _PARTLY / 2 else 2
     else:
@@ -163,7 +160,8 @@ def _telling(texts: Sequence[str], subject: Subject) -> str:
     ]
 
     def weight(sentence: str) -> float:
-        sure, named = lean_of(sentence) is not None, subject.is_named(sentence)
+        sure = lean_of(sentence, subject=subject) is not None
+        named = subject.is_named(sentence)
         return 2.0 * sure + min(2, len(aspects_in(sentence))) + 0.5 * named
 
     best = max(candidates, key=weight, default="")

@@ -17,6 +17,8 @@ _SOURCE = re.compile(r"^source: *(\w+)", re.M)
 # what is said of an exhibit in the clear: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
 _FACTS = re.compile(r"^[^\w\n]*+(E\d+): (\w+)\b(.*)", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
+# `the 30 best of 33 kept items`
+_KEPT = re.compile(r"\b\d+ best of (\d+) kept items\b")
 _GRAPHEME = 8
 """Characters that a text may be shorter than its limit and yet be cut."""
 _PLACE = re.compile(r"^\([^()|]{1,60}\) ")
@@ -117,6 +119,12 @@ class QuotedPrompt:
         """How many queries are asked for."""
         match = _WANTED.search(self.plain)
         return int(match[1]) if match else 3
+
+    @property
+    def kept(self) -> int:
+        """How many items were kept, where a writer is shown the best of them; else 0."""
+        match = _KEPT.search(self.plain)
+        return int(match[1]) if match else 0
 
     @property
     def numbered(self) -> list[Quoted]:

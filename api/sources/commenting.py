@@ -17,7 +17,8 @@ from api.errors import (
     Unreachable,
 )
 from api.services.containment import translated
-from api.services.schemas import Commented, Item
+from api.services.reasons import WHY
+from api.services.schemas import Commented, Item, Outcome
 
 LIMITS = (RateLimited, QuotaExhausted, Blocked)
 """Failures that concern the whole source: the next item is not asked for."""
@@ -70,8 +71,8 @@ async def read_each(
     read_items = await asyncio.gather(*map(attempt, items))
     if stop is not None and not answers:
         raise stop
-    codes = ", ".join(sorted({error.code for error in failures}))
-    notes = (f"{what}: {len(failures)} of {len(items)} failed ({codes})",) if failures else ()
+    why = ", ".join(sorted({WHY[Outcome.of(error.code)] for error in failures}))
+    notes = (f"{what}: {len(failures)} of {len(items)} failed ({why})",) if failures else ()
     return Commented(tuple(read_items), notes)
 
 

@@ -20,7 +20,7 @@ from api.services.watching.running import Watching, new_run_id, utc_now, watch_o
 from api.services.watching.shelf import Watches
 from api.services.watching.watch import Watch, check_watch
 from api.settings import Settings
-from api.sources import EVERYWHERE, check_askable
+from api.sources import ARCHIVE, EVERYWHERE, SOURCES, check_askable
 
 if TYPE_CHECKING:
     from api.notifying import Notifier
@@ -138,11 +138,17 @@ async def keep_watch(store: Watches, watch: Watch, *, new: bool) -> None:
     """Add a watch, or change one, that could run.
 
     Raises:
-        UsageError: it could never run, asks a place that is none, or its tenant has too many.
+        UsageError: it could never run, asks a place that is none or the archive, or its tenant
+            has too many. One over the archive can still be paused.
         StoreUnavailable: the database cannot be used.
     """
     check_watch(watch)
     check_askable(watch.sources)
+    if ARCHIVE.name in watch.sources and not watch.paused:
+        raise UsageError(
+            f"a watch cannot ask `{ARCHIVE.name}`: it holds what is asked and imported beside the "
+            f"watch, so its counts would follow that; name any of {', '.join(SOURCES)}"
+        )
     if new:
         await store.add_watch(watch, MOST)
     elif not await store.change_watch(watch):

@@ -86,10 +86,11 @@ async def test_a_gate_that_fails_is_seen_by_everyone(world: World) -> None:
     assert (gate["status"], gate["reason"]) == ("degraded", "unauthorized")
     assert report["sources"]["reddit"]["yield_ratio"] is None
     assert len(report["items"]) == 4
-    assert "relevance could not be judged (unauthorized)" in report["coverage"]
-    assert "unauthorized" in report["quality_notes"][0]
+    assert "relevance could not be judged (the key was not accepted)" in report["coverage"]
+    assert "the key was not accepted" in report["quality_notes"][0]
     assert (
-        "unauthorized" in report_markdown(Report.model_validate(report), False).split("**full")[0]
+        "the key was not accepted"
+        in report_markdown(Report.model_validate(report), False).split("**full")[0]
     )
 
 

@@ -62,7 +62,7 @@ async def test_one_video_without_comments(world: World) -> None:
 
     world.youtube.fault = on("/commentThreads", refusal(403, "accessNotConfigured"))
     loud = await world.fetch("youtube", limit=3)
-    assert "comments could not be read (refused)" in loud.text
+    assert "comments could not be read (access refused)" in loud.text
 
 
 async def test_a_spent_quota_is_neither_a_bad_key_nor_an_empty_shelf(world: World) -> None:

@@ -302,7 +302,7 @@ async def test_comments_nobody_understands_are_noted(upstream: Emulator, source:
 
     assert [bool(item.comments) for item in read.items] == [True, True, False, True]
     assert any("could not be read" in note for note in read.items[2].notes)
-    assert "1 of 4 failed (broken)" in read.notes[0]
+    assert "1 of 4 failed (its answer was malformed)" in read.notes[0]
 
 
 HUGE = b"[" + b"9" * 5_000 + b"]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.sandbox.server import Sandbox
-from api.services.reporting.dossier import WHY
+from api.services.reasons import WHY
 from api.services.schemas import Outcome
 from tests.faces.command import SAMPLE, Here
 

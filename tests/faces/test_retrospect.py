@@ -71,18 +71,20 @@ def test_figures_as_text(here: Here, url: str) -> None:
     assert lines[0].endswith("0 failed")
     assert lines[1] == "1 that no source answered: counted here, and in no mean"
     assert lines[2] == "1 of sample data are left out: `--sample` counts them"
-    assert "decisions full_report 2, short_report 1" in lines
-    assert "yield 14 % pooled, 14 % mean of 1 analysis; 1 degraded and left out" in lines
+    assert "decisions a full report (2); a short report (1)" in lines
+    assert (
+        "yield 14 % pooled, 14 % mean of 1 analysis; 1 left out that could not be judged" in lines
+    )
     assert "cost 0.6000 USD: 0.3000 per analysis, 0.1500 per kept item; 0 of unknown price" in lines
     assert "Reddit YouTube" in lines
     assert "answered 2 of 3 2 of 2" in lines
     assert "yield, pooled 14 % 50 %" in lines
     assert "yield, mean 30 % 50 %" in lines
-    assert "degraded 0 1" in lines
+    assert "not judged 0 1" in lines
     assert "failed open 0 % 50 %" in lines
     assert "gain of one - -" in lines
-    assert "Reddit: ok 2, blocked 1" in lines
-    assert "YouTube failed open: timeout 1" in lines
+    assert "Reddit: ok (2); blocked by a captcha, login wall or 403 page (1)" in lines
+    assert "YouTube failed open: no answer in time (1)" in lines
     assert f"{TODAY:%Y-%m-%d} 1 10 % 50 %" in lines
     assert f"{TODAY - timedelta(days=1):%Y-%m-%d} 2 50 % -" in lines
 
@@ -145,7 +147,7 @@ def test_feedback_is_given_and_listed(here: Here, url: str) -> None:
     assert [(row["subject"], row["rating"]) for row in rows] == [
         ("report", "up"), ("finding", "down"), ("item", "up"),
     ]  # fmt: skip
-    assert "thumbs up   2 of 3: full_report 2 of 3" in stats
+    assert "thumbs up   2 of 3: 2 of 3 on a full report" in stats
 
 
 def test_a_key_that_is_listed_can_be_used(here: Here, url: str) -> None:

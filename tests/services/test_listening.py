@@ -277,7 +277,10 @@ async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:
 
     answer = await analyze(product, ASK)
 
-    assert note_of(answer, "explanation") == "the explanation is made without a model (malformed)"
+    assert (
+        note_of(answer, "explanation")
+        == "the explanation is made without a model (its answer was malformed)"
+    )
     assert answer["cost"]["usd"] == 0.5 + 0.25  # the rewriting, and this
 
 
@@ -303,7 +306,7 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
 
     assert answer["decision"] == "full_report"
     assert note_of(answer, "report model") == (
-        "the report model could not be used (unreachable (report)): themes of the items instead"
+        "the report model could not be used (unreachable: report): themes of the items instead"
     )
     assert answer["findings"] == [
         {
@@ -337,12 +340,33 @@ async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
     written = await analyze(kit(FakeSource(posts(5)), writer=Author(defect)), ASK)
     explained = await analyze(kit(FakeSource([]), explainer=Teller(defect)), ASK)
 
-    assert "the report model could not be used (defect" in str(written["quality_notes"])
-    assert "made without a model (defect)" in str(explained["quality_notes"])
+    assert "the report model could not be used (a defect of this program" in str(
+        written["quality_notes"]
+    )
+    assert "made without a model (a defect of this program)" in str(explained["quality_notes"])
     assert "secret" not in str([written, explained])
     assert [record.getMessage() for record in caplog.records] == [
         "the report writer failed", "the explainer failed",
     ]  # fmt: skip
+
+
+async def test_a_report_says_how_much_its_writer_was_shown() -> None:
+    """
+    Nothing where that was all, and nothing where themes of all that is kept stand instead.
+    """
+    ranking = RankingSettings(rerank_top_k=3)
+    source, empty = FakeSource(posts(5)), Drafted("t", "s", (), (), (), Flaws())
+
+    best = await analyze(kit(source, ranking=ranking), ASK)
+    whole = await analyze(kit(source), ASK)
+    themes = await analyze(kit(source, ranking=ranking, writer=Author(draft=empty)), ASK)
+
+    assert (
+        note_of(best, "the writer was shown") == "the writer was shown the 3 best of 5 kept items"
+    )
+    for answer in (whole, themes):
+        assert not [note for note in answer["quality_notes"] if "was shown" in note]
+    assert themes["findings"][0]["text"] == "No shared theme: 5 of 5 kept posts are about it."
 
 
 async def test_what_a_failed_writer_used_is_paid() -> None:
@@ -413,7 +437,7 @@ async def test_when_no_model_answers_nothing_is_claimed() -> None:
     assert answer["explanation_text"].startswith("No model answered (unreachable)")
     assert (len(answer["items"]), answer["findings"], answer["quotes"]) == (5, [], [])
     assert answer["quality_notes"][0] == (
-        "Relevance could not be judged for reddit: no_key; `listenpost doctor` says why."
+        "Relevance could not be judged for Reddit: no key is set; `listenpost doctor` says why."
     )
     assert {item["verdict"] for item in answer["items"]} == {None}
 
@@ -452,12 +476,15 @@ async def test_a_degraded_gate_opens_the_report() -> None:
 
     assert answer["decision"] == "full_report"
     assert answer["quality_notes"][0] == (
-        "Relevance could not be judged for reddit: no_key; `listenpost doctor` says why."
+        "Relevance could not be judged for Reddit: no key is set; `listenpost doctor` says why."
     )
     assert answer["sources"]["reddit"]["gate"] == {
         "status": "degraded", "reason": "no_key", "model": None,
     }  # fmt: skip
-    assert "relevance could not be judged (no_key), so none was sorted out" in answer["coverage"]
+    assert (
+        "relevance could not be judged (no key is set), so none was sorted out"
+        in answer["coverage"]
+    )
     assert [one["key"] for one in answer["dropped"]] == ["reddit:4"]
     assert answer["sources"]["reddit"]["yield_ratio"] is None
     assert [attempt["relevant"] for attempt in answer["sources"]["reddit"]["attempts"]] == [0]
@@ -471,7 +498,9 @@ async def test_a_refetch_that_nobody_judged_is_told_in_the_notes() -> None:
 
     answer = await analyze(kit(FakeSource(posts(30)), judge=judge, grader=Grading()), ASK)
 
-    assert note_of(answer, "withheld").startswith("Reddit: refetch could not be judged (timeout): ")
+    assert note_of(answer, "withheld").startswith(
+        "Reddit: refetch could not be judged (no answer in time): "
+    )
 
 
 async def test_a_short_report_says_how_many_were_dropped_and_why() -> None:
@@ -580,7 +609,10 @@ async def test_a_follow_up_that_failed_is_told_and_changes_nothing() -> None:
     answer = await analyze(product, ASK)
 
     assert answer["sources"]["reddit"]["outcome"] == "ok"
-    assert "one query failed: blocked" in answer["sources"]["reddit"]["notes"]
+    assert (
+        "one query failed: blocked by a captcha, login wall or 403 page"
+        in answer["sources"]["reddit"]["notes"]
+    )
     assert (len(answer["items"]), answer["decision"]) == (5, "full_report")
 
 

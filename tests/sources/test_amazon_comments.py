@@ -9,6 +9,8 @@ import pytest
 
 from api.errors import QuotaExhausted
 from api.services.metering import metered
+from api.services.reasons import WHY
+from api.services.schemas import Outcome
 from api.sources.amazon.client import NO_REVIEWS, SIGN_IN
 from tests.sources.amazon_site import (
     JSON,
@@ -108,7 +110,7 @@ async def test_one_failing_page_leaves_the_others(answer: Answer, code: str) -> 
     assert [len(each.comments) for each in read.items] == [2, 0, 2, 2, 2, 2]
     assert read.items[1].body == "4.5 stars"
     assert read.items[1].notes[0].startswith("reviews could not be read: ")
-    assert read.notes == (f"reviews: 1 of 6 failed ({code})",)
+    assert read.notes == (f"reviews: 1 of 6 failed ({WHY[Outcome(code)]})",)
 
 
 async def test_four_blocked_pages_in_a_row_end_the_reading() -> None:
@@ -123,7 +125,9 @@ async def test_four_blocked_pages_in_a_row_end_the_reading() -> None:
     assert len(read.items[0].comments) == 2
     assert read.items[1].notes == ("reviews could not be read: captcha page",)
     assert read.items[11].notes == ("reviews not asked for: blocked",)
-    assert read.notes == ("reviews: 11 of 12 failed (blocked)",)
+    assert read.notes == (
+        "reviews: 11 of 12 failed (blocked by a captcha, login wall or 403 page)",
+    )
     assert len(site.asked) < len(ASINS)
 
 

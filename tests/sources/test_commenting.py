@@ -53,7 +53,7 @@ async def test_items_keep_their_places_and_wait_their_turn() -> None:
     assert [item.id for item in read.items] == reader.asked == list("012345")
     assert [len(item.comments) for item in read.items] == [1, 1, 0, 1, 0, 1]
     assert read.items[2].notes == ("reviews could not be read: why",)
-    assert read.notes == ("reviews: 2 of 6 failed (broken)",)
+    assert read.notes == ("reviews: 2 of 6 failed (its answer was malformed)",)
     assert reader.busiest == 2
 
 
@@ -62,7 +62,7 @@ async def test_a_defect_costs_its_item_alone(caplog: pytest.LogCaptureFixture) -
     read = await read_each(items(3), Reader([GOOD, OverflowError, GOOD]))
 
     assert [len(item.comments) for item in read.items] == [1, 0, 1]
-    assert read.notes == ("comments: 1 of 3 failed (broken)",)
+    assert read.notes == ("comments: 1 of 3 failed (its answer was malformed)",)
     assert "internal error (OverflowError)" in read.items[1].notes[0]
     (record,) = caplog.records
     assert record.exc_info is not None
@@ -103,7 +103,7 @@ async def test_failures_that_end_nothing_are_no_error() -> None:
     """Every item may be broken without the source being so."""
     read = await read_each(items(5), Reader([Broken] * 5), width=2)
 
-    assert read.notes == ("comments: 5 of 5 failed (broken)",)
+    assert read.notes == ("comments: 5 of 5 failed (its answer was malformed)",)
 
 
 @pytest.mark.parametrize(("doubts", "asked"), [((TimedOut,), 5), ((Blocked,), 3)])

@@ -285,4 +285,4 @@ async def test_a_thread_of_unknown_things_is_broken(
 
     read = await reddit.comments(items)
 
-    assert read.notes == ("comments: 1 of 2 failed (broken)",)
+    assert read.notes == ("comments: 1 of 2 failed (its answer was malformed)",)

@@ -32,6 +32,7 @@ from api.services.keeping.forgetting import keep_report
 from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask, Product
 from api.services.question.accepting import origin_of, question_of
+from api.services.reasons import reason_in_words
 from api.services.reporting.report import Report
 from api.services.schemas import Decision, Outcome
 from api.services.text import SHORT_ID
@@ -136,7 +137,7 @@ def filter_command(query: str, source: str, about: str, form: Format) -> int:
         counted = f"{len(relevance.relevant)} of {len(lines)}"
         judge = f", judged by {gated.model}" if gated.model else ""
         if relevance.status == "degraded":
-            why = f"relevance could not be judged ({relevance.reason})"
+            why = f"relevance could not be judged ({reason_in_words(relevance.reason)})"
             tell(f"kept {counted}; {why}{judge}")
         else:
             tell(f"{counted} were about it{judge}")

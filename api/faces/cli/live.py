@@ -18,7 +18,7 @@ from rich.text import Text
 
 from api.faces.cli.printing import tell
 from api.faces.cli.terminal import shown
-from api.faces.outline import GOOD, LONGEST_PRODUCT, progress, shortened, source_title
+from api.faces.outline import LONGEST_PRODUCT, progress, shortened, source_title
 from api.services.progress import (
     Event,
     ItemGraded,
@@ -121,7 +121,7 @@ class Live:
         elif product:
             words = f"{name}: {words}"
         elif isinstance(event, SourceKept) and self._asking[name] <= 0:
-            state = _DONE if event.outcome in GOOD else _FAILED
+            state = _DONE if Outcome(event.outcome).answered else _FAILED
         name = shown(product) if product else name
         row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))
         row.words, row.state = shown(words), state

@@ -31,6 +31,7 @@ from api.services.keeping.performing import UNKEPT
 from api.services.listening import ROOM
 from api.services.progress import Listener
 from api.services.question.accepting import question_of
+from api.services.reasons import reason_in_words
 from api.services.reporting.report import Fetched, Report
 from api.services.schemas import Gated
 from api.services.text import Fence, cut
@@ -166,7 +167,8 @@ def _kept(items: Sequence[Mapping[str, Any]], gated: Gated) -> str:
     from api.services.tools import shown  # loads with the product
 
     kept = [number for number, verdict in enumerate(gated.verdicts) if verdict.relevant]
-    unsure = f"; relevance could not be judged ({gated.reason})" if gated.reason else ""
+    why = f"; relevance could not be judged ({reason_in_words(gated.reason)})"
+    unsure = why if gated.reason else ""
     fence, lines = Fence(), [f"{len(kept)} of {len(items)} items are about the query{unsure}."]
     lines += [fence.rule] if kept else []
     for number in kept:

@@ -10,6 +10,7 @@ from api.services.chatting.lookups import ChatDesk
 from api.services.chatting.passages import cited
 from api.services.chatting.turns import AnswerPiece, Turn
 from api.services.question.query import is_foreign
+from api.services.reasons import reason_in_words
 from api.services.reporting.clearing import Clearing
 from api.services.reporting.dossier import Exhibit, gate_lines
 from api.services.reporting.grounds import Ground, ground_of
@@ -107,7 +108,7 @@ class AnswerDraft:
         if failed and is_foreign(desk.question):
             yield FOREIGN
         if failed:
-            yield f"the chat model could not be used ({failed})"
+            yield f"the chat model could not be used ({reason_in_words(failed)})"
         if stopped:
             yield f"cut short: {stopped}; this rests on what was found by then"
         if desk.recalled and not desk.gathered:

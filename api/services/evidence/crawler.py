@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from api.services.gate.basket import merge_crossposts
+from api.services.reasons import WHY
 from api.services.schemas import Assessed, Gathered, Outcome, Usage
 
 Search = Callable[[str, str], Coroutine[Any, Any, Gathered]]
@@ -93,7 +94,7 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     for part in parts:
         notes |= dict.fromkeys(part.notes)
         if part is not leading and not part.outcome.answered:
-            notes[f"one query failed: {part.outcome}"] = None
+            notes[f"one query failed: {WHY[part.outcome]}"] = None
     return replace(
         leading,
         query=first.query,

@@ -148,7 +148,7 @@ async def _weigh(
         depth=scope.depth,
         grading_on=grading,
         gate_degraded=tuple(
-            (gathered.source, gathered.gate_reason or "")
+            (gathered.title or gathered.source, gathered.gate_reason or "")
             for gathered in crawled.sources
             if gathered.status == "degraded"
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from api.services.reasons import reason_in_words
 from api.services.schemas import Decision
 from api.settings import Depth, DepthName
 
@@ -114,7 +115,8 @@ _STAGES = {
 
 def _notes(counts: Counts) -> list[str]:
     notes = [
-        f"Relevance could not be judged for {source}: {reason}; `listenpost doctor` says why."
+        f"Relevance could not be judged for {source}: {reason_in_words(reason)}; "
+        "`listenpost doctor` says why."
         for source, reason in counts.gate_degraded
     ]
     if counts.grading_on and counts.defaulted:

@@ -8,6 +8,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from api.errors import SourceError
+from api.services.reasons import WHY, reason_in_words
 from api.services.schemas import (
     Assessed,
     Attempt,
@@ -76,8 +77,8 @@ class Basket:
         else:
             relevant = 0
             self.note(
-                f"{UNJUDGED_REFETCH} ({gated.reason}): {len(new)} new items withheld, "
-                "the first pass stands"
+                f"{UNJUDGED_REFETCH} ({reason_in_words(gated.reason)}): "
+                f"{len(new)} new items withheld, the first pass stands"
             )
         distinct = len(merge_crossposts(batch.items))
         self._attempts.append(
@@ -89,9 +90,9 @@ class Basket:
 
     def refetch_failed(self, plan: FetchPlan, requests: int, error: Failure) -> None:
         """The first pass stands."""
-        self._attempts.append(Attempt(plan.limit, 0, 0, 0, requests, "degraded", _code(error)))
+        self._attempts.append(Attempt(plan.limit, 0, 0, 0, requests, "degraded", _outcome(error)))
         self._retry_at = getattr(error, "retry_at", None)
-        self.note(f"refetch failed ({_code(error)}); the first pass stands")
+        self.note(f"refetch failed ({WHY[_outcome(error)]}); the first pass stands")
 
     def note(self, *notes: str) -> None:
         """Each once."""
@@ -129,7 +130,7 @@ class Basket:
         self._usage += gated.usage
         verdict = gated.verdicts[0]
         if gated.status == "degraded":
-            self.note(f"second look could not be judged ({gated.reason})")
+            self.note(f"second look could not be judged ({reason_in_words(gated.reason)})")
         elif verdict.relevant:
             why = "a comment names it"
             self._items[item.original] = replace(item, notes=(*item.notes, f"kept: {why}"))
@@ -140,7 +141,7 @@ class Basket:
 
     def second_look_failed(self, error: Failure) -> None:
         """Everything stands as it was."""
-        self.note(f"second look failed ({_code(error)})")
+        self.note(f"second look failed ({WHY[_outcome(error)]})")
 
     def read(self, commented: Commented) -> None:
         """Kept items with their comments; one that did not come back stays as it was."""
@@ -159,7 +160,7 @@ class Basket:
 
     def unread(self, error: Failure) -> None:
         """Comments are missing."""
-        self.note(f"comments could not be read ({_code(error)})")
+        self.note(f"comments could not be read ({WHY[_outcome(error)]})")
 
     def fail(self, error: Failure) -> None:
         """Nothing could be had."""
@@ -232,5 +233,5 @@ def _why_dropped(verdict: Verdict) -> str:
     return reason if chance is None else f"{reason} ({chance * 100:.0f} % likely)"
 
 
-def _code(error: Failure) -> str:
-    return error.code if isinstance(error, SourceError) else "timed_out"
+def _outcome(error: Failure) -> Outcome:
+    return Outcome.of(error.code) if isinstance(error, SourceError) else Outcome.TIMED_OUT

@@ -23,11 +23,18 @@ from api.services.evidence.run import Run
 from api.services.places import title_of
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted, check, shortened
 from api.services.reporting.dossier import Dossier, Exhibit, describe, gate_line, gate_lines
 from api.services.reporting.findings import LONGEST_PASSAGE, FindingKind
 from api.services.reporting.support import LONGEST_SENTENCE
-from api.services.reporting.writing import WRITER_REQUESTS, FollowUp, NotWritten, Written
+from api.services.reporting.writing import (
+    WRITER_REQUESTS,
+    FollowUp,
+    NotWritten,
+    Written,
+    share_read,
+)
 from api.services.schemas import Decision, Gathered, Usage
 from api.services.text import Fence
 
@@ -158,7 +165,8 @@ class AgentWriter:
                 most = f", more than {WRITER_REQUESTS} model requests" if limited else ""
                 raise NotWritten(reason, f"report{most}", *bill) from error
             draft = desk.returned[-1]
-            notes = (f"no corrected draft came ({reason}): the first one was cleared instead",)
+            why = reason_in_words(reason)
+            notes = (f"no corrected draft came ({why}): the first one was cleared instead",)
         checked, cut = self._fitted(_checked(draft, desk), evidence)
         return Written(checked, spent(usage), tuple(desk.follow_ups), (*desk.notes, *notes, *cut))
 
@@ -177,7 +185,9 @@ class AgentWriter:
         about = [fence.quote(question.about, "about")] if question.about else []
         gates = gate_lines(desk.evidence.crawl.sources)
         shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
-        task = [fence.quote(question.text, "question"), *about, *gates, "", shown]
+        share = share_read(desk.evidence)
+        shares = [f"Below are {share}."] if share else []
+        task = [fence.quote(question.text, "question"), *about, *gates, *shares, "", shown]
         async with asyncio.timeout(self.seconds):
             result = await self._agent.run(
                 "\n".join(task),

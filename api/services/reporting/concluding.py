@@ -18,6 +18,7 @@ from api.services.evidence.sufficiency import decide
 from api.services.places import Places
 from api.services.ports import SupportChecker
 from api.services.progress import Writing
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted, quotes_of
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.composing import Conclusion
@@ -27,7 +28,7 @@ from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.report import SupportCheck
 from api.services.reporting.support import supported
 from api.services.reporting.themes import find_themes
-from api.services.reporting.writing import FollowUp, NotWritten, Writer
+from api.services.reporting.writing import FollowUp, NotWritten, Writer, share_read
 from api.services.schemas import Decision, Usage
 
 
@@ -45,6 +46,7 @@ async def conclude(
     run.listener(Writing(exhibits=len(evidence.shown)))
     dossier = Dossier(places)
     exhibits = dossier.show(evidence.shown)
+    share = share_read(evidence)
     try:
         writing = writer.write(run, evidence, dossier)
         written = await translated(writing, "the report writer", partial(ModelError, "defect"))
@@ -58,13 +60,15 @@ async def conclude(
     checked = await supported(written.draft, dossier, question, checker)
     evidence = replace(evidence, usage=evidence.usage + checked.usage)
     draft = checked.draft
-    notes = (*(f"report: {note}" for note in draft.flaws.notes), *written.notes, *checked.notes)
+    flaws = (f"report: {note}" for note in draft.flaws.notes)
+    notes = (*flaws, *written.notes, *checked.notes)
     if not draft.findings:
         note = "the report model gave no finding that stands: themes of the items instead"
         return _themes(evidence, (note, *notes), checked.check)
     if not draft.quotes:
         draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
-    return Conclusion(evidence, evidence.decided, draft, notes, support=checked.check)
+    read = (f"the writer was shown {share}",) if share else ()
+    return Conclusion(evidence, evidence.decided, draft, (*read, *notes), support=checked.check)
 
 
 def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
@@ -112,7 +116,7 @@ def _unwritten(
 ) -> Conclusion:
     if not evidence.judged:
         return _unjudged(evidence, error)
-    why = str(error).removeprefix("model: ")
+    why = reason_in_words(error.reason) + (f": {error.detail}" if error.detail else "")
     trouble = f"the report model could not be used ({why})"
     if error.reason == "no_key":
         trouble = f"no model wrote this ({_NO_KEY})"
@@ -169,7 +173,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             if not evidence.judged:
                 return _unjudged(evidence, error)
             explanation = plain_explanation(shortfall)
-            why = _NO_KEY if error.reason == "no_key" else error.reason
+            why = _NO_KEY if error.reason == "no_key" else reason_in_words(error.reason)
             notes = (f"the explanation is made without a model ({why})",)
     else:
         explanation = plain_explanation(shortfall)
@@ -180,7 +184,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
 def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
     decided = decide(replace(evidence.counts, anything_judged=False))
     text = (
-        f"No model answered ({error.reason}), neither to judge relevance nor to write. "
-        "The items are listed as they were found; nothing is claimed about them."
+        f"No model answered ({reason_in_words(error.reason)}), neither to judge relevance nor to "
+        "write. The items are listed as they were found; nothing is claimed about them."
     )
     return Conclusion(evidence, decided, explanation=Explanation(text, ()))

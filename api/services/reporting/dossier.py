@@ -11,6 +11,7 @@ import regex
 
 from api.services.evidence.ranking import best_comments
 from api.services.places import Places, title_of
+from api.services.reasons import WHY, reason_in_words
 from api.services.reporting.report import GateState
 from api.services.schemas import Assessed, Gathered, Item, Outcome
 from api.services.text import Fence, cut, one_line, web_url
@@ -20,19 +21,6 @@ BODY, COMMENT, COMMENTS = 600, 220, 4
 TITLE, PLACE = 600, 80
 """Characters of title and place; a person's own item may have any text for those."""
 
-WHY = {
-    Outcome.NOT_CONFIGURED: "not configured",
-    Outcome.REFUSED: "access refused",
-    Outcome.RATE_LIMITED: "rate limited",
-    Outcome.QUOTA_EXHAUSTED: "daily quota exhausted",
-    Outcome.BLOCKED: "blocked by a captcha, login wall or 403 page",
-    Outcome.TIMED_OUT: "no answer in time",
-    Outcome.UNREACHABLE: "unreachable",
-    Outcome.BROKEN: "its answer was malformed",
-    Outcome.CANCELLED: "cancelled",
-    Outcome.NOT_ASKED: "its search takes no such query",
-}
-"""Why a source gave no answer, for people and models alike."""
 _TOGETHER = {
     Outcome.EMPTY: "were asked and found nothing",
     Outcome.NOT_CONFIGURED: f"could not be asked: {WHY[Outcome.NOT_CONFIGURED]}",
@@ -212,6 +200,6 @@ def kept_line(counted: str, gate: GateState, *, refetched: bool) -> str:
     again = ", searched twice" if refetched else ""
     if gate.status == "degraded":
         instead = f"{gate.model} judged instead" if gate.model else "none was sorted out"
-        why = gate.reason or "unknown"
+        why = reason_in_words(gate.reason)
         return f"kept {counted}{again}; relevance could not be judged ({why}), so {instead}"
     return f"{counted} were about it{again}"

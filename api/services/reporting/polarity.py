@@ -13,7 +13,7 @@ from tomllib import loads
 
 import regex
 
-from api.services.reporting.subjects import ELSEWHERE, names_another
+from api.services.reporting.subjects import ELSEWHERE, Subject, names_another
 from api.services.text import fold
 
 # `n't` and the small words that turn what follows within four words: `not worth`, `never a bug`;
@@ -142,10 +142,13 @@ def is_english(text: str) -> bool:
     )
 
 
-def feelings(sentence: str) -> tuple[int, int]:
-    """How many words of praise and of complaint it holds, denied ones on the other side."""
+def feelings(sentence: str, subject: Subject | None = None) -> tuple[int, int]:
+    """How many words of praise and of complaint it holds, denied ones on the other side.
+
+    None that is part of the subject's name.
+    """
     good, bad, *_ = _lexicon()
-    text = fold(sentence).replace("’", "'")
+    text = fold(subject.pattern.sub(" ", sentence) if subject else sentence).replace("’", "'")
     pro = con = 0
     for pattern, sign in ((good, 1), (bad, -1)):
         for match in pattern.finditer(text):
@@ -161,22 +164,28 @@ def lean_wanted(question: str) -> int | None:
     return sides[0] if len(sides) == 1 else None
 
 
-def lean_of(sentence: str, theme: regex.Pattern[str] | None = None) -> int | None:
+def lean_of(
+    sentence: str, theme: regex.Pattern[str] | None = None, subject: Subject | None = None
+) -> int | None:
     """1 for praise, -1 for complaint; None when neither is sure.
 
-    With a `theme` the clause that speaks of it must hold the words that decide.
+    With a `theme` the clause that speaks of it must hold the words that decide. The `subject` is no
+    other product, however well known (`The Oura ring is great`), and its name no feeling (`Magic
+    Mouse`).
     """
     text = sentence.replace("’", "'")
     if len(text) > _LONGEST:
         return None
-    if not is_english(text) or any(rule.search(text) for rule in _UNSURE) or names_another(text):
+    if not is_english(text) or any(rule.search(text) for rule in _UNSURE):
+        return None
+    if names_another(text, subject):
         return None
     if _WEIGHING.search(text) and not _WEIGHED_FIRST.search(text):
         return None
-    pro, con = feelings(text)
+    pro, con = feelings(text, subject)
     if bool(pro) == bool(con) or (pro and IRONY.search(text)):
         return None
-    clauses = _CLAUSE.split(text)
-    if theme and not any(theme.search(clause) and any(feelings(clause)) for clause in clauses):
+    clauses = [clause for clause in _CLAUSE.split(text) if any(feelings(clause, subject))]
+    if theme and not any(map(theme.search, clauses)):
         return None
     return 1 if pro else -1

@@ -13,6 +13,7 @@ from functools import cache
 
 import regex
 
+from api.services.question.guard import stem
 from api.services.question.naming import core_of, name_of
 from api.services.question.query import stop_words
 from api.services.reporting.aspects import aspect_words
@@ -117,7 +118,8 @@ class Subject:
     common: frozenset[str]
     """Words that stand in small letters somewhere in the texts, so that a capital says nothing."""
     stated: frozenset[str]
-    """Words of question and description, folded, and web endings with their dot."""
+    """Words of question and description, folded, plurals as singulars, too; web endings with their
+    dot."""
     described: frozenset[str]
     """Words of the description alone, folded."""
 
@@ -126,10 +128,14 @@ class Subject:
         """The subject of a question; `texts` are those it is looked for in."""
         name = name_of(question.text, aspect_words())
         core = core_of(name or question.text)
-        spelled = r"[ .\-]?".join(map(regex.escape, regex.split(r"[\s.\-]+", core)))
+        pieces = regex.split(r"[\s.\-]+", core)
+        # several of a thing whose name has several words are the thing: `Ember mugs`; not `Embers`
+        plural = "(?:e?s)?" if len(pieces) > 1 else ""
+        spelled = r"[ .\-]?".join(map(regex.escape, pieces)) + plural
         parts = [word for word in regex.findall(r"[\p{L}\p{N}]+", core) if len(word) > 1]
         proper = [match[0] for match in _CAPITAL.finditer(question.about)]
-        names = {word for word in (*parts, *proper) if fold(word) not in _PLAIN_CAPITALS}
+        idle = _PLAIN_CAPITALS | stop_words("en")  # `The` of `The Browser Company` names nothing
+        names = {word for word in (*parts, *proper) if fold(word) not in idle}
         words = "|".join([spelled, *(regex.escape(word) for word in sorted(names, key=len)[::-1])])
         bounded = rf"(?<![\p{{Latin}}\p{{N}}])(?:{words})(?!\p{{Latin}}|(?<=\p{{N}})\p{{N}})"
         small = {word for text in texts for word in _SMALL.findall(text)}
@@ -138,7 +144,9 @@ class Subject:
         named = frozenset(map(fold, parts))
         written = (*_WORDS.findall(core), *proper)
         numbers = frozenset(fold(word) for word in written if _NUMBER.fullmatch(word))
-        known = frozenset((*stated, *parts, *proper))
+        known = frozenset(
+            form for word in (*stated, *parts, *proper) for form in (word, stem(word))
+        )
         described = frozenset(_WORDS.findall(fold(question.about)))
         return cls(name, pattern, named, numbers, frozenset(small), known, described)
 
@@ -218,7 +226,8 @@ class Subject:
 
     def is_known(self, word: str) -> bool:
         """Whether question or description hold a word, or it is a platform, month or the like."""
-        return fold(word) in self.stated or fold(word) in _plain_words()
+        form = fold(word)
+        return form in self.stated or stem(form) in self.stated or form in _plain_words()
 
     def is_rare(self, word: str) -> bool:
         """Whether many texts never write a word small, so that its capital is a name's."""
@@ -247,9 +256,11 @@ class Subject:
 
 def names_another(sentence: str, subject: Subject | None = None) -> bool:
     """Whether another name is what the sentence speaks of: `Garmin support is bad`."""
+    own = [] if subject is None else [at.span() for at in subject.pattern.finditer(sentence)]
     for match in _CAPITAL.finditer(sentence):
         word = fold(match[0].removesuffix("'s").removesuffix("’s"))
-        if (subject is not None and subject.is_named(match[0])) or word in _plain_words():
+        named = any(start < match.end() and match.start() < end for start, end in own)
+        if named or word in _plain_words():
             continue
         before = sentence[: match.start()]
         # a capital at the beginning says nothing, unless many texts never write the word small

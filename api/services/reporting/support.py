@@ -16,6 +16,7 @@ from api.services.bills import bill_of, flagged
 from api.services.containment import translated
 from api.services.ports import Claim, Support, SupportChecker
 from api.services.question.query import content_words, words
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted, plain_topic
 from api.services.reporting.counting import recounted, resummed
 from api.services.reporting.dossier import Dossier
@@ -31,6 +32,7 @@ _AROUND = 120
 """Characters of the item on either side of a passage."""
 LONGEST_SENTENCE = 600
 """Characters of a sentence that a check is shown; nobody can say that what is longer is carried."""
+_NOT_CHECKED = "the support check did not work"
 _FOR_SUMMARY = 4
 """Passages that are shown for the headline or one sentence of the summary."""
 # of a headline that claims nothing: `What people say about the Ember mug`
@@ -74,7 +76,7 @@ async def supported(
         answer = await translated(checking, "the support check", partial(ModelError, "defect"))
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
-        note = f"the support check did not work ({error.reason}): the findings are unverified"
+        note = f"{_NOT_CHECKED} ({reason_in_words(error.reason)}): the findings are unverified"
         return CheckedDraft(draft, check, bill_of(error), (note,))
     flags = answer.supported
     carried: dict[int, list[Passage]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from api.services.reporting.findings import FindingKind
 
@@ -54,6 +54,17 @@ def one_side(passages: Iterable[ThemePassage], lean: int | None) -> tuple[ThemeP
         return tuple(passages)
     kept = [passage for passage in passages if passage.lean != -lean]
     return tuple(sorted(kept, key=lambda passage: passage.lean != lean))
+
+
+def shown_once(findings: Iterable[ThemeFinding]) -> list[ThemeFinding]:
+    """The same findings; a sentence shown under one comes last under those after it."""
+    shown: set[str] = set()
+    ordered = []
+    for finding in findings:
+        passages = sorted(finding.passages, key=lambda passage: passage.text in shown)
+        ordered.append(replace(finding, passages=tuple(passages)))
+        shown |= {passage.text for passage in ordered[-1].shown}
+    return ordered
 
 
 def unsure_side(findings: Iterable[ThemeFinding], lean: int | None) -> str:

@@ -29,6 +29,7 @@ from api.services.reporting.theme import (
     ThemeFinding,
     ThemePassage,
     one_side,
+    shown_once,
     unsure_side,
 )
 from api.services.reporting.threads import is_elsewhere, is_told_apart, is_topic, thread_of
@@ -76,10 +77,10 @@ class _Speech:
     turn: str = ""
     """The next sentence, where that one turns it round."""
 
-    def under(self, theme: regex.Pattern[str]) -> _Speech:
+    def under(self, theme: regex.Pattern[str], subject: Subject) -> _Speech:
         """The same sentence with its lean about a theme."""
         if not self.turn:
-            return replace(self, lean=lean_of(self.passage.text, theme))
+            return replace(self, lean=lean_of(self.passage.text, theme, subject))
         whole = f"{self.passage.text} {self.turn}"
         shown = whole if len(whole) <= LONGEST_PASSAGE else self.passage.text
         return replace(self, passage=replace(self.passage, text=shown))
@@ -96,6 +97,7 @@ def find_themes(
     most: int = THEMES,
     focus: Sequence[str] = (),
     lean: int | None = None,
+    kept: int = 0,
 ) -> Themed:
     """The themes of the exhibits, those that the question names first, then by how many speak.
 
@@ -106,7 +108,9 @@ def find_themes(
         focus: words that are asked about; only what is said of those, by one post too.
         lean: the side that is asked for where the question does not say it, as `lean_of` has it.
             What surely leans so goes first, what leans the other way is left out.
+        kept: how many posts were kept, where the exhibits are the best of them: counts are of all.
     """
+    total = max(kept, len(exhibits))
     lean = lean_wanted(question.text) if lean is None else lean
     texts = [beginning(text) for exhibit in exhibits for text in exhibit.item.texts]
     subject = Subject.of(question, texts)
@@ -128,7 +132,7 @@ def find_themes(
     }
     # how many posts speak of a theme, those included that lean the other way than is asked for
     sizes = {_title(name): len({s.passage.label for s in held}) for name, held in spoken.items()}
-    each = (_finding(name, held, len(exhibits), lean) for name, held in spoken.items())
+    each = (_finding(name, held, total, lean) for name, held in spoken.items())
     findings = sorted(
         (finding for finding in each if finding.passages),
         key=lambda finding: (
@@ -136,17 +140,14 @@ def find_themes(
         ),
     )  # fmt: skip
     chosen = findings if focus else _shared(findings, sizes, wanted, lean)
-    chosen = _shown_once(chosen[:most])
-    shown = {finding.name for finding in chosen}
+    chosen = shown_once(chosen[:most])
+    counted = [(finding.name, len(finding.passages)) for finding in chosen]
+    shown = {name for name, _ in counted}
     unshown = [finding for finding in findings if finding.name not in shown]
     return Themed(
         f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
-        summary_of(
-            [(finding.name, len(finding.passages)) for finding in chosen],
-            len(exhibits),
-            unsure_side(chosen, lean),
-        ),
-        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject)),
+        summary_of(counted, total, unsure_side(chosen, lean)),
+        tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject, total)),
         () if compared(question.text) else _next(subject.name or "it", unshown, findings, lean),
     )
 
@@ -275,24 +276,13 @@ def _speaking(
     speeches: Iterable[_Speech], theme: regex.Pattern[str], subject: Subject
 ) -> list[_Speech]:
     """What speaks of a theme; where few posts do, none that is doubted, and one alone plainly."""
-    held = [speech.under(theme) for speech in speeches if speech.holds(theme, subject)]
+    held = [speech.under(theme, subject) for speech in speeches if speech.holds(theme, subject)]
     if len({speech.passage.label for speech in held}) >= SHARED:
         return held
     sure = [speech for speech in held if not speech.doubted]
     if len({speech.passage.label for speech in sure}) > 1:
         return sure
     return [speech for speech in sure if speaks_plainly(speech.passage.text, theme, subject)]
-
-
-def _shown_once(findings: Sequence[ThemeFinding]) -> list[ThemeFinding]:
-    """The same findings; a sentence shown under one comes last under those after it."""
-    shown: set[str] = set()
-    ordered = []
-    for finding in findings:
-        passages = sorted(finding.passages, key=lambda passage: passage.text in shown)
-        ordered.append(replace(finding, passages=tuple(passages)))
-        shown |= {passage.text for passage in ordered[-1].shown}
-    return ordered
 
 
 def _lean(spoken: Iterable[_Speech]) -> int | None:
@@ -328,7 +318,7 @@ def _kind(leans: Counter[int], wishes: int, total: int) -> FindingKind:
 
 
 def _bare(
-    exhibits: Sequence[Exhibit], speeches: Sequence[_Speech], subject: Subject
+    exhibits: Sequence[Exhibit], speeches: Sequence[_Speech], subject: Subject, total: int
 ) -> Iterator[ThemeFinding]:
     """Without a theme: how many name the product, and the first sentence or title that does."""
     first = {speech.passage.label: speech.passage for speech in reversed(speeches) if speech.named}
@@ -346,5 +336,5 @@ def _bare(
     if held:
         labels = {passage.label for passage in held}
         threads = len({thread_of(e.item) for e in exhibits if e.label in labels})
-        count = count_of(len(held), len(exhibits), "is about it", "are about it", threads)
+        count = count_of(len(held), total, "is about it", "are about it", threads)
         yield ThemeFinding(UNNAMED, f"{UNNAMED}: {count}.", "other", held)

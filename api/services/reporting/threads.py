@@ -34,6 +34,8 @@ _HEAD = regex.compile(r"^.*?(?=,|\||\(| - | with | mit | avec | con |$)", regex.
 _PLACED = regex.compile(r"^r/")
 # how a subreddit of the product itself may end: `r/NotionHQ`, `r/PlaudUK`
 _COMMUNITY = frozenset("ai app co com dev eu de fr hq io uk us".split())
+_PLURAL = frozenset(("s", "es"))
+_WORD = regex.compile(r"[\p{L}\p{N}]{2,}")
 _FRONT = 300
 """Characters of a text in which what it is about is named."""
 _BEFORE = 2
@@ -95,13 +97,19 @@ def _goes_with(title: str, subject: Subject) -> bool:
 
 
 def _is_anothers_place(place: str, subject: Subject) -> bool:
-    """Whether a place's name is the product's with two or three letters more: `r/emberjs`."""
+    """Whether a place's name is the product's with two or three letters more: `r/emberjs`.
+
+    Of several words the first alone tells, since the others mostly say of what kind the product is:
+    `Ember mug` in `r/mugs`, `Bolt app` in `r/apple`.
+    """
+    first = _WORD.search(fold(subject.name))
+    if first is None:
+        return False
     name = fold(_PLACED.sub("", place))
-    for word in subject.name_words:
-        ending = name.removeprefix(word)
-        if ending and ending != name and len(ending) <= _ENDING and ending.isalpha():
-            return ending not in subject.stated | _COMMUNITY
-    return False
+    ending = name.removeprefix(first[0])
+    if ending == name or len(ending) > _ENDING or not ending.isalpha():
+        return False
+    return ending not in subject.stated | _COMMUNITY | _PLURAL
 
 
 def is_told_apart(item: Item, subject: Subject) -> bool:
@@ -117,10 +125,10 @@ def is_told_apart(item: Item, subject: Subject) -> bool:
     text = fold(" ".join((item.title, item.body, *(comment.body for comment in item.comments))))
     if not subject.is_numbered(text):
         return False
-    words = set(regex.findall(r"[\p{L}\p{N}]+", text))
+    words = set(map(stem, regex.findall(r"[\p{L}\p{N}]+", text)))
     place = fold(_PLACED.sub("", item.place or ""))
     return (
-        (len(subject.name_words) > 1 and subject.name_words <= words)
-        or not telling.isdisjoint(map(stem, words))
+        (len(subject.name_words) > 1 and set(map(stem, subject.name_words)) <= words)
+        or not telling.isdisjoint(words)
         or any(place.startswith(word) for word in subject.name_words)
     )

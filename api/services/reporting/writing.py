@@ -37,6 +37,12 @@ class Written:
     """What a reader must know about the writing."""
 
 
+def share_read(evidence: Evidence) -> str:
+    """What a writer is shown: `the 30 best of 33 kept items`; "" where it is all of them."""
+    shown, kept = len(evidence.shown), len(evidence.kept)
+    return f"the {shown} best of {kept} kept items" if shown < kept else ""
+
+
 class NotWritten(Wasted):
     """The writer began and gave no usable draft; what it used and looked up still counts."""
 

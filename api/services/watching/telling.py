@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.services.places import Places, title_of
+from api.services.reasons import WHY
 from api.services.text import clean, cut, many, minute, one_line, web_url
 from api.services.watching.run import NewPost, WatchRun
 from api.services.watching.watch import Watch
@@ -102,7 +103,7 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = mi
 
 def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
     gaps = ", ".join(
-        f"{title_of(places, gap.source)} ({gap.reason or gap.outcome})" for gap in run.gaps
+        f"{title_of(places, gap.source)} ({gap.reason or WHY[gap.outcome]})" for gap in run.gaps
     )
     silent = f"Not heard, so nothing is known of: {one_line(gaps)}." if gaps else ""
     if run.state in {"failed", "not_asked", "nothing"}:

@@ -299,7 +299,7 @@ async def test_a_failing_model_ends_in_the_posts_words(served: Served) -> None:
 
     assert turn["text"].startswith("No model wrote this answer")
     assert turn["citations"]
-    assert turn["notes"] == ["the chat model could not be used (unauthorized)"]
+    assert turn["notes"] == ["the chat model could not be used (the key was not accepted)"]
 
 
 async def test_a_front_end_of_the_vercel_sdk_gets_its_stream(served: Served) -> None:

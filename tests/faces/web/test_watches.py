@@ -132,6 +132,18 @@ async def test_question_that_may_be_asked_no_more(served: Served) -> None:
     assert kept.due_at > watch.due_at
 
 
+async def test_watch_over_the_archive_of_before_can_be_paused(served: Served) -> None:
+    """It counts nothing, so it does not go on."""
+    old = replace(new_watch("local", "Oura", "mon 08:00", utc_now()), sources=("archive",))
+    await served.house.store.add_watch(old, 9)
+    answers = [
+        await served.client.patch(f"{URL}/{old.id}", json={"paused": paused})
+        for paused in (True, False)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 422]
+    assert "name any of reddit, youtube" in answers[1].json()["error"]["message"]
+
+
 async def test_run_under_way_is_a_conflict(served: Served) -> None:
     """One at a time."""
     mark = (await served.client.post(URL, json=OURA)).json()["id"]
@@ -149,6 +161,7 @@ async def test_run_under_way_is_a_conflict(served: Served) -> None:
         ({"every": "never"}, "“never” is no schedule"),
         ({"tz": "Mars"}, "there is no time zone “Mars”"),
         ({"sources": ["myspace"]}, "there is no source `myspace`"),
+        ({"sources": ["reddit", "archive"]}, "a watch cannot ask `archive`"),
         ({"notify": ["file:/etc/cron.d/x"]}, "a notification goes to `https://...`"),
         ({"only": "praise"}, "`only`"),
         ({"secret": "mine"}, "`secret`"),

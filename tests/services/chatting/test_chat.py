@@ -23,6 +23,7 @@ from api.services.chatting.session import Session
 from api.services.chatting.turns import AnswerPiece, LookupEnded, LookupStarted, Moment, Turn
 from api.services.listening import Product
 from api.services.ports import Facts
+from api.services.reasons import reason_in_words
 from api.services.schemas import Question
 from api.settings import ChatSettings, RankingSettings, RetrievalSettings
 from tests.services.fakes import NEVER, FakeJudge, FakeSource
@@ -674,7 +675,7 @@ async def test_without_the_model_the_posts_speak(error: Exception | None, reason
     assert turn.text.count("“") == 2
     assert [c.label for c in turn.citations] == ["E1", "E2"]
     assert turn.partial
-    assert turn.notes == (f"the chat model could not be used ({reason})",)
+    assert turn.notes == (f"the chat model could not be used ({reason_in_words(reason)})",)
 
 
 async def test_without_the_model_a_follow_up_uses_what_is_known() -> None:

@@ -72,7 +72,7 @@ async def test_what_the_report_could_not_judge_is_not_called_relevant() -> None:
 
     assert lookup is not None
     assert lookup.line == (
-        "Reddit: kept 6 of 6 results; relevance could not be judged (no_key), "
+        "Reddit: kept 6 of 6 results; relevance could not be judged (no key is set), "
         "so none was sorted out"
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from api.services.evidence.crawler import Crawl, combine, crawl, merged
+from api.services.reasons import WHY
 from api.services.schemas import Assessed, Attempt, Gathered, Item, Outcome, Usage, Verdict
 from tests.services.fakes import item
 
@@ -172,10 +173,10 @@ def test_a_query_that_failed_beside_others_is_a_note() -> None:
     none = combine([limited, failed(Outcome.BLOCKED)])
 
     assert (some.reason, some.retry_at, some.notes) == (
-        None, None, ("one query failed: rate_limited",),
+        None, None, ("one query failed: rate limited",),
     )  # fmt: skip
     assert (none.reason, none.retry_at) == ("rate_limited", RESET)
-    assert (none.notes, none.upstream_calls) == (("one query failed: blocked",), 2)
+    assert (none.notes, none.upstream_calls) == ((f"one query failed: {WHY[Outcome.BLOCKED]}",), 2)
 
 
 def test_two_crawls_become_one() -> None:

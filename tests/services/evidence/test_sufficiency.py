@@ -150,7 +150,7 @@ def test_a_degraded_gate_is_told_and_does_not_decide() -> None:
 
     assert decided.decision is FULL
     assert decided.notes[0] == (
-        "Relevance could not be judged for reddit: timeout; `listenpost doctor` says why."
+        "Relevance could not be judged for reddit: no answer in time; `listenpost doctor` says why."
     )
 
 

@@ -19,6 +19,7 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
+from api.services.reasons import WHY
 from api.services.schemas import (
     Batch,
     FetchPlan,
@@ -69,7 +70,8 @@ async def test_a_second_judge_that_fails_leaves_the_first_pass() -> None:
         10, 0, "degraded", "timeout",
     )  # fmt: skip
     assert found.notes[0] == (
-        "refetch could not be judged (timeout): 5 new items withheld, the first pass stands"
+        "refetch could not be judged (no answer in time): 5 new items withheld, "
+        "the first pass stands"
     )
 
 
@@ -97,7 +99,7 @@ async def test_a_second_fetch_that_fails_leaves_the_first_pass(
     assert (second.limit, second.requests, second.status, second.reason) == (
         10, 1, "degraded", reason,
     )  # fmt: skip
-    assert found.notes[0] == f"refetch failed ({reason}); the first pass stands"
+    assert found.notes[0] == f"refetch failed ({WHY[Outcome(reason)]}); the first pass stands"
     assert found.retry_at == error.retry_at
     assert found.upstream_calls == 3
 
@@ -177,7 +179,7 @@ async def test_a_deadline_during_the_comments_keeps_the_items() -> None:
     found = await gathered(source, FakeJudge(["1", "2", "3"]), until=0.3)
 
     assert (ids(found), found.status) == (["1", "2", "3"], "ok")
-    assert found.notes == ("comments could not be read (timed_out)",)
+    assert found.notes == ("comments could not be read (no answer in time)",)
 
 
 async def test_a_defect_of_a_source_is_broken(caplog: pytest.LogCaptureFixture) -> None:
@@ -203,7 +205,7 @@ async def test_a_defect_while_reading_comments_costs_only_them() -> None:
     found = await gathered(source, FakeJudge(["0", "1"]))
 
     assert (found.outcome, ids(found)) == (Outcome.OK, ["0", "1"])
-    assert found.notes == ("comments could not be read (broken)",)
+    assert found.notes == ("comments could not be read (its answer was malformed)",)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ async def test_comments_that_fail_are_a_note() -> None:
     found = await gathered(source, FakeJudge(["1", "2"]))
 
     assert (ids(found), found.outcome) == (["1", "2"], Outcome.OK)
-    assert found.notes == ("comments could not be read (rate_limited)",)
+    assert found.notes == ("comments could not be read (rate limited)",)
     assert found.upstream_calls == 3
 
 

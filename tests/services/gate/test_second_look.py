@@ -76,17 +76,17 @@ async def test_the_judge_sees_the_comment_under_its_title() -> None:
         (
             FakeSource(items(3)[1:], remarks=SAID),
             FakeJudge(["c1"], trouble={1: ModelError("timeout")}),
-            "second look could not be judged (timeout)",
+            "second look could not be judged (no answer in time)",
         ),
         (
             FakeSource(items(3), remarks=SAID, silence={-1: RateLimited("reddit")}),
             FakeJudge(),
-            "second look failed (rate_limited)",
+            "second look failed (rate limited)",
         ),
         (
             FakeSource(items(3), remarks=SAID, silence={-1: RecursionError()}),
             FakeJudge(),
-            "second look failed (broken)",
+            "second look failed (its answer was malformed)",
         ),
     ],
     ids=["nobody names it", "judged off topic", "not judged", "limited", "broken"],

@@ -98,6 +98,20 @@ async def test_a_sound_draft_takes_one_request() -> None:
     assert written.usage.input_tokens > 0
 
 
+@pytest.mark.parametrize(("most", "share"), [(4, "Below are the 4 best of 6 kept items."), (6, "")])
+async def test_the_writer_hears_how_much_it_is_not_shown(most: int, share: str) -> None:
+    """
+    Nothing is said where it is shown all.
+    """
+    script = Script([handed_in()])
+
+    _, _, evidence = await wrote(script, product(ranking=RankingSettings(rerank_top_k=most)))
+
+    assert len(evidence.kept) == 6
+    assert ("kept items" in script.prompt) is bool(share)
+    assert share in script.prompt
+
+
 async def test_an_unsound_draft_goes_back_once() -> None:
     """
     B74 and B73: the model hears what is wrong, and a corrected draft leaves no note.
@@ -204,7 +218,10 @@ async def test_a_slow_model_times_out() -> None:
 
 @pytest.mark.parametrize(
     ("second", "reason"),
-    [(ModelAPIError("m", "gone"), "unreachable"), (handed_in(findings=0), "malformed")],
+    [
+        (ModelAPIError("m", "gone"), "unreachable"),
+        (handed_in(findings=0), "its answer was malformed"),
+    ],
 )
 async def test_when_no_corrected_draft_comes_the_first_is_cleared(
     second: ModelResponse | Exception, reason: str

@@ -187,8 +187,8 @@ MIDNIGHT = datetime(2026, 11, 2, 0, 0, tzinfo=timezone(timedelta(hours=-8)))
          "YouTube: 0 of 6 results were about it"),
         (gathered(Outcome.EMPTY, status="skipped"), "YouTube was asked and found nothing"),
         (gathered(kept=KEPT, status="degraded", gate_reason="timeout"),
-         "YouTube: kept 4 of 4 results; relevance could not be judged (timeout), so none was "
-         "sorted out"),
+         "YouTube: kept 4 of 4 results; relevance could not be judged (no answer in time), so "
+         "none was sorted out"),
         (gathered(kept=KEPT, dropped=GONE, status="degraded", model="local-1"),
          "YouTube: kept 4 of 10 results; relevance could not be judged (unknown), so local-1 "
          "judged instead"),

@@ -10,6 +10,7 @@ import pytest
 from api.errors import ModelError
 from api.services.bills import Wasted
 from api.services.ports import PER_CALL, Claim, Support
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.dossier import Dossier
@@ -177,7 +178,7 @@ async def test_a_failed_check_leaves_everything_unverified(reason: str) -> None:
     assert checked.check == SupportCheck(status="degraded", reason=reason, model="fake-1")
     assert checked.check.rate is None
     assert checked.notes == (
-        f"the support check did not work ({reason}): the findings are unverified",
+        f"the support check did not work ({reason_in_words(reason)}): the findings are unverified",
     )
 
 

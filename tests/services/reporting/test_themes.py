@@ -293,6 +293,18 @@ def test_what_answers_a_post_under_another_title_names_the_product() -> None:
     assert {passage.comment_id for passage in finding.passages} == {"c2", "c3"}
 
 
+def test_counts_are_of_all_that_were_kept_where_the_best_are_read() -> None:
+    """What was not read may speak of it, too: at least."""
+    themed = find_themes(LAMP, exhibits(*("The battery is awful.",) * 3), kept=5)
+    bare = find_themes(LAMP, exhibits("Blue."), kept=5)
+
+    assert themed.summary == "Themes of 5 kept posts, each count a minimum: battery (3)."
+    assert [finding.text for finding in (*themed.findings, *bare.findings)] == [
+        "Battery: at least 3 of 5 kept posts speak of it; three lean negative.",
+        "No shared theme: at least one post is about it.",
+    ]
+
+
 def test_what_the_judge_was_hardly_sure_of_comes_last() -> None:
     """However telling it is; and it makes no theme that few speak of."""
     first, *others = (

@@ -15,6 +15,7 @@ from api.judges.booleans import OpenAISupport
 from api.judges.local_support import LocalSupport
 from api.services.listening import Ask, analyze
 from api.services.ports import SupportChecker
+from api.services.reasons import reason_in_words
 from api.services.reporting.citing import Drafted
 from api.services.reporting.clearing import Flaws
 from api.services.reporting.findings import Finding, Passage
@@ -151,8 +152,9 @@ async def test_a_check_that_fails_drops_nothing_and_calls_nothing_checked(
     assert (report.topic, report.summary) == (pair.sentence, f"{CARRIED.sentence} {pair.sentence}")
     assert (report.support.status, report.support.reason) == ("degraded", reason)
     assert report.support.rate is None
-    assert f"the support check did not work ({reason}): the findings are unverified" in shown(
-        report
+    assert (
+        f"the support check did not work ({reason_in_words(reason)}): the findings are unverified"
+        in shown(report)
     )
     assert shown(report).count("(unverified)") == 2
 

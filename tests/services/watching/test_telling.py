@@ -60,7 +60,7 @@ def test_what_changed() -> None:
         "  “I hate the battery.”",
         "  https://r.example/1",
         "- reddit:1 (Reddit)",
-        "Not heard, so nothing is known of: Lemmy (timed_out).",
+        "Not heard, so nothing is known of: Lemmy (no answer in time).",
         "Report: r1",
     ]
 
@@ -99,7 +99,7 @@ def test_many_posts_are_counted() -> None:
         (
             {"state": "nothing", "gaps": (GAP,), "sample": True},
             "Ember (made-up sample data): no new posts since 2026-11-02 08:00Z; not heard: Lemmy "
-            "(timed_out)",
+            "(no answer in time)",
         ),
         ({"state": "failed", "reason": "no\nmodel"}, None),
         ({"state": "failed", "counts": None, "reason": "a\nb"}, "Ember: the run failed: a b"),

@@ -16,6 +16,7 @@ from api.services.progress import (
     SourceRefetching,
     SourceStarted,
 )
+from api.services.schemas import Outcome
 from api.sources import chosen
 from api.wiring.serving import House
 
@@ -66,7 +67,7 @@ class Lane:
             case SourceLookedAgain():
                 return replace(lane, kept=(self.kept or 0) + event.relevant)
             case SourceKept():
-                state: LaneState = "done" if event.outcome in outline.GOOD else "trouble"
+                state: LaneState = "done" if Outcome(event.outcome).answered else "trouble"
                 return replace(lane, state=state, fetched=event.fetched, kept=event.kept)
         return lane
 

@@ -38,7 +38,8 @@ async def test_it_shows_what_the_api_counts(served: Served) -> None:
     items = stats["items"]
     assert f"{items['judged']} judged, {items['relevant']} relevant, {items['kept']} kept" in page
     for name, figures in stats["sources"].items():
-        assert f"failed open: http_error {figures['fail_open_reasons']['http_error']}" in page, name
+        failures = figures["fail_open_reasons"]["http_error"]
+        assert f"failed open: an HTTP error ({failures})" in page, name
     assert f"{stats['cost']['usd']:.4f} USD" in page
     assert stats["periods"][0]["start"] in page
 
