@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from api.faces import captions, comparisons, outline
+from api.faces.opening import openable
 from api.services.comparing.comparison import Comparison
 from api.services.reporting.escaping import link, md, quotation
 from api.services.reporting.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
@@ -17,7 +18,7 @@ _SAMPLE = "> **Sample data**: made up, from the offline sandbox."
 
 def report_markdown(report: Report, dropped: bool) -> str:
     """The whole report."""
-    report = outline.openable(report)
+    report = openable(report)
     numbers = outline.numbered(report.items)
     items = {item.key: item for item in report.items}
     cited = {item.key: link(f"\\[{numbers[item.key]}\\]", item.url) for item in report.items}
@@ -67,7 +68,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
 
 def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
     """One source's kept items."""
-    fetched = outline.openable(fetched)
+    fetched = openable(fetched)
     parts = [f"# {md(outline.heading(fetched))} on {md(outline.source_title(fetched.source))}"]
     if fetched.sample:
         parts.append(_SAMPLE)
@@ -83,7 +84,7 @@ def fetch_markdown(fetched: Fetched, dropped: bool) -> str:
 
 def comparison_markdown(comparison: Comparison) -> str:
     """The table, what it marks, the words of each side, and what is cited."""
-    comparison = outline.openable(comparison)
+    comparison = openable(comparison)
     numbers = outline.numbered(comparison.items)
     items = {item.key: item for item in comparison.items}
     cited = {key: link(f"\\[{numbers[key]}\\]", item.url) for key, item in items.items()}

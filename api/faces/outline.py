@@ -6,9 +6,9 @@ The texts in it are strangers'; each face escapes them in its own way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
 
+from api.faces.opening import SAMPLE
 from api.judges.answers import STAND_IN
 from api.services.comparing.comparison import Comparison
 from api.services.progress import (
@@ -38,9 +38,6 @@ LONGEST_HEADING = 120
 """Characters of a question that is repeated; JSON has all of it."""
 LONGEST_PRODUCT = 40
 """Characters of a product's name beside others."""
-SAMPLE = "sample"
-"""Stands where the address of something made up would be: no page in the world shows it."""
-Answer = TypeVar("Answer", Report, Fetched, Comparison)
 SHOWN = 4
 """Passages of a finding that a person is shown; the rest stand in the JSON."""
 _KINDS: tuple[tuple[FindingKind, str], ...] = (
@@ -103,31 +100,6 @@ class Caption:
     date: str
     """Empty where it is not known."""
     badges: tuple[str, ...]
-
-
-def openable(answer: Answer) -> Answer:
-    """The answer with addresses that can be opened alone; what is made up has none."""
-    if not answer.sample:
-        return answer
-    unlinked = {"url": SAMPLE}
-    changed: dict[str, object] = {
-        "items": tuple(item.model_copy(update=unlinked | _unsigned(item)) for item in answer.items)
-    }
-    if isinstance(answer, Report | Fetched):
-        changed["dropped"] = tuple(item.model_copy(update=unlinked) for item in answer.dropped)
-    if isinstance(answer, Report):
-        changed["quotes"] = tuple(replace(quote, url=SAMPLE) for quote in answer.quotes)
-    return answer.model_copy(update=changed)
-
-
-def _unsigned(item: KeptItem) -> dict[str, object]:
-    """Who wrote it, without profiles that nobody has."""
-
-    def bare(credit: str | None) -> dict[str, object]:
-        return {"credit": parts_of(credit)[0]} if credit else {}
-
-    comments = (comment.model_copy(update=bare(comment.credit)) for comment in item.comments)
-    return bare(item.credit) | {"comments": tuple(comments)}
 
 
 def heading(answer: Report | Fetched) -> str:

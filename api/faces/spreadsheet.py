@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from api.faces import outline
+from api.faces.opening import openable
 from api.services.reporting.report import Report
 from api.services.text import clean
 
@@ -19,7 +19,7 @@ _FORMULA = tuple("=+-@＝＋－＠\t\r\n|%")
 
 def report_csv(report: Report) -> str:
     """One row per item, kept ones first by rank; no cell is a formula to a spreadsheet."""
-    report = outline.openable(report)
+    report = openable(report)
     out = io.StringIO()
     rows = csv.writer(out)
     rows.writerow(_COLUMNS)

@@ -13,6 +13,7 @@ import regex
 from rich.cells import cell_len
 
 from api.faces import captions, comparisons, outline
+from api.faces.opening import openable
 from api.services.archive.answers import ArchiveAnswer
 from api.services.archive.describing import heading as heading_of
 from api.services.archive.describing import whence
@@ -42,7 +43,7 @@ _SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sa
 
 def report_text(report: Report, dropped: bool, width: int | None) -> str:
     """The whole report; `width` in columns, None: the terminal's."""
-    report = outline.openable(report)
+    report = openable(report)
     page, numbers = _TextPage(width), outline.numbered(report.items)
     items = {item.key: item for item in report.items}
     page.title(outline.heading(report))
@@ -94,7 +95,7 @@ def report_text(report: Report, dropped: bool, width: int | None) -> str:
 
 def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
     """One source's kept items."""
-    fetched = outline.openable(fetched)
+    fetched = openable(fetched)
     page = _TextPage(width)
     if fetched.sample:
         page.wrapped(_SAMPLE)
@@ -132,7 +133,7 @@ def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
 
 def comparison_text(comparison: Comparison, width: int | None) -> str:
     """The table, what it marks, the words of each side, and what is cited."""
-    comparison = outline.openable(comparison)
+    comparison = openable(comparison)
     page, numbers = _TextPage(width), outline.numbered(comparison.items)
     page.title(comparisons.title(comparison))
     if comparison.sample:

@@ -8,6 +8,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from api.errors import SourceError
+from api.services.gate.reasons import why_dropped
 from api.services.reasons import WHY, reason_in_words
 from api.services.schemas import (
     Assessed,
@@ -177,7 +178,7 @@ class Basket:
         assessed = [Assessed(item, self._verdicts[key]) for key, item in self._items.items()]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
         stopped = (
-            replace(entry, dropped_by="gate", reason=_why_dropped(entry.verdict))
+            replace(entry, dropped_by="gate", reason=why_dropped(entry.verdict))
             for entry in assessed
             if not entry.verdict.relevant
         )
@@ -224,13 +225,6 @@ def merge_crossposts(items: Sequence[Item]) -> tuple[Item, ...]:
             places = tuple(dict.fromkeys(place for place in both if place))
             merged[item.original] = replace(first, places=places)
     return tuple(merged.values())
-
-
-def _why_dropped(verdict: Verdict) -> str:
-    """What decided, where the judge says so: `names no plaud (7 % likely)`."""
-    reason = verdict.reason or f"judged off topic by {verdict.judge or 'the gate'}"
-    chance = verdict.probability
-    return reason if chance is None else f"{reason} ({chance * 100:.0f} % likely)"
 
 
 def _outcome(error: Failure) -> Outcome:

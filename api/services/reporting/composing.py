@@ -42,8 +42,11 @@ from api.services.schemas import (
     Usage,
     Verdict,
 )
-from api.services.text import clean
+from api.services.text import clean, cut, one_line
 from api.settings import DepthName
+
+SNIPPET = 200
+"""Characters of a dropped item's text that an answer keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,9 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         capped=gathered.capped,
         upstream_calls=gathered.upstream_calls,
         notes=gathered.notes,
-        dropped=tuple(map(dropped_item, gathered.dropped)),
+        dropped=tuple(
+            dropped_item(entry).model_copy(update={"snippet": ""}) for entry in gathered.dropped
+        ),
         sample=origin.sample,
         trace_id=origin.trace_id,
     )
@@ -265,13 +270,19 @@ def assessed_of(kept: KeptItem) -> Assessed:
 
 def dropped_item(entry: Assessed) -> DroppedItem:
     """A dropped item: what it was and why it went; below the cutoff in the grader's words too."""
+    item = entry.item
     words = entry.grade.explanation if entry.grade and entry.dropped_by == "cutoff" else ""
+    text = "" if entry.dropped_by == "unfit" else one_line(clean(item.body))
     return DroppedItem(
-        key=entry.item.key,
-        title=entry.item.title,
-        url=entry.item.url,
+        key=item.key,
+        title=item.title,
+        url=item.url,
         reason=f"{entry.reason}: {words}" if words else entry.reason,
-        thread=entry.item.thread,
+        thread=item.thread,
+        created_at=item.created_at,
+        place=item.place,
+        snippet=text if len(text) <= SNIPPET else f"{cut(text, SNIPPET - 1).rstrip()}…",
+        credit=item.credit,
         **_assessment(entry),
     )
 

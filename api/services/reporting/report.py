@@ -99,6 +99,11 @@ class DroppedFacts(Published):
     url: str
     reason: str
     thread: Thread = ""
+    created_at: Annotated[Timestamp | SkipJsonSchema[None], WHERE_THERE] = None
+    place: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    snippet: Annotated[str, IF_SET] = ""
+    """How its text begins, on one line; there where an answer lists it."""
+    credit: Credit = None
 
 
 class Assessment(Published):

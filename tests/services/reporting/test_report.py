@@ -23,6 +23,7 @@ from api.services.reporting.composing import (
     dropped_item,
     fetched,
     kept_item,
+    source_report,
 )
 from api.services.reporting.findings import Finding, Quote
 from api.services.reporting.report import Fetched, Report
@@ -50,6 +51,7 @@ MORE: dict[str, set[str]] = {
     "fetch": {"retry_at", "notes"},
     "decided": {"judge", "probability", "sentiment", "aspects"},
     "item": {"places", "notes"},
+    "dropped": {"place"},
     "alone": {"usage"},
 }
 """What we add to the interface, and explain in `docs/json.md`."""
@@ -114,8 +116,32 @@ async def test_every_entry_says_what_was_decided_about_it() -> None:
         for item in answer["items"]:
             assert set(item) - {"link"} == ITEM | DECIDED | MORE["decided"] | MORE["item"]
             assert set(item["comments"][0]) == {"id", "body", "url", "created_at", "engagement"}
-        for one in answer["dropped"]:
-            assert set(one) == DROPPED | DECIDED | MORE["decided"]
+        for out in answer["dropped"]:
+            fields = DROPPED | DECIDED | MORE["decided"] | MORE["dropped"]
+            assert set(out) - {"snippet", "created_at"} == fields
+
+
+def test_a_dropped_item_keeps_how_it_begins() -> None:
+    """At most 200 characters on one line, with whoever a licence names; none of nobody's words."""
+    long = replace(post(1), body="It leaks.\n" + "word " * 100, credit="Ada", created_at=NOON)
+    out = dropped_item(replace(assessed(long), dropped_by="gate", reason="r"))
+    assert out.snippet.startswith("It leaks. word word")
+    assert out.snippet.endswith("word…")
+    assert 190 < len(out.snippet) <= 200
+    assert (out.credit, out.created_at, out.place) == ("Ada", NOON, long.place)
+
+    short = dropped_item(assessed(replace(post(1), body="It leaks.")))
+    unfit = dropped_item(replace(assessed(long), dropped_by="unfit", reason="removed"))
+    assert (short.snippet, unfit.snippet) == ("It leaks.", "")
+
+
+def test_a_snippet_stands_once_in_an_answer() -> None:
+    """In the list of all that was dropped, not again under its source."""
+    entry = replace(assessed(replace(post(1), body="It leaks.")), dropped_by="gate", reason="r")
+    gathered = Gathered("reddit", "mug", Outcome.IRRELEVANT, dropped=(entry,))
+    origin = Origin("", sample=False, trace_id=None)
+    assert fetched(gathered, (), (entry,), origin).dropped[0].snippet == "It leaks."
+    assert source_report(gathered, origin).dropped[0].snippet == ""
 
 
 def names(value: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.faces import outline
+from api.faces.opening import openable
 from api.faces.web.charts import charts, tone
 from api.services.comparing.comparison import Comparison
 from api.services.reporting.report import Report
@@ -19,7 +20,7 @@ def report_values(report: Report) -> dict[str, Any]:
 
 def evidence_values(report: Report) -> dict[str, Any]:
     """The same without pictures."""
-    report = outline.openable(report)
+    report = openable(report)
     return {
         "report": report,
         "numbers": outline.numbered(report.items),
@@ -30,7 +31,7 @@ def evidence_values(report: Report) -> dict[str, Any]:
 
 def comparison_values(comparison: Comparison) -> dict[str, Any]:
     """Of a comparison that can be opened alone."""
-    comparison = outline.openable(comparison)
+    comparison = openable(comparison)
     words: dict[str, list[str]] = {}
     for finding in comparison.findings:
         for side in finding.sides:
