@@ -191,7 +191,7 @@ class RetrievalSettings(BaseSettings):
     guardrails_enable: bool = True
     """Off: floors, rerank and diversity do nothing."""
     min_content_tokens: Annotated[int, Field(ge=0, le=10)] = 3
-    """Words with a meaning that a search needs when it names nothing; 0: any text is searched."""
+    """Words with a meaning that a text in a chat needs when it names nothing; 0: any will do."""
     k: Annotated[int, Field(ge=1, le=50)] = 8
     """Entries of the archive that a search shows at most."""
     vector_weight: Share = 0.65

@@ -30,7 +30,7 @@ from sqlalchemy import func as sql
 from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.services.archive.shelf import ArchiveFilters, Match, Matches
+from api.services.archive.shelf import MOST_COUNTED, ArchiveFilters, Match, Matches
 from api.services.archive.words import bm25, rarity
 from api.services.question.query import canonical
 from api.services.reporting.report import ItemFacts
@@ -55,8 +55,6 @@ COMMON = 2000
 """Entries up to which a word's are counted."""
 _RANKED = 1000
 """Entries up to which those with a word are ranked."""
-_COUNTED = 20_000
-"""Entries up to which a tenant's are counted."""
 _POOL = 4
 """Times as many entries are taken by the database's own rank as are wanted by ours."""
 _INDEX = table("chunk_words", column("rowid"), column("chunk_words"))
@@ -85,7 +83,7 @@ class ArchivePart(AnalysesPart):
             spellings = await self._spellings(connection, tenant, filters.product)
             where = [mine == tenant, *_filtered(tenant, filters, spellings)]
             there = chunks.c.tenant == tenant, chunks.c.sample == filters.sample
-            counted = select(literal(1).label("entry")).where(*there).limit(_COUNTED).subquery()
+            counted = select(literal(1).label("entry")).where(*there).limit(MOST_COUNTED).subquery()
             entries = await connection.scalar(select(sql.count()).select_from(counted)) or 0
             frequencies = {
                 word: await self._count(connection, own, word) for word in dict.fromkeys(words)
@@ -252,7 +250,7 @@ class ArchivePart(AnalysesPart):
             return ranked.order_by(cut.c.rank, cut.c.number)
         spaced = literal(" ").concat(cut.c.tokens).concat(" ")
         held = [
-            case((sql.instr(spaced, f" {word} ") > 0, rarity(count, _COUNTED)), else_=0.0)
+            case((sql.instr(spaced, f" {word} ") > 0, rarity(count, MOST_COUNTED)), else_=0.0)
             for word, count in holding.items()
         ]  # where all are held, the shorter ones are better
         rarest = [] if joined == "&" else [sum(held, literal(0.0)).desc()]

@@ -182,7 +182,7 @@ class House:
     async def search(
         self, tenant: Tenant, text: str, filters: ArchiveFilters, k: int | None, *, sandbox: bool
     ) -> ArchiveAnswer:
-        """What the tenant has stored about a question; no place is asked.
+        """What the tenant has stored about a question, or a word; no place is asked.
 
         Raises:
             StoreUnavailable: the database cannot be used.
@@ -190,7 +190,7 @@ class House:
         product = await self._product_for(Ask(text, sandbox=sandbox))
         with self.limits.turns.seat(tenant) as seat:
             await seat.turn()
-            return await self._archive(product).search(tenant.id, text, filters, k)
+            return await self._archive(product).search(tenant.id, text, filters, k, terse=True)
 
     def _archive(self, product: Product) -> ArchiveSearch:
         """The search over what the store holds of this product's world."""

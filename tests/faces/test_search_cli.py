@@ -68,7 +68,7 @@ def test_made_up_and_heard_are_never_searched_together(here: Here, url: str, liv
     made_up = here("search", "does the Ember lid leak?", "--sandbox")
 
     assert heard.code == 3
-    assert "What is stored does not answer this." in heard.out
+    assert "Nothing is stored yet." in heard.out
     assert 'listenpost analyze "does the Ember lid leak?"' in heard.err
     assert made_up.code == 0
     assert "SAMPLE DATA" in made_up.out
@@ -76,13 +76,16 @@ def test_made_up_and_heard_are_never_searched_together(here: Here, url: str, liv
 
 
 def test_what_is_too_little_gets_guidance(here: Here, url: str, live: None) -> None:
-    """Small talk and two vague words; code 3 and nothing on stdout."""
+    """Small talk; code 3 and nothing on stdout. One word is a search, and none of it is said."""
     keep(url, [report("r1", lid(1))])
 
-    for text in ("hello", "battery life"):
-        ended = here("search", text)
-        assert (ended.code, ended.out) == (3, "")
-        assert "for example" in ended.err
+    hello, none, tips = [here("search", text) for text in ("hello", "battery", "tips")]
+
+    assert (hello.code, hello.out) == (3, "")
+    assert "for example" in hello.err
+    assert none.code == 3
+    assert "None of 1 stored entry holds `battery`." in none.out
+    assert tips.code == 0
 
 
 def test_filters_narrow(here: Here, url: str, live: None) -> None:

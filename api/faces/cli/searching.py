@@ -16,7 +16,7 @@ _TOO_LITTLE = 3
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="A question, as you would say it.")],
+    query: Annotated[str, typer.Argument(help="A word, or a question as you would say it.")],
     since: Back = "all",
     source: Annotated[str | None, typer.Option(help="Only what this source holds.")] = None,
     about: Annotated[str, typer.Option(help="Only what was heard on this product.")] = "",
@@ -55,7 +55,7 @@ def search(
             closing(wiring.build(settings)) as product,
         ):
             answer = await archive_search(settings, product, store).search(
-                LOCAL.id, query, filters, k
+                LOCAL.id, query, filters, k, terse=True
             )
         if form is Printed.json:
             say(as_json(answer.model_dump(mode="json")))

@@ -16,12 +16,19 @@ from api.services.archive.gate import guidance_for
 from api.services.archive.passages import passage_of
 from api.services.archive.ranking import Scored, combined, diverse, floored, in_doubt, reranked
 from api.services.archive.scoring import scored
-from api.services.archive.shelf import EVERYTHING, Archive, ArchiveFilters, ChunkId, Embed
+from api.services.archive.shelf import (
+    EVERYTHING,
+    MOST_COUNTED,
+    Archive,
+    ArchiveFilters,
+    ChunkId,
+    Embed,
+)
 from api.services.archive.words import LONGEST, phrases, tokens, unheard
 from api.services.ports import Observer, SilentObserver
 from api.services.question.query import languages_of
 from api.services.reporting.report import ItemFacts
-from api.services.text import fold, one_line, searchable
+from api.services.text import fold, many, one_line, searchable
 from api.settings import RankingSettings, RetrievalSettings
 
 CANDIDATES = 50
@@ -33,7 +40,7 @@ _MOST_ANSWERS = 256
 _MOST_MISSING = 5
 """Words that are named when nothing is found."""
 WEAK = "What is stored does not answer this."
-_CacheKey = tuple[str, str, int, ArchiveFilters]
+_CacheKey = tuple[str, str, int, ArchiveFilters, bool]
 
 Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
 """How well each piece answers a question, on one scale, in order; higher is better."""
@@ -64,9 +71,18 @@ class ArchiveSearch:
     )
 
     async def search(
-        self, tenant: str, text: str, filters: ArchiveFilters = EVERYTHING, k: int | None = None
+        self,
+        tenant: str,
+        text: str,
+        filters: ArchiveFilters = EVERYTHING,
+        k: int | None = None,
+        *,
+        terse: bool = False,
     ) -> ArchiveAnswer:
         """The best entries that a tenant has stored about a question, `k` at most.
+
+        What somebody wrote for a search alone may be `terse`: any word is looked for, and where
+        there are fewer than a question needs, what holds all of them is shown.
 
         Raises:
             StoreUnavailable: the database cannot be used.
@@ -74,19 +90,20 @@ class ArchiveSearch:
         query, most = searchable(text), k or self.retrieval.k
         filters = replace(filters, sample=self.sample)
         # more than `canonical` keeps: a rating of 4.5 is not one of 45
-        key = tenant, fold(query).rstrip(" ?!."), most, filters
+        key = tenant, fold(query).rstrip(" ?!."), most, filters, terse
         answer = await self._remembered(key)
         if answer is None:
-            names = await self.archive.queries(tenant, _NAMES)
-            if guidance := guidance_for(text, names, self.retrieval.min_content_tokens):
+            names = () if terse else await self.archive.queries(tenant, _NAMES)
+            least = 0 if terse else self.retrieval.min_content_tokens
+            if guidance := guidance_for(text, names, least):
                 return ArchiveAnswer(
                     query=query, text="", guidance=guidance, hits=(), retrieval=Retrieval(),
                     sample=self.sample,
                 )  # fmt: skip
         with self.observer.retrieving(query) as span:
             if answer is None:
-                answer = await self._searched(tenant, query, filters, most)
-                if not answer.retrieval.unread:
+                answer = await self._searched(tenant, query, filters, most, terse=terse)
+                if answer.hits and not answer.retrieval.unread:  # else the next may find more
                     self._answers[key] = self.clock(), answer
                     self._answers.move_to_end(key)
                 while len(self._answers) > _MOST_ANSWERS:
@@ -107,14 +124,17 @@ class ArchiveSearch:
         return answer.model_copy(update={"retrieval": retrieval})
 
     async def _searched(
-        self, tenant: str, query: str, filters: ArchiveFilters, most: int
+        self, tenant: str, query: str, filters: ArchiveFilters, most: int, *, terse: bool
     ) -> ArchiveAnswer:
         """Both searches, then the rules in their order."""
         retrieval = self.retrieval
         words, vectors = tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
-        entries = scored(matches, words, vector, phrases(query))
+        wanted = phrases(query)
+        if terse and len(words) < retrieval.min_content_tokens:
+            wanted += [[word] for word in words]
+        entries = scored(matches, words, vector, wanted)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
             entries = [
@@ -149,7 +169,9 @@ class ArchiveSearch:
             for place, entry in enumerate(line[:most], 1)
         ]
         retrieved = retrieved.model_copy(update={"shown": len(hits)})
-        text = text_of(hits, unheard(query, matches.frequencies))
+        narrowed = filters != replace(EVERYTHING, sample=self.sample)
+        missing = unheard(query, matches.frequencies)
+        text = text_of(hits, missing, matches.entries, narrowed=narrowed)
         return ArchiveAnswer(
             query=query, text=text, guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,
@@ -217,13 +239,26 @@ class ArchiveSearch:
         )
 
 
-def text_of(hits: Sequence[ArchiveHit], missing: Sequence[str] = ()) -> str:
-    """How much is stored about the question, counted; or which of its words nothing holds."""
+def text_of(
+    hits: Sequence[ArchiveHit], missing: Sequence[str], entries: int, *, narrowed: bool
+) -> str:
+    """How much is stored about the question, counted; or which of its words nothing holds.
+
+    Args:
+        hits: what is shown.
+        missing: words of the question that no entry holds, whatever the filters say.
+        entries: how many are stored, up to `MOST_COUNTED`.
+        narrowed: whether filters left some of them out.
+    """
     if not hits:
-        named = ", ".join(f"`{word[:LONGEST]}`" for word in missing[:_MOST_MISSING])
-        return f"{WEAK} No entry holds {named}." if named else f"{WEAK} Ask with fewer words."
+        if not entries:
+            return "Nothing is stored yet."
+        if named := ", ".join(f"`{word[:LONGEST]}`" for word in missing[:_MOST_MISSING]):
+            stored = many(entries, "stored entry", "stored entries")
+            return f"{WEAK} None of {'over ' * (entries >= MOST_COUNTED)}{stored} holds {named}."
+        return f"{WEAK} Ask with fewer words{', or without filters' if narrowed else ''}."
     items = len({hit.key for hit in hits})
-    count = "1 stored entry" if len(hits) == 1 else f"{len(hits)} stored entries"
+    count = many(len(hits), "stored entry", "stored entries")
     of = "" if items == len(hits) else f" of {items} item{'s' if items > 1 else ''}"
     doubt = ", none of them surely" if all(hit.low_relevance for hit in hits) else ""
     return f"{count}{of} may answer this{doubt}."

@@ -12,6 +12,8 @@ from api.services.reporting.report import ItemFacts
 Embed = Callable[[Sequence[str]], Sequence[bytes] | None]
 """Texts as vectors of `DIMENSIONS` signed bytes, at length 127; None where there are no vectors."""
 DIMENSIONS = 256
+MOST_COUNTED = 20_000
+"""Entries of a tenant up to which they are counted."""
 ChunkId = tuple[str, str, int]
 """The item's key, the comment's number in it (from 1) or nothing, the number of the piece."""
 
@@ -64,7 +66,7 @@ class Matches:
     frequencies: Mapping[str, int]
     """How many entries hold each word, counted up to a bound."""
     entries: int
-    """How many there are, about."""
+    """How many the tenant has, up to `MOST_COUNTED`."""
     vectors: bool
     """Whether the nearest were looked for."""
     unread: int = 0

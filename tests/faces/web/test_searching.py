@@ -65,6 +65,18 @@ async def test_each_key_asks_its_own_archive_as_a_place(opening: Opening) -> Non
     assert fetched["items"]
 
 
+async def test_one_word_is_a_search(served: Served) -> None:
+    """No guidance: what holds it, or how much is stored that does not."""
+    await served.house.store.finish(LOCAL.id, typed(report("r1", item("reddit:t3_1", **LID))))
+    leaks, none = [
+        (await served.client.get(URL, params={"query": word})).json()
+        for word in ("leaks", "zzzzqq")
+    ]
+    assert [hit["key"] for hit in leaks["hits"]] == ["reddit:t3_1"]
+    assert (none["hits"], none["guidance"]) == ([], "")
+    assert "None of 1 stored entry holds `zzzzqq`." in none["text"]
+
+
 async def test_what_is_wrong_is_named(served: Served) -> None:
     """422 with the parameter; small talk is an answer with guidance."""
     for wrong in (

@@ -21,6 +21,7 @@ from api.settings import RankingSettings, RetrievalSettings
 from tests.services.archive.made import (
     NEAREST,
     QUERY,
+    WORDS,
     ArchiveOf,
     archive_of,
     comment,
@@ -374,7 +375,7 @@ async def test_text_counts_what_is_stored(hits: list[tuple[str, bool]], text: st
     answer = await searching(archive_of(found)).search("a", QUERY)
     made = [answer.hits[0].model_copy(update={"key": k, "low_relevance": low}) for k, low in hits]
 
-    assert text_of(made, ["lid"]) == text
+    assert text_of(made, ["lid"], 9, narrowed=True) == text
 
 
 async def test_words_that_nothing_holds_are_named() -> None:
@@ -385,10 +386,47 @@ async def test_words_that_nothing_holds_are_named() -> None:
     missing = ["Sonos", "batteries", "lid", "x" * 99, "4", "5"]
     assert unheard(query, {"warm": 3}) == missing
     assert unheard("小米手环 the", {}) == []
-    assert answer.text.startswith(f"{WEAK} No entry holds `Sonos`, `batteries`, ")
-    assert text_of([], missing) == (
-        f"{WEAK} No entry holds `Sonos`, `batteries`, `lid`, `{'x' * 40}`, `4`."
-    )
+    none = f"{WEAK} None of 1,000 stored entries holds `Sonos`, `batteries`, "
+    assert answer.text.startswith(none)
+    assert text_of([], missing, 1000, narrowed=False) == f"{none}`lid`, `{'x' * 40}`, `4`."
+
+
+@pytest.mark.parametrize(
+    ("missing", "entries", "narrowed", "text"),
+    [
+        (["lid"], 0, True, "Nothing is stored yet."),
+        (["lid"], 1, False, f"{WEAK} None of 1 stored entry holds `lid`."),
+        (["lid"], 20_000, True, f"{WEAK} None of over 20,000 stored entries holds `lid`."),
+        ([], 9, False, f"{WEAK} Ask with fewer words."),
+        ([], 9, True, f"{WEAK} Ask with fewer words, or without filters."),
+    ],
+)
+def test_nothing_found_says_what_is_stored(
+    missing: list[str], entries: int, narrowed: bool, text: str
+) -> None:
+    """And what to change; a filter is no reason where no entry at all holds a word."""
+    assert text_of([], missing, entries, narrowed=narrowed) == text
+
+
+async def test_any_word_is_looked_for_where_somebody_searches() -> None:
+    """What holds all of few words is shown, however far its meaning; small talk is no search."""
+    far = [match(key, 1, (60, 80), by_vector=False) for key in ("x:b", "x:c")]
+    archive = archive_of(page(match("x:a", 0, NEAREST), *far))
+    search = replace(searching(archive), retrieval=RetrievalSettings())
+    word = WORDS[0]
+
+    guided, hits, weak = [
+        await search.search("a", text, terse=terse)
+        for text, terse in ((word, False), (word, True), (" ".join(WORDS[:3]), True))
+    ]
+    hello = await search.search("a", "hello", terse=True)
+
+    assert (guided.hits, guided.retrieval) == ((), Retrieval())
+    assert guided.guidance
+    assert [hit.key for hit in hits.hits] == ["x:b", "x:c"]
+    assert (weak.hits, weak.guidance) == ((), "")
+    assert (hello.hits, bool(hello.guidance)) == ((), True)
+    assert [words for _, words, _ in archive.searches] == [(word,), tuple(WORDS[:3])]
 
 
 async def test_a_language_leaves_what_may_be_in_it() -> None:

@@ -37,6 +37,7 @@ async def gate_page(
         stats=stats,
         statistics=statistics,
         gate_figure=gate_figure,
+        places=list(zip(*statistics.source_table(stats.sources), strict=True)),  # a row for each
         how=_HOW,
         since=since,
         spans=SPANS,

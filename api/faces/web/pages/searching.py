@@ -13,10 +13,12 @@ from api.faces.web.pages.fields import SPANS, faults, read_from, validated
 from api.faces.web.pages.screen import PageRoute, page
 from api.faces.web.searching import SearchRequest
 from api.services.archive.answers import ArchiveAnswer
-from api.services.archive.describing import heading, whence
+from api.services.archive.describing import heading
 from api.sources import PLACES
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
+MOST = 20
+"""Hits on the page."""
 
 
 @router.get("/search")
@@ -36,7 +38,7 @@ async def search_page(
             wanted = validated(SearchRequest, fields)
             with read_from("since"):
                 filters = wanted.filters()
-            answer = await house.search(visitor.tenant, wanted.query, filters, None, sandbox=False)
+            answer = await house.search(visitor.tenant, wanted.query, filters, MOST, sandbox=False)
         except UsageError as error:
             wrong = faults(error, fields)
     return page(
@@ -48,5 +50,5 @@ async def search_page(
         answer=answer,
         wrong=wrong,
         heading_of=heading,
-        whence=lambda hit: whence(hit, PLACES),
+        most=MOST,
     )  # fmt: skip

@@ -77,7 +77,9 @@ async def test_that_there_is_no_reason_is_said_once(served: Served) -> None:
     words = "gpt-4o-mini answers yes or no: no reason and no likelihood is known."
     assert (await page_of(served)).count(words) == 1
 
-    await keep(served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other"))
+    await keep(
+        served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other")
+    )
     assert "gpt-4o-mini and other answer yes or no" in await page_of(served)
 
     await keep(served, gone("t3_2", probability=0.2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from api.services.keeping.keys import LOCAL
 from tests.faces.web.conftest import Served
 from tests.faces.web.test_export import EVIL, Tags
@@ -47,6 +49,28 @@ async def test_an_address_that_is_none_is_no_link(served: Served) -> None:
     page = await shown(served, q=QUESTION)
     assert "Ember mug lid" in " ".join(page.words)
     assert not [each for each in page.named("a") if "rel" in each]
+
+
+async def test_one_word_is_enough(served: Served) -> None:
+    """What holds it is shown; of a word that nothing holds it is said, and how much is stored."""
+    assert "Nothing is stored yet." in " ".join((await shown(served, q="battery")).words)
+    await keep(served)
+    for q in ("batteries", "battery", "lid tips"):
+        assert "Ember mug lid" in " ".join((await shown(served, q=q)).words), q
+    none = " ".join((await shown(served, q="zzzzqq")).words)
+    assert "None of 1 stored entry holds `zzzzqq`." in none
+    away = " ".join((await shown(served, q="battery", source="youtube")).words)
+    assert "or without filters" in away
+
+
+async def test_relevance_is_said_once_and_explained(served: Served) -> None:
+    """In one way of writing it, beside its word."""
+    await keep(served)
+    text = " ".join(" ".join((await shown(served, q=QUESTION)).words).split())
+    assert "relevance 100 %" in text
+    assert len(re.findall(r"\d ?%", text)) == 1
+    assert "Relevance compares these hits with one another." in text
+    assert "Reddit" in text
 
 
 async def test_what_is_searched_is_narrowed(served: Served) -> None:
