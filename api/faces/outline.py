@@ -62,7 +62,8 @@ OUTCOMES = {
     **WHY,
 }
 """How asking a source ended."""
-_UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
+UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
+"""Outcomes of a source that got no request."""
 DROPPED = {
     "gate": "not about it",
     "cutoff": "does not answer the question",
@@ -186,7 +187,7 @@ def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
             share="-"
             if source.yield_ratio is None or not source.fetched
             else f"{source.kept / source.fetched * 100:.0f} %",
-            searched="-" if source.outcome in _UNSENT else "twice" if source.refetched else "once",
+            searched="-" if source.outcome in UNSENT else "twice" if source.refetched else "once",
             judged="not judged" if source.gate.unjudged else _JUDGED[source.gate.status],
             requests=source.upstream_calls,
         )

@@ -13,6 +13,7 @@ from api.store.feedback import FeedbackPart
 from api.store.imports import ImportsPart
 from api.store.indexing import no_vectors
 from api.store.migrations import migrate
+from api.store.purposes import PurposesPart
 from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
 from api.store.vectors import vectors_of
 from api.store.watches import WatchesPart
@@ -32,6 +33,7 @@ class SqlStore(
     FeedbackPart,
     ImportsPart,
     WatchesPart,
+    PurposesPart,
 ):
     """Everything remembered, in one database; belongs to one event loop. See `open_store`."""
 

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from api.errors import AccessDenied, Conflict, NotFound, UsageError
 from api.services.durable import Life, Stopping
 from api.services.keeping.keys import REVOKED
+from api.services.keeping.purposes import WATCH
 from api.services.listening import Ask
 from api.services.reporting.report import Report
 from api.services.watching.run import WatchRun
@@ -56,7 +57,7 @@ def watching_of(house: House) -> Watching:
         if tenant is None:
             raise AccessDenied(REVOKED)
         try:
-            return await house.runner.run(tenant, ask, key=f"watch:{run_id}:{ask.window}")
+            return await house.runner.run(tenant, ask, key=f"{WATCH}{run_id}:{ask.window}")
         except Stopping:  # so does the run, of which nobody is told that it failed
             raise asyncio.CancelledError from None
 

@@ -19,6 +19,7 @@ from api.services.keeping.analyses import Runner
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import Tenant
 from api.services.keeping.limits import Limits
+from api.services.keeping.purposes import COMPARISON
 from api.services.keeping.storage import Idempotency, Kept
 from api.services.listening import Ask
 from api.services.places import Places
@@ -57,10 +58,10 @@ class Comparisons:
             digest = hashlib.sha256(request.encode()).hexdigest()
             mark = uuid.uuid4().hex  # of this attempt; the first one owns the key
             try:
-                _, fresh = await self.claims.claim(tenant.id, f"comparison:{key}", digest, mark)
+                _, fresh = await self.claims.claim(tenant.id, f"{COMPARISON}{key}", digest, mark)
             except UsageError as error:
                 raise Conflict(str(error)) from None
-            keys = [f"comparison:{number}:{key}" for number in range(len(asks))]
+            keys = [f"{COMPARISON}{number}:{key}" for number in range(len(asks))]
         if fresh:  # whatever fails later: the day's analyses suffice for all, or nothing begins
             async with self.limits.spending(tenant, usd=0.0, analyses=len(asks)):
                 pass

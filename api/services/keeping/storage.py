@@ -16,6 +16,7 @@ from api.services.archive.shelf import Archive
 from api.services.keeping.admissions import Admissions
 from api.services.keeping.ledger import Charges, Ledger
 from api.services.keeping.processes import Processes
+from api.services.keeping.purposes import Purposes
 from api.services.keeping.tallies import Tally
 from api.services.reporting.report import Report, Summary
 from api.services.watching.shelf import Watches
@@ -335,7 +336,7 @@ class FeedbackBook(Protocol):
 
 class Store(
     Analyses, Archive, Imports, Charges, PageCache, KeyRing, Admissions, SessionShelf, Idempotency,
-    Tallies, FeedbackBook, Processes, Watches, Protocol,
+    Tallies, FeedbackBook, Processes, Watches, Purposes, Protocol,
 ):  # fmt: skip
     """Everything remembered; one object, one database."""
 

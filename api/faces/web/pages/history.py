@@ -62,6 +62,10 @@ async def history_page(
         request, visitor, "history.html", 422 if wrong else 200,
         title="History",
         analyses=[ListedAnalysis.of(each) for each in listed],
+        purposes=await house.store.purposes(
+            visitor.tenant.id, {each.id: each.created_at for each in listed}
+        ),
+        asked={each.id: ", ".join(_asked(each)) for each in listed},
         chosen=chosen,
         decisions=list(outline.DECISIONS.items()),
         places=[(name, outline.source_title(name)) for name in PLACES],
@@ -97,6 +101,16 @@ def _moment(field: str, date: str) -> datetime | None:
         return since_of(date or "all", datetime.now(UTC))
     except UsageError:
         raise UsageError("this needs a day, such as `2026-03-01`", field=field) from None
+
+
+def _asked(listed: Listed) -> list[str]:
+    """The places that were asked."""
+    sources = listed.summary.sources if listed.summary else {}
+    return [
+        outline.source_title(name)
+        for name, source in sources.items()
+        if source.outcome not in outline.UNSENT
+    ]
 
 
 async def _listed(

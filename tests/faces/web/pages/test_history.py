@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from api.services.keeping.keys import LOCAL
+from api.services.watching.running import utc_now
+from api.services.watching.watch import new_watch
+from api.wiring.watching import watching_of
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.pages.visiting import submit
 from tests.faces.web.test_export import EVIL, Tags, hostile
@@ -43,6 +48,41 @@ async def test_it_is_narrowed_to_what_somebody_looks_for(served: Served) -> None
         assert ("Nothing here is like that." in page) == (not ids)
         assert all(f'value="{value}"' in page for value in wanted.values())
     assert 'href="/analyses/a1/export/csv"' in await shown(served)
+
+
+async def test_each_says_how_it_was_asked(served: Served) -> None:
+    """Depth and places, so that two of one question are told apart; not those that had none."""
+    silent = source() | {"source": "youtube", "outcome": "not_configured"}
+    asked = {"reddit": source(), "youtube": silent}
+    await kept(served, "a1", "Ember mug", depth="deep", sources=asked)
+    words = " ".join(Tags(await shown(served)).words)
+    assert "Ember mug Deep" in " ".join(words.split())
+    assert "asked: Reddit" in words
+    assert "asked: Reddit, YouTube" not in words
+
+
+async def test_what_nobody_asked_by_itself_says_what_it_is_for(served: Served) -> None:
+    """A watch by its name, also while it runs; a comparison; an own question says nothing."""
+    for id_, query in (("a1", "Ember mug"), ("b2", "Oura"), ("c3", "Whoop"), ("d4", "Yeti")):
+        await kept(served, id_, query)
+    store = served.house.store
+    await store.claim(LOCAL.id, "comparison:0:k", "d", "b2")
+    await store.claim(LOCAL.id, "watch:r9:7d", "d", "c3")
+    await store.claim(LOCAL.id, "mine", "d", "d4")
+    words = " ".join(" ".join(Tags(await shown(served)).words).split())
+    assert words.count("for a comparison") == 1
+    assert words.count("for a watch") == 1
+    assert words.index("for a watch") < words.index("Oura") < words.index("for a comparison")
+
+    watch = replace(
+        new_watch(LOCAL.id, "Oura", "mon 8:00", utc_now()),
+        depth="quick", sources=("reddit",), name="<b>R",
+    )  # fmt: skip
+    await store.add_watch(watch, 9)
+    run = await watching_of(served.house).run(watch)
+    page = await shown(served, text="Oura")
+    assert f'for the watch <a href="/watches/{watch.id}">&lt;b&gt;R</a>' in page
+    assert page.index(f"/analyses/{run.report_id}") < page.index("for the watch")
 
 
 async def test_older_ones_are_a_page_further(served: Served) -> None:
