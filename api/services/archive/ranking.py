@@ -15,6 +15,9 @@ from api.settings import RankingSettings, RetrievalSettings
 SURE_OF_WORDS = 0.9
 """Normalised score by words from which the best such hit passes the floor of likeness."""
 
+_ALL = 0.999
+"""Of the question, as `held` says it: a sum of fractions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -104,6 +107,16 @@ def floored(
         else:
             passed.append(entry)
     return passed, out
+
+
+def holding(entries: Sequence[Scored]) -> tuple[list[Scored], bool]:
+    """For a search of few words: those that hold all of them pass the floors as a quotation does.
+
+    Where none holds all, those that hold any do, which the second value says.
+    """
+    apart = not any(entry.held > _ALL for entry in entries)
+    least = 0.0 if apart else _ALL
+    return [replace(entry, quoted=entry.held > least) for entry in entries], apart
 
 
 def in_doubt(line: Sequence[Scored], retrieval: RetrievalSettings) -> bool:

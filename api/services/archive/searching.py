@@ -14,7 +14,15 @@ from api.services.archive.answers import ArchiveAnswer, ArchiveHit, FloorCounts,
 from api.services.archive.chunks import Chunk, chunked, comment_of
 from api.services.archive.gate import guidance_for
 from api.services.archive.passages import passage_of
-from api.services.archive.ranking import Scored, combined, diverse, floored, in_doubt, reranked
+from api.services.archive.ranking import (
+    Scored,
+    combined,
+    diverse,
+    floored,
+    holding,
+    in_doubt,
+    reranked,
+)
 from api.services.archive.scoring import scored
 from api.services.archive.shelf import (
     EVERYTHING,
@@ -40,6 +48,7 @@ _MOST_ANSWERS = 256
 _MOST_MISSING = 5
 """Words that are named when nothing is found."""
 WEAK = "What is stored does not answer this."
+APART = "None of them holds all of the words."
 _CacheKey = tuple[str, str, int, ArchiveFilters, bool]
 
 Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
@@ -82,7 +91,7 @@ class ArchiveSearch:
         """The best entries that a tenant has stored about a question, `k` at most.
 
         What somebody wrote for a search alone may be `terse`: any word is looked for, and where
-        there are fewer than a question needs, what holds all of them is shown.
+        there are fewer than a question needs, what holds all of them is shown, or any of them.
 
         Raises:
             StoreUnavailable: the database cannot be used.
@@ -131,10 +140,10 @@ class ArchiveSearch:
         words, vectors = tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
-        wanted = phrases(query)
-        if terse and len(words) < retrieval.min_content_tokens:
-            wanted += [[word] for word in words]
-        entries = scored(matches, words, vector, wanted)
+        quotations, apart = phrases(query), False
+        entries = scored(matches, words, vector, quotations)
+        if terse and len(words) < retrieval.min_content_tokens and not quotations:
+            entries, apart = holding(entries)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
             entries = [
@@ -172,6 +181,8 @@ class ArchiveSearch:
         narrowed = filters != replace(EVERYTHING, sample=self.sample)
         missing = unheard(query, matches.frequencies)
         text = text_of(hits, missing, matches.entries, narrowed=narrowed)
+        if hits and apart:
+            text = f"{text} {APART}"
         return ArchiveAnswer(
             query=query, text=text, guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,

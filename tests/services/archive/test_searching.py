@@ -13,7 +13,7 @@ import pytest
 
 from api.services.archive.answers import Retrieval
 from api.services.archive.chunks import Chunk
-from api.services.archive.searching import WEAK, ArchiveSearch, by_words, text_of
+from api.services.archive.searching import APART, WEAK, ArchiveSearch, by_words, text_of
 from api.services.archive.shelf import ArchiveFilters
 from api.services.archive.words import unheard
 from api.services.ports import SilentObserver
@@ -409,24 +409,32 @@ def test_nothing_found_says_what_is_stored(
 
 
 async def test_any_word_is_looked_for_where_somebody_searches() -> None:
-    """What holds all of few words is shown, however far its meaning; small talk is no search."""
+    """What holds few words is shown, however far its meaning, all of them where that is there.
+
+    What stands in quotation marks stays together; small talk is no search.
+    """
     far = [match(key, 1, (60, 80), by_vector=False) for key in ("x:b", "x:c")]
     archive = archive_of(page(match("x:a", 0, NEAREST), *far))
     search = replace(searching(archive), retrieval=RetrievalSettings())
     word = WORDS[0]
 
-    guided, hits, weak = [
+    two, quoted, three = " ".join(WORDS[:2]), f'"{WORDS[0]} {WORDS[1]}"', " ".join(WORDS[:3])
+    guided, hits, apart, phrase, weak = [
         await search.search("a", text, terse=terse)
-        for text, terse in ((word, False), (word, True), (" ".join(WORDS[:3]), True))
+        for text, terse in ((word, False), (word, True), (two, True), (quoted, True), (three, True))
     ]
     hello = await search.search("a", "hello", terse=True)
 
     assert (guided.hits, guided.retrieval) == ((), Retrieval())
     assert guided.guidance
     assert [hit.key for hit in hits.hits] == ["x:b", "x:c"]
-    assert (weak.hits, weak.guidance) == ((), "")
+    assert hits.text == "2 stored entries may answer this, none of them surely."
+    assert [hit.key for hit in apart.hits] == ["x:b", "x:c"]
+    assert apart.text.endswith(APART)
+    assert (phrase.hits, weak.hits, weak.guidance) == ((), (), "")
     assert (hello.hits, bool(hello.guidance)) == ((), True)
-    assert [words for _, words, _ in archive.searches] == [(word,), tuple(WORDS[:3])]
+    asked = [" ".join(words) for _, words, _ in archive.searches]
+    assert asked == [word, two, two, three]
 
 
 async def test_a_language_leaves_what_may_be_in_it() -> None:

@@ -148,8 +148,8 @@ def unexplained(cards: Iterable[DroppedCard]) -> str:
     )
     if not judges:
         return ""
-    answers = "answers" if len(judges) == 1 else "answer"
-    return f"{' and '.join(judges)} {answers} yes or no: no reason and no likelihood is known."
+    named, answer = " and ".join(judges), "it answers" if len(judges) == 1 else "they answer"
+    return f"No reason and no likelihood is known where {named} decided: {answer} yes or no."
 
 
 @router.get("/{analysis_id}/evidence")

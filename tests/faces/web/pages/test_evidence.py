@@ -74,13 +74,13 @@ async def test_a_card_says_everything_that_is_known_and_each_once(served: Served
 async def test_that_there_is_no_reason_is_said_once(served: Served) -> None:
     """Of the judges that gave none, above the list; not where all gave one."""
     await keep(served, gone("t3_2"), gone("t3_3"))
-    words = "gpt-4o-mini answers yes or no: no reason and no likelihood is known."
+    words = "No reason and no likelihood is known where gpt-4o-mini decided: it answers yes or no."
     assert (await page_of(served)).count(words) == 1
 
     await keep(
         served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other")
     )
-    assert "gpt-4o-mini and other answer yes or no" in await page_of(served)
+    assert "where gpt-4o-mini and other decided: they answer" in await page_of(served)
 
     await keep(served, gone("t3_2", probability=0.2))
     assert "yes or no" not in await page_of(served)
@@ -91,8 +91,8 @@ async def test_both_lists_are_counted_and_a_step_away(served: Served) -> None:
     await keep(served, gone("t3_2"), gone("t3_3"), gone("t3_4", dropped_by="floor", reason="weak"))
     page = await page_of(served)
     assert '<a href="#kept">Kept 1</a> · <a href="#dropped">Dropped 3</a>' in page
-    assert "<li>2 not about it, by gpt-4o-mini</li>" in page
-    assert "<li>1 too little about it, by the relevance floor</li>" in page
+    assert "<li>Not about it: 2, by gpt-4o-mini</li>" in page
+    assert "<li>Too little about it: 1, by the relevance floor</li>" in page
     narrowed = await page_of(served, stage="floor")
     assert '<a href="#kept">Kept 0</a> · <a href="#dropped">Dropped 1</a>' in narrowed
 
