@@ -114,9 +114,9 @@ def holding(entries: Sequence[Scored]) -> tuple[list[Scored], bool]:
 
     Where none holds all, those that hold any do, which the second value says.
     """
-    apart = not any(entry.held > _ALL for entry in entries)
-    least = 0.0 if apart else _ALL
-    return [replace(entry, quoted=entry.held > least) for entry in entries], apart
+    scattered = not any(entry.held > _ALL for entry in entries)
+    least = 0.0 if scattered else _ALL
+    return [replace(entry, quoted=entry.held > least) for entry in entries], scattered
 
 
 def in_doubt(line: Sequence[Scored], retrieval: RetrievalSettings) -> bool:

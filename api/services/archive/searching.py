@@ -48,7 +48,7 @@ _MOST_ANSWERS = 256
 _MOST_MISSING = 5
 """Words that are named when nothing is found."""
 WEAK = "What is stored does not answer this."
-APART = "None of them holds all of the words."
+SCATTERED = "None of them holds all of the words."
 _CacheKey = tuple[str, str, int, ArchiveFilters, bool]
 
 Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
@@ -140,10 +140,10 @@ class ArchiveSearch:
         words, vectors = tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
-        quotations, apart = phrases(query), False
+        quotations, scattered = phrases(query), False
         entries = scored(matches, words, vector, quotations)
         if terse and len(words) < retrieval.min_content_tokens and not quotations:
-            entries, apart = holding(entries)
+            entries, scattered = holding(entries)
         if filters.language:
             facts, pieces = await self._read(tenant, entries)
             entries = [
@@ -181,8 +181,8 @@ class ArchiveSearch:
         narrowed = filters != replace(EVERYTHING, sample=self.sample)
         missing = unheard(query, matches.frequencies)
         text = text_of(hits, missing, matches.entries, narrowed=narrowed)
-        if hits and apart:
-            text = f"{text} {APART}"
+        if hits and scattered:
+            text = f"{text} {SCATTERED}"
         return ArchiveAnswer(
             query=query, text=text, guidance="", hits=tuple(hits), retrieval=retrieved,
             sample=self.sample,

@@ -13,7 +13,7 @@ import pytest
 
 from api.services.archive.answers import Retrieval
 from api.services.archive.chunks import Chunk
-from api.services.archive.searching import APART, WEAK, ArchiveSearch, by_words, text_of
+from api.services.archive.searching import SCATTERED, WEAK, ArchiveSearch, by_words, text_of
 from api.services.archive.shelf import ArchiveFilters
 from api.services.archive.words import unheard
 from api.services.ports import SilentObserver
@@ -419,7 +419,7 @@ async def test_any_word_is_looked_for_where_somebody_searches() -> None:
     word = WORDS[0]
 
     two, quoted, three = " ".join(WORDS[:2]), f'"{WORDS[0]} {WORDS[1]}"', " ".join(WORDS[:3])
-    guided, hits, apart, phrase, weak = [
+    guided, hits, scattered, phrase, weak = [
         await search.search("a", text, terse=terse)
         for text, terse in ((word, False), (word, True), (two, True), (quoted, True), (three, True))
     ]
@@ -429,8 +429,8 @@ async def test_any_word_is_looked_for_where_somebody_searches() -> None:
     assert guided.guidance
     assert [hit.key for hit in hits.hits] == ["x:b", "x:c"]
     assert hits.text == "2 stored entries may answer this, none of them surely."
-    assert [hit.key for hit in apart.hits] == ["x:b", "x:c"]
-    assert apart.text.endswith(APART)
+    assert [hit.key for hit in scattered.hits] == ["x:b", "x:c"]
+    assert scattered.text.endswith(SCATTERED)
     assert (phrase.hits, weak.hits, weak.guidance) == ((), (), "")
     assert (hello.hits, bool(hello.guidance)) == ((), True)
     asked = [" ".join(words) for _, words, _ in archive.searches]

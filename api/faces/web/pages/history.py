@@ -65,7 +65,7 @@ async def history_page(
         purposes=await house.store.purposes(
             visitor.tenant.id, {each.id: each.created_at for each in listed}
         ),
-        asked={each.id: ", ".join(_asked(each)) for each in listed},
+        places_of={each.id: ", ".join(_places(each)) for each in listed},
         chosen=chosen,
         decisions=list(outline.DECISIONS.items()),
         places=[(name, outline.source_title(name)) for name in PLACES],
@@ -103,7 +103,7 @@ def _moment(field: str, date: str) -> datetime | None:
         raise UsageError("this needs a day, such as `2026-03-01`", field=field) from None
 
 
-def _asked(listed: Listed) -> list[str]:
+def _places(listed: Listed) -> list[str]:
     """The places that were asked."""
     sources = listed.summary.sources if listed.summary else {}
     return [
