@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from api.errors import UsageError
+from api.services.keeping.purposes import Purpose
 from api.services.keeping.storage import Store
 from api.services.schemas import Item
 from api.services.watching.run import VERSION, Delivery, NewPost, NewQuestion, WatchRun
@@ -192,6 +193,25 @@ async def test_runs_are_listed_newest_first(store: Store) -> None:
     await store.finish_run(await claimed(store, "run2"), last, (), MONDAY + WEEK)
     assert await store.watch_runs("local", "w1", 2) == [last, runs[1]]
     assert await store.watch_runs("b", "w1", 2) == []
+
+
+async def test_an_analysis_knows_what_it_was_begun_for(store: Store) -> None:
+    """By its key, and by the watch once its run is kept, long after its key; each tenant's own."""
+    for key, analysis_id in (
+        ("comparison:0:k", "r2"), ("watch:run9:7d", "r3"), ("mine", "r4"), ("watch:run0:7d", "r1"),
+    ):  # fmt: skip
+        await store.claim("local", key, "digest", analysis_id)
+    begun = dict.fromkeys(("r1", "r2", "r3", "r4", "r5"), MONDAY + timedelta(minutes=2))
+    waiting = await store.purposes("local", begun)
+    await finished(store)
+
+    assert waiting["r1"] == Purpose("watch")
+    assert await store.purposes("local", begun) == {
+        "r1": Purpose("watch", "w1", WATCH.name),
+        "r2": Purpose("comparison"),
+        "r3": Purpose("watch"),
+    }
+    assert await store.purposes("b", begun) == await store.purposes("local", {}) == {}
 
 
 async def test_runs_that_were_worth_telling_are_listed_apart(store: Store) -> None:
