@@ -57,6 +57,16 @@ async def test_two_days_are_drawn(served: Served) -> None:
     assert "Yield per day (UTC), 20 Nov 2026 to 22 Nov 2026" in page
 
 
+async def test_each_place_has_a_row(served: Served) -> None:
+    """With the name of each figure beside it, where the screen is too narrow for columns."""
+    await served.house.store.finish(LOCAL.id, typed(report("a1", item("reddit:t3_1"))))
+    page = (await served.client.get("/gate", params={"since": "all"})).text
+    assert '<th role="columnheader" scope="col">refetched</th>' in page
+    assert (
+        '<th role="rowheader" scope="row">Reddit</th><td role="cell" data-name="answered">' in page
+    )
+
+
 async def test_nothing_is_a_sentence(served: Served) -> None:
     """No table of nothing; what is no time is said."""
     page = (await served.client.get("/gate", params={"since": "7d"})).text
