@@ -14,7 +14,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.errors import AccessDenied, Forbidden, UsageError
 from api.faces.web.access import Opened, authenticated
-from api.faces.web.pages.screen import PageRoute, page, server_of
+from api.faces.web.pages.screen import PageRoute, Visitor, page, server_of
 from api.services.callers import Caller, admit
 from api.services.keeping.keys import Tenant, digest
 from api.wiring.serving import House
@@ -23,18 +23,6 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 COOKIE = "listenpost_session"
 LASTS = timedelta(hours=12)
 """After that whoever has logged in is asked for the key again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """Whose pages these are."""
-
-    tenant: Tenant
-    csrf: str
-    """Stands in every form; a page of somebody else cannot know it."""
-    keyed: bool
-    """API keys are needed here."""
-    signed_in: bool
 
 
 async def visitor(request: Request, house: Opened) -> Visitor:

@@ -12,10 +12,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.errors import LimitReached, UsageError
 from api.faces.web.access import Opened
-from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.access import Filled, Guest
 from api.faces.web.pages.fields import faults, validated
 from api.faces.web.pages.pricing import prices
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.faces.web.schemas import QuestionRequest
 from api.services.gate.everyday import namesake
 from api.services.keeping.storage import Kept

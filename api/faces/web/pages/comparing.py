@@ -17,14 +17,14 @@ from api.faces import comparisons, outline
 from api.faces.web.access import Opened
 from api.faces.web.comparisons import ComparisonRequest, comparisons_of, left_running, shown_as
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
+from api.faces.web.pages.access import Filled, Guest, Submission
 from api.faces.web.pages.asking import WINDOWS
 from api.faces.web.pages.composing import comparison_values
 from api.faces.web.pages.fields import faults, plainly, validated
 from api.faces.web.pages.files import as_file, kind_of
 from api.faces.web.pages.pricing import price
 from api.faces.web.pages.reading import NO_ANALYSIS, possible_id
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.services.comparing.asking import FEWEST, MOST, check_number, check_products
 from api.services.keeping.comparisons import side_by_side
 from api.services.keeping.storage import Kept

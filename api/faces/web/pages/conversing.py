@@ -15,10 +15,10 @@ from api.faces.web.chat import last_of
 from api.faces.web.errors import trace_id_of
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.media import wants_events
-from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.access import Filled, Guest
 from api.faces.web.pages.live_turn import page_wire, past_turn
 from api.faces.web.pages.reading import AnalysisId, report_of
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.faces.web.turns import turn_stream
 from api.services.chatting.history import PastTurn, Transcript, read_chat
 from api.services.chatting.turns import Turn

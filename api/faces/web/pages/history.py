@@ -11,10 +11,10 @@ from fastapi.responses import RedirectResponse, Response
 from api.errors import NotFound, UsageError
 from api.faces import outline
 from api.faces.web.access import Opened
-from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.access import Filled, Guest
 from api.faces.web.pages.fields import faults, validated
 from api.faces.web.pages.reading import NO_ANALYSIS, AnalysisId
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.faces.web.schemas import ListedAnalysis, ListingQuery
 from api.services.keeping.storage import Filters, Listed
 from api.services.keeping.summing import since_of

@@ -11,12 +11,12 @@ from api.errors import Conflict, NotFound
 from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.analyses import is_possible, shown_as
-from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.access import Filled, Guest
 from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.files import as_file, kind_of
 from api.faces.web.pages.following import LaneStream
 from api.faces.web.pages.lanes import Lanes
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.storage import Kept
 from api.services.reporting.report import Report

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import Request
@@ -18,9 +19,7 @@ from api.faces.web.errors import trace_id_of
 from api.faces.web.media import wants_events, wants_page
 from api.faces.web.pages.fields import plainly
 from api.faces.web.pages.rendering import asset, rendered
-
-if TYPE_CHECKING:
-    from api.faces.web.pages.access import Visitor
+from api.services.keeping.keys import Tenant
 
 _log = logging.getLogger(__name__)
 POLICY = (
@@ -53,6 +52,18 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "private, no-store",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whose pages these are."""
+
+    tenant: Tenant
+    csrf: str
+    """Stands in every form; a page of somebody else cannot know it."""
+    keyed: bool
+    """API keys are needed here."""
+    signed_in: bool
 
 
 def page(

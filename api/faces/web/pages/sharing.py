@@ -9,10 +9,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.faces import outline
 from api.faces.web.access import Opened, authenticated
-from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.access import Filled, Guest
 from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.reading import AnalysisId, report_of
-from api.faces.web.pages.screen import PageRoute, page, server_of
+from api.faces.web.pages.screen import PageRoute, Visitor, page, server_of
 from api.services.keeping.sharing import linked_report, open_link
 from api.services.reporting.report import Report
 from api.wiring.serving import House

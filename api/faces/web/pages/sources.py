@@ -10,9 +10,9 @@ from fastapi.responses import Response
 from api.faces.upstreams import Upstream, probed
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.pages.access import Filled, Guest, Visitor
+from api.faces.web.pages.access import Filled, Guest
 from api.faces.web.pages.asking import places_of
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/sources", include_in_schema=False, route_class=PageRoute)

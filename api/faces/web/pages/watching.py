@@ -22,11 +22,11 @@ from api.faces.watches import (
 )
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.pages.access import Filled, Guest, Submission, Visitor
+from api.faces.web.pages.access import Filled, Guest, Submission
 from api.faces.web.pages.asking import namesake_hint
 from api.faces.web.pages.fields import faults
 from api.faces.web.pages.pricing import price_of_runs
-from api.faces.web.pages.screen import PageRoute, page
+from api.faces.web.pages.screen import PageRoute, Visitor, page
 from api.faces.web.pages.watch_form import FIELDS, WatchForm, receivers_of
 from api.faces.web.timelines import watch_figure
 from api.services.listening import Ask
