@@ -249,6 +249,7 @@ def _checked(draft: Draft, desk: ReportDesk) -> Drafted:
         draft.suggestions,
         desk.dossier,
         desk.evidence.scope.question,
+        len(desk.evidence.kept),
     )
     desk.checked = draft, exhibits, drafted
     return drafted

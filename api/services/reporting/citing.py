@@ -41,18 +41,20 @@ def check(
     suggestions: Sequence[str],
     dossier: Dossier,
     question: Question,
+    kept: int = 0,
 ) -> Drafted:
     """Keep what stands; findings are (text, kind, evidence), evidence and quotes (words, label).
 
     A finding stands on passages that its exhibits hold word for word; one without any goes. A
     sentence with a number stands when an exhibit (for a finding: one it rests on) or the question
-    says that number, or when so many exhibits carry the finding or were shown. Quotes that are not
-    verbatim are left out without a note: nothing is claimed by them. Nor by a next question: what
-    does not stand of it goes quietly.
+    says that number, or when so many exhibits carry the finding, were shown, or are the best of so
+    many `kept` items. Quotes that are not verbatim are left out without a note: nothing is claimed
+    by them. Nor by a next question: what does not stand of it goes quietly.
     """
     exhibits, wording = dossier.by_label(), (question.text, question.about)
     everything = ground_of(exhibits, wording)
     flaws, sound, quoted = Flaws(), [], []
+    totals = (str(len(exhibits)), str(max(kept, len(exhibits))))
     for text, kind, evidence in findings:
         carried: dict[str, list[Passage]] = {}
         for words, cite in evidence:
@@ -64,19 +66,19 @@ def check(
                     flaws += Flaws(passages=(f"{label} “{cut(one_line(clean(words)), 60)}”",))
                 else:
                     carried.setdefault(label, []).append(passage)
-        counts = (str(len(carried)), str(len(exhibits)))
-        kept, _, faults = _cleared(text, ground_of(exhibits, wording, counts, cited=list(carried)))
+        counts = (str(len(carried)), *totals)
+        left, _, faults = _cleared(text, ground_of(exhibits, wording, counts, cited=list(carried)))
         flaws += faults + Flaws(uncited=not carried)
         passages = dict.fromkeys(chain.from_iterable(carried.values()))
-        if kept and passages:
-            sound.append(Finding.resting(kept, kind, tuple(passages), "unverified"))
+        if left and passages:
+            sound.append(Finding.resting(left, kind, tuple(passages), "unverified"))
     for words, cite in quotes:
         known, unknown = _sorted([cite], everything)
         flaws += Flaws(unknown)
         verified = (verbatim(words, exhibits[label].item) for label in known)
         quoted += [quote for quote in verified if quote is not None][:1]
     title, _, in_title = _cleared(topic, everything)
-    given = [str(len(finding.cites)) for finding in sound] + [str(len(exhibits))]
+    given = [*(str(len(finding.cites)) for finding in sound), *totals]
     abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, wording, given))
     questions = (_cleared(text, everything)[0] for text in suggestions)
     return Drafted(

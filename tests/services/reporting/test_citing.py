@@ -313,3 +313,12 @@ def test_a_short_report_keeps_what_fits() -> None:
     assert shortened(draft, 7).findings == findings[:1]
     assert shortened(draft, 1).findings == findings[:1]
     assert shortened(Drafted("", "", (), (), (), Flaws()), 9).findings == ()
+
+
+def test_a_count_of_all_that_was_kept_stands() -> None:
+    """Where a writer is shown the best of them; of how many nobody said falls."""
+    text = "Warm: at least 1 of 28 kept posts speaks of it."
+    assert checked(text, kept=28, summary="Themes of 28 kept posts.").findings[0].text == text
+    assert checked(text, kept=28, summary="Themes of 28 kept posts.").summary
+    assert not checked(text, kept=27).findings
+    assert not checked(text).findings
