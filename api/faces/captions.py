@@ -23,9 +23,8 @@ from api.services.evidence.figures import (
     by_period,
 )
 from api.services.reporting.counting import COUNTED, leans_in
-from api.services.reporting.report import Report
+from api.services.reporting.report import Report, SourceReport
 from api.services.reporting.themes import UNNAMED
-from api.services.schemas import Attempt
 
 FEW_GRADED, FEW_DATED = 5, 10
 """Items below which shares, and a timeline, would say more than is known."""
@@ -37,8 +36,10 @@ _UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
 _WEEK = "week (from Monday, UTC)"
 TONED = "posts whose tone can be told"
 """Of which shares are, and the intervals around them."""
+FETCHED, ABOUT_IT, IN_REPORT, CITED = "found", "about it", "in report", "cited"
+"""What becomes of a post, in one word at every door; what is in the report is also called kept."""
 Share = tuple[int, int] | None
-"""How many were about the question, of so many that were new; None where nobody judged them all."""
+"""How many were about it, of so many that were brought; None where nobody judged them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,25 +243,42 @@ def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
 def passes(report: Report) -> tuple[str, list[PassRow]]:
     """What was about the question of the first search and of the second; only where there was one.
 
-    A second one is wider than the first, whichever query it is of.
+    Each post counts once, whichever queries found it, so that both together are the source's
+    figures. Nothing, where an older program did not count so for one of the sources.
     """
     rows = []
     for name in report.figures.sources or {}:
-        attempts = report.sources[name].attempts if name in report.sources else ()
-        narrow = min((attempt.limit for attempt in attempts), default=0)
-        if any(attempt.limit > narrow for attempt in attempts):
-            first = [attempt for attempt in attempts if attempt.limit == narrow]
-            again = [attempt for attempt in attempts if attempt.limit > narrow]
-            rows.append(PassRow(source_title(name), _judged(first), _judged(again)))
+        source = report.sources.get(name)
+        if source is None or not source.refetched:
+            continue
+        shares = _passes(source)
+        if shares is None:
+            return "", []
+        rows.append(PassRow(source_title(name), *shares))
     words = "1 place was" if len(rows) == 1 else f"{len(rows)} places were"
     return (f"{words} asked a second time: how much was about it" if rows else ""), rows
 
 
-def _judged(attempts: Sequence[Attempt]) -> Share:
-    if any(attempt.status == "degraded" for attempt in attempts):
+def _passes(source: SourceReport) -> tuple[Share, Share] | None:
+    """What the first searches brought, and only the wider ones; None where nobody counted it.
+
+    A wider one is wider than the first, whichever query it is of.
+    """
+    narrow = min((attempt.limit for attempt in source.attempts), default=0)
+    first = [attempt for attempt in source.attempts if attempt.limit == narrow]
+    again = [attempt for attempt in source.attempts if attempt.limit > narrow]
+    if (counted := source.first) is not None:
+        shares = (
+            (counted.kept, counted.fetched),
+            (source.kept - counted.kept, source.fetched - counted.fetched),
+        )
+    elif len(first) == len(again) == 1:
+        # of a single query the attempts themselves count each post once
+        shares = (first[0].relevant, first[0].new), (again[0].relevant, again[0].new)
+    else:
         return None
-    relevant = sum(attempt.relevant for attempt in attempts)
-    return relevant, sum(attempt.new for attempt in attempts)
+    unjudged = [any(each.status == "degraded" for each in part) for part in (first, again)]
+    return None if unjudged[0] else shares[0], None if unjudged[1] else shares[1]
 
 
 def _posts(count: int, which: str) -> str:

@@ -17,8 +17,8 @@ from api.services.progress import (
     ProductEvent,
     Reported,
     SourceFetched,
+    SourceGathered,
     SourceJudged,
-    SourceKept,
     SourceLookedAgain,
     SourceRefetching,
     SourceStarted,
@@ -291,18 +291,18 @@ def progress(event: Event) -> str | None:
             return f"{event.fetched} found, judging which are about it …"
         case SourceJudged() if event.status == "degraded" and not event.relevant:
             return f"which of {event.judged} are about it could not be judged"
-        case SourceJudged():
+        case SourceJudged() if event.judged:
             return f"{event.relevant} of {event.judged} are about it"
         case SourceRefetching():
             return f"too little of it is about it, searching for {event.limit} …"
         case SourceLookedAgain():
-            return "a second look at what was dropped: " + ("kept" if event.relevant else "no")
-        case SourceKept() if not Outcome(event.outcome).answered:
+            return f"a second look at what was dropped: {event.relevant} about it"
+        case SourceGathered() if not Outcome(event.outcome).answered:
             why = WHY[Outcome(event.outcome)]
             return f"{why}: {event.reason}" if event.reason else why
-        case SourceKept() if not event.fetched:
+        case SourceGathered() if not event.fetched:
             return OUTCOMES[Outcome.EMPTY]
-        case SourceKept():
+        case SourceGathered():
             counted = f"{event.kept} of {event.fetched} results"
             again = ", searched twice" if event.refetched else ""
             if event.status == "degraded":

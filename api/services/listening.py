@@ -22,7 +22,7 @@ from api.services.flights import Flights
 from api.services.gate.judging import Gate, RunGate
 from api.services.places import Places
 from api.services.ports import Facts, Grader, Observer, Probing, Source, SupportChecker
-from api.services.progress import Listener, Reported, silent
+from api.services.progress import Listener, Reported, SourceGathered, silent
 from api.services.prompts import PackagedPrompts, Prompts
 from api.services.question import Scope
 from api.services.question.accepting import check, question_of
@@ -288,6 +288,7 @@ async def fetch(
         gathered = await run.search(
             scope.question, source, sought(scope.question.text), scope.limit
         )
+        run.listener(SourceGathered.of(gathered))
         ranked = await product.steps.assessor.assess(
             run, scope, gathered.kept, graded=scope.depth_name != "quick"
         )

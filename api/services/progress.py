@@ -49,6 +49,8 @@ class SourceFetched(Event):
     """A batch came."""
 
     kind = "source.fetched"
+    query: str = ""
+    """Of which query; empty in what an older program has heard."""
     fetched: int
 
 
@@ -57,6 +59,7 @@ class SourceJudged(Event):
     """What is new in it was judged."""
 
     kind = "source.judged"
+    query: str = ""
     judged: int
     relevant: int
     status: Status
@@ -67,6 +70,7 @@ class SourceRefetching(Event):
     """Too little was relevant: the source is asked again, wider."""
 
     kind = "source.refetching"
+    query: str = ""
     limit: int
 
 
@@ -75,15 +79,16 @@ class SourceLookedAgain(Event):
     """The comments of one dropped item were judged."""
 
     kind = "source.looked_again"
+    query: str = ""
     relevant: int
     status: Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceKept(Event):
-    """A source is done, or could not be asked."""
+class _SourceEnded(Event):
+    """How asking went."""
 
-    kind = "source.kept"
+    query: str = ""
     outcome: Outcome
     fetched: int
     kept: int
@@ -97,6 +102,7 @@ class SourceKept(Event):
         """From how it ended."""
         return cls(
             source=gathered.source,
+            query=gathered.query,
             outcome=gathered.outcome,
             fetched=gathered.fetched,
             kept=len(gathered.kept),
@@ -105,6 +111,23 @@ class SourceKept(Event):
             status=gathered.status,
             reason=gathered.reason or gathered.gate_reason,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceKept(_SourceEnded):
+    """One query of a source has ended, or the source could not be asked."""
+
+    kind = "source.kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceGathered(_SourceEnded):
+    """All queries of a source have ended: what they gave together, each item once.
+
+    `query` is the one that leads. It comes again when the source is asked further queries.
+    """
+
+    kind = "source.gathered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +183,7 @@ MOMENTS: Mapping[str, type[Event]] = MappingProxyType(
         moment.kind: moment
         for moment in (
             SourceStarted, SourceFetched, SourceJudged, SourceRefetching, SourceLookedAgain,
-            SourceKept, ItemGraded, ItemsGraded, Writing, Reported,
+            SourceKept, SourceGathered, ItemGraded, ItemsGraded, Writing, Reported,
         )
     }
 )  # fmt: skip

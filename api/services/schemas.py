@@ -20,10 +20,7 @@ PUBLISHED_VALUE = ConfigDict(extra="ignore")
 
 
 class Published(BaseModel):
-    """A piece of what `analyze` and `fetch` answer; its fields are the keys of the JSON.
-
-    Fields that a newer version added are carried along, unread.
-    """
+    """A piece of an answer, by the keys of its JSON; what a newer one added is carried, unread."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -293,6 +290,8 @@ class Assessed:
     dropped_by: Stage | None = None
     reason: str = ""
     """Why it was dropped, in words."""
+    wider: bool = False
+    """No first search brought it, only a second, wider one."""
 
 
 @dataclass(frozen=True, slots=True)

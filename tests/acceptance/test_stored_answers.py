@@ -51,6 +51,7 @@ def assert_same_kinds(answer: Any, before: Any) -> None:
     """Wherever both hold something, it is the same kind of thing, or null in one of them."""
     for source in (answer, *answer.get("sources", {}).values()):
         source.pop("capped", None)  # there where it is known, which it was not yet
+        source.pop("first", None)  # as well
     today, then = kinds(answer), kinds(before)
     for path in today.keys() & then.keys():
         told = today[path] - {None}, then[path] - {None}

@@ -219,3 +219,38 @@ async def test_the_way_from_found_to_cited() -> None:
     assert captions.funnel(Report.model_validate(answer))[1][0].counts == (9, None, 3, 2)
     answer["figures"] = {}
     assert captions.funnel(Report.model_validate(answer)) == ("", [])
+
+
+async def test_of_several_queries_a_post_counts_once() -> None:
+    """Both searches together are what the place's own figures say, however many queries it had."""
+    first = {"fetched": 25, "kept": 6}
+    report = await asked_again([5, 9, 10, 5], first)
+
+    caption, rows = captions.passes(report)
+
+    assert caption == "1 place was asked a second time: how much was about it"
+    assert rows == [captions.PassRow("Reddit", (6, 25), (0, 2))]
+
+
+async def test_what_an_older_program_counted_several_times_is_not_drawn() -> None:
+    """Its attempts count a post once for each query; of a single query they are right."""
+    several = await asked_again([5, 10, 5], None)
+    single = await asked_again([5, 10], None)
+
+    assert captions.passes(several) == ("", [])
+    assert captions.passes(single)[1] == [captions.PassRow("Reddit", (2, 5), (2, 5))]
+
+
+async def asked_again(limits: Sequence[int], first: dict[str, int] | None) -> Report:
+    """A report on one place, of 6 in 27 posts, that was asked with these limits."""
+    answer = plain(await plain_report())
+    attempts = [
+        {"limit": limit, "fetched": limit, "new": 5, "relevant": 2, "requests": 1, "status": "ok",
+         "reason": None}
+        for limit in limits
+    ]  # fmt: skip
+    source = {**answer["sources"]["reddit"], "attempts": attempts, "fetched": 27, "kept": 6}
+    source |= {"refetched": True, "first": first}
+    counts = {"fetched": 27, "relevant": 6, "kept": 6, "yield_ratio": 0.2, "refetched": True}
+    answer["sources"], answer["figures"] = {"reddit": source}, {"sources": {"reddit": counts}}
+    return Report.model_validate(answer)

@@ -72,12 +72,19 @@ async def test_what_a_source_left_out_stands_by_the_sources() -> None:
         assert page.count("read already") == 1
 
 
-@pytest.mark.parametrize(("relevant", "ending"), [(1, "kept"), (0, "no")])
-def test_a_second_look_is_told(relevant: int, ending: str) -> None:
+@pytest.mark.parametrize("relevant", [1, 0])
+def test_a_second_look_is_told(relevant: int) -> None:
     """What came of it stands in the progress."""
     line = progress(SourceLookedAgain(source="reddit", relevant=relevant, status="ok"))
 
-    assert line == f"a second look at what was dropped: {ending}"
+    assert line == f"a second look at what was dropped: {relevant} about it"
+
+
+def test_what_holds_nothing_new_is_no_share() -> None:
+    """Nor is `0 of 0` a number of posts."""
+    empty = SourceJudged(source="reddit", judged=0, relevant=0, status="skipped")
+
+    assert progress(empty) is None
 
 
 async def test_a_long_question_is_not_repeated_whole() -> None:

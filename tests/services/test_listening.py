@@ -329,6 +329,30 @@ async def test_a_writer_that_is_down_leaves_themes() -> None:
     assert answer["support"]["status"] == "skipped"
 
 
+@pytest.mark.parametrize(
+    ("question", "tone"),
+    [
+        ("what annoys people about the ember mug?",
+         "As whole posts, 3 of the 4 whose tone can be told sound negative."),
+        ("what do people like about the ember mug?",
+         "As whole posts, 1 of the 4 whose tone can be told sounds positive."),
+        ("ember mug", "battery (4)."),
+    ],
+)  # fmt: skip
+async def test_a_question_about_one_side_hears_how_whole_posts_sound(
+    question: str, tone: str
+) -> None:
+    """Where no sentence is surely a complaint, posts may be all the same."""
+    talk = [post(number, body=f"The battery lasts {number} hours.") for number in range(4)]
+    grades = {str(number): Grade(4, sentiment=-1 if number else 1) for number in range(4)}
+    product = kit(FakeSource(talk), grader=Grading(grades), writer=Author(DOWN))
+
+    summary = (await analyze(product, Ask(question)))["summary"]
+
+    assert summary.startswith("Themes of 4 kept posts")
+    assert summary.endswith(tone)
+
+
 async def test_a_writer_and_an_explainer_that_stumble_are_failed_models(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

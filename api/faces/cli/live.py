@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,9 +23,8 @@ from api.services.progress import (
     ItemGraded,
     ProductEvent,
     Reported,
-    SourceKept,
+    SourceGathered,
     SourceRefetching,
-    SourceStarted,
 )
 from api.services.schemas import Outcome
 
@@ -51,7 +49,6 @@ class Live:
         """`sample`: say at once that everything is made up."""
         self._verbose, self._sample = verbose, sample
         self._rows: dict[str, _Row] = {}
-        self._asking: Counter[str] = Counter()
         self._unset: dict[str, str] = {}
         self._others = False
         self._live: RichLive | None = None
@@ -104,23 +101,20 @@ class Live:
         if words is None:
             return
         name = shown(source_title(event.source) if event.source else "Report")
-        if isinstance(event, SourceKept) and event.outcome == Outcome.NOT_CONFIGURED:
+        if isinstance(event, SourceGathered) and event.outcome == Outcome.NOT_CONFIGURED:
             self._unset[name] = words
             return
-        self._others |= isinstance(event, SourceKept)
+        self._others |= isinstance(event, SourceGathered)
         if self._live is None:
-            if self._verbose or isinstance(event, SourceKept | SourceRefetching):
+            if self._verbose or isinstance(event, SourceGathered | SourceRefetching):
                 self._say(f"{product and f'{product}: '}{name}: {words}")
             return
-        # a source is done when as many queries have ended as were begun
-        self._asking[name] += isinstance(event, SourceStarted)
-        self._asking[name] -= isinstance(event, SourceKept)
         state = _BUSY
         if isinstance(event, Reported):
             state = _DONE
         elif product:
             words = f"{name}: {words}"
-        elif isinstance(event, SourceKept) and self._asking[name] <= 0:
+        elif isinstance(event, SourceGathered):
             state = _DONE if Outcome(event.outcome).answered else _FAILED
         name = shown(product) if product else name
         row = self._rows.setdefault(name, _Row(words, state, Spinner("dots")))

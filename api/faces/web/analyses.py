@@ -158,7 +158,7 @@ async def create_analysis(
 
     With `Accept: text/event-stream` real progress comes first: `begun`, `source.started`,
     `source.fetched`, `source.judged`, `source.refetching`, `source.looked_again`, `source.kept`,
-    `graded`, `writing`; `report` or `error` is the last.
+    `source.gathered`, `graded`, `writing`; `report` or `error` is the last.
     With the `Last-Event-ID` of an earlier stream that one goes on, and nothing is begun.
     Hanging up cancels the work, unless another request waits for the same answer or
     `Prefer: respond-async` was sent; who lost a stream has some seconds to come back.

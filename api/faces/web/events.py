@@ -26,7 +26,7 @@ T = TypeVar("T")
 MEDIA_TYPE = "text/event-stream"
 KINDS = frozenset(
     f"source.{step}"
-    for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept")
+    for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept", "gathered")
 ) | {"graded", "writing"}
 """What is told on the way, after `begun`; `report` or `error` is the last event."""
 EVENT_SCHEMA = {

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from api.faces.web.events import RETRY, frame
 from api.faces.web.schemas import Pending
-from api.services.progress import SourceFetched, SourceKept, SourceStarted
+from api.services.progress import SourceFetched, SourceGathered, SourceKept, SourceStarted
 from api.services.reporting.composing import Origin, clarified, source_report
 from api.services.schemas import Decision, Gathered, Outcome
 
@@ -27,8 +27,9 @@ _REPORT = clarified(_QUERY, "", "quick", "", _ORIGIN).model_copy(
 )
 _MOMENTS = (
     SourceStarted(source="reddit", query=_QUERY, limit=10),
-    SourceFetched(source="reddit", fetched=0),
+    SourceFetched(source="reddit", query=_QUERY, fetched=0),
     SourceKept.of(_NOTHING),
+    SourceGathered.of(_NOTHING),
 )
 _PENDING = Pending(id=_ID, state="running", query=_QUERY, created_at=_BEGUN)
 EVENTS = b"".join(

@@ -22,6 +22,7 @@ from api.services.chatting.subjects import is_variant, names_in
 from api.services.evidence.run import Run
 from api.services.question.query import canonical, content_words, words
 from api.services.reporting.dossier import Dossier, Exhibit
+from api.services.reporting.grounds import LABEL
 from api.services.schemas import Assessed, Item
 from api.services.text import cut
 from api.settings import DepthName
@@ -171,15 +172,17 @@ class Session:
         """The exhibits a prompt shows, by what they were found for, in the order of their numbers.
 
         What is asked about goes first, then what holds the question's words, then what was used
-        last. An exhibit found for several subjects stands under the first of them, one of nobody
-        knows what under an empty name.
+        last, and of that what an answer cites. An exhibit found for several subjects stands under
+        the first of them, one of nobody knows what under an empty name.
         """
         words = question_words(question)
         ranked = list(dict.fromkeys((*subjects, *reversed(self.subjects), "")))
+        cited = {label for turn in self.exchanges for label in LABEL.findall(turn.answer)}
 
-        def order(known: KnownExhibit) -> tuple[bool, int, int]:
+        def order(known: KnownExhibit) -> tuple[bool, int, int, bool]:
             holding = len(words & item_words(known.exhibit.item))
-            return (known.subjects.isdisjoint(subjects), -holding, -known.turn)
+            uncited = known.exhibit.label not in cited
+            return (known.subjects.isdisjoint(subjects), -holding, -known.turn, uncited)
 
         chosen = sorted(self._known.values(), key=order)[:limit]
         groups: dict[str, list[Exhibit]] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from api.services.gate.basket import merge_crossposts
+from api.services.progress import Listener, SourceGathered, silent
 from api.services.reasons import WHY
 from api.services.schemas import Assessed, Gathered, Outcome, Usage
 
@@ -48,23 +49,40 @@ class Crawl:
         return sum((gathered.usage for gathered in self.sources), Usage())
 
 
-async def crawl(search: Search, sources: Sequence[str], queries: Sequence[str]) -> Crawl:
-    """Ask every source every query, all at once."""
+async def crawl(
+    search: Search,
+    sources: Sequence[str],
+    queries: Sequence[str],
+    more: Awaitable[Sequence[str]] | None = None,
+    *,
+    earlier: Sequence[Gathered] = (),
+    listener: Listener = silent,
+) -> Crawl:
+    """Ask every source every query, all at once.
+
+    Args:
+        search: asks one source one query.
+        sources: their names.
+        queries: asked at once; the first leads.
+        more: a task that gives further queries, which are asked as soon as they are known.
+        earlier: what the same sources gave before, which leads.
+        listener: hears of each source when the last of its queries has ended.
+    """
+    before = {gathered.source: [gathered] for gathered in earlier}
+
+    async def gather(source: str) -> Gathered:
+        async with asyncio.TaskGroup() as group:
+            asking = [group.create_task(search(source, query)) for query in queries]
+            later = await more if more is not None else ()
+            asking += [group.create_task(search(source, query)) for query in later]
+        gathered = combine([*before.get(source, ()), *(task.result() for task in asking)])
+        listener(SourceGathered.of(gathered))
+        return gathered
+
     async with asyncio.TaskGroup() as group:
-        asking = [
-            [group.create_task(search(source, query)) for query in queries] for source in sources
-        ]
-    return Crawl(
-        tuple(combine([task.result() for task in tasks]) for tasks in asking), tuple(queries)
-    )
-
-
-def merged(first: Crawl, second: Crawl) -> Crawl:
-    """Two crawls of the same sources as one, the first leading; either may have asked nothing."""
-    if not (first.sources and second.sources):
-        return first if first.sources else second
-    pairs = zip(first.sources, second.sources, strict=True)
-    return Crawl(tuple(combine(pair) for pair in pairs), (*first.queries, *second.queries))
+        gathering = [group.create_task(gather(source)) for source in sources]
+    further = await more if more is not None else ()
+    return Crawl(tuple(task.result() for task in gathering), (*queries, *further))
 
 
 def combine(parts: Sequence[Gathered]) -> Gathered:
@@ -80,11 +98,13 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     first, *others = parts = fresh
     if not others:
         return first
-    kept = _distinct(entry for part in parts for entry in part.kept)
+    entries = (entry for part in parts for entry in (*part.kept, *part.dropped))
+    narrow = {entry.item.original for entry in entries if not entry.wider}
+    kept = _distinct((entry for part in parts for entry in part.kept), narrow)
     known = {entry.item.original for entry in kept}
     dropped = tuple(
         entry
-        for entry in _distinct(entry for part in parts for entry in part.dropped)
+        for entry in _distinct((entry for part in parts for entry in part.dropped), narrow)
         if entry.item.original not in known
     )
     judged = [part for part in parts if part.status != "skipped"] or [first]
@@ -95,7 +115,7 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
         notes |= dict.fromkeys(part.notes)
         if part is not leading and not part.outcome.answered:
             notes[f"one query failed: {WHY[part.outcome]}"] = None
-    return replace(
+    combined = replace(
         leading,
         query=first.query,
         outcome=Outcome.OK if kept else Outcome.IRRELEVANT if dropped else leading.outcome,
@@ -109,18 +129,19 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
         upstream_calls=sum(part.upstream_calls for part in parts),
         notes=tuple(notes),
         refetched=any(part.refetched for part in parts),
-        refetch_gain=sum(part.refetch_gain for part in parts),
         # what a query that failed would have brought, nobody knows
         capped=any(part.capped or not part.outcome.answered for part in parts),
     )
+    return replace(combined, refetch_gain=sum(entry.wider for entry in combined.relevant))
 
 
-def _distinct(assessed: Iterable[Assessed]) -> tuple[Assessed, ...]:
-    """The first of each original post, with the places of all."""
+def _distinct(assessed: Iterable[Assessed], narrow: Collection[str]) -> tuple[Assessed, ...]:
+    """The first of each original post, with the places of all; `narrow`: a first search had it."""
     entries = list(assessed)
     items = {item.original: item for item in merge_crossposts([entry.item for entry in entries])}
     first: dict[str, Assessed] = {}
     for entry in entries:
         original = entry.item.original
-        first.setdefault(original, replace(entry, item=items[original]))
+        wider = original not in narrow
+        first.setdefault(original, replace(entry, item=items[original], wider=wider))
     return tuple(first.values())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
-from api.services.evidence.crawler import Crawl, crawl, merged
+from api.services.evidence.crawler import Crawl, crawl
 from api.services.evidence.figures import Figures, figures
 from api.services.evidence.ranking import Ranked
 from api.services.evidence.run import Run
@@ -20,7 +20,7 @@ from api.services.ports import Rewriter, Rewrites
 from api.services.progress import ItemsGraded
 from api.services.question import Scope
 from api.services.question.naming import new_queries, sought
-from api.services.schemas import Assessed, Decision, Outcome, Question, Usage
+from api.services.schemas import Assessed, Decision, Gathered, Outcome, Question, Usage
 
 GAPS = 10
 """Kept titles and reasons of the dropped that a second rewriting sees."""
@@ -84,11 +84,12 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
         rewrites = await _rewritten(
             run, steps.rewriter, question, depth.retry_variants, gaps[:GAPS]
         )
-        more = await _search(
-            run, scope, new_queries(rewrites.queries, [question.text, *crawled.queries])
-        )
+        fresh = new_queries(rewrites.queries, [question.text, *crawled.queries])
+        if fresh:
+            more = await _search(run, scope, fresh, earlier=crawled.sources)
+            crawled = replace(more, queries=(*crawled.queries, *fresh))
         spent = evidence.ranked.usage + rewriting + rewrites.usage
-        evidence = await _weigh(run, scope, steps.assessor, merged(crawled, more), spent)
+        evidence = await _weigh(run, scope, steps.assessor, crawled, spent)
     took = int((time.monotonic() - began) * 1000)
     return replace(evidence, timings_ms={"evidence": took})
 
@@ -99,11 +100,14 @@ async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Craw
     if variants == 1:
         return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(_search(run, scope, [original]))
-        rewrites = await _rewritten(run, rewriter, scope.question, variants)
-        fresh = new_queries(rewrites.queries, [scope.question.text, original])
-        second = group.create_task(_search(run, scope, fresh))
-    return merged(first.result(), second.result()), rewrites.usage
+        rewriting = group.create_task(_rewritten(run, rewriter, scope.question, variants))
+
+        async def fresh() -> list[str]:
+            return new_queries((await rewriting).queries, [scope.question.text, original])
+
+        more = group.create_task(fresh())
+        crawling = group.create_task(_search(run, scope, [original], more))
+    return crawling.result(), rewriting.result().usage
 
 
 async def _rewritten(
@@ -118,12 +122,21 @@ async def _rewritten(
     return await run.keep(f"rewrite to {variants}", Rewrites, rewriting)
 
 
-async def _search(run: Run, scope: Scope, queries: Sequence[str]) -> Crawl:
-    """Every source of the scope asked every query; without a query nobody is asked."""
+async def _search(
+    run: Run,
+    scope: Scope,
+    queries: Sequence[str],
+    more: Awaitable[Sequence[str]] | None = None,
+    earlier: Sequence[Gathered] = (),
+) -> Crawl:
+    """Every source of the scope asked every query."""
     return await crawl(
         lambda source, query: run.search(scope.question, source, query, scope.limit),
-        scope.sources if queries else (),
+        scope.sources,
         queries,
+        more,
+        earlier=earlier,
+        listener=run.listener,
     )
 
 

@@ -99,7 +99,7 @@ async def _fill(
             basket.hurried("refetch", policy.left / 2)
         else:
             wider = plan.widened(policy.factor)
-            listener(SourceRefetching(source=source.name, limit=wider.limit))
+            listener(SourceRefetching(source=source.name, query=plan.query, limit=wider.limit))
             with metered() as calls:
                 try:
                     await _attempt(basket, source, wider, verdicts, policy.halfway, listener)
@@ -139,7 +139,8 @@ async def _attempt(
                 source.fetch(plan), f"asking {source.name}", partial(Broken, source.name)
             )
         basket.pace = max(basket.pace, clock() - began)
-    listener(SourceFetched(source=source.name, fetched=len(batch.items)))
+    name, query = source.name, plan.query
+    listener(SourceFetched(source=name, query=query, fetched=len(batch.items)))
     new = basket.unseen(batch.items)
     try:
         async with asyncio.timeout_at(until):
@@ -147,6 +148,9 @@ async def _attempt(
     except TimeoutError:
         gated = Gated.opened(new, "timeout")
     basket.add(batch, new, gated, calls.made)
-    judged, relevant, status = len(new), gated.relevant, gated.status
-    listener(SourceJudged(source=source.name, judged=judged, relevant=relevant, status=status))
+    listener(
+        SourceJudged(
+            source=name, query=query, judged=len(new), relevant=gated.relevant, status=gated.status
+        )
+    )
     return batch.full

@@ -42,6 +42,8 @@ class Basket:
     _items: dict[str, Item] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _unfit: dict[str, Item] = field(default_factory=dict)
+    _wider: set[str] = field(default_factory=set)
+    """Keys, or originals, of what no first search brought."""
     _attempts: list[Attempt] = field(default_factory=list)
     _notes: dict[str, None] = field(default_factory=dict)
     _gate: Gated = field(default_factory=lambda: Gated((), "skipped"))
@@ -57,7 +59,9 @@ class Basket:
 
         What is unfit to be judged is listed as dropped, and is none of it.
         """
-        self._unfit |= {item.key: item for item in items if item.unfit}
+        unfit = {item.key: item for item in items if item.unfit}
+        self._wider |= unfit.keys() - self._unfit.keys() if self._attempts else set()
+        self._unfit |= unfit
         known, fit = set(self._items), [item for item in items if not item.unfit]
         merged = merge_crossposts([*self._items.values(), *fit])
         self._items = {item.original: item for item in merged if item.original in known}
@@ -68,6 +72,8 @@ class Basket:
         first, relevant = not self._attempts, gated.relevant
         if first:
             self._gate = gated
+        else:
+            self._wider |= {item.original for item in new}
         self._usage += gated.usage
         self.note(*batch.notes)
         if first or gated.status != "degraded":
@@ -175,7 +181,10 @@ class Basket:
         """All of it; `calls` is how many requests were sent upstream."""
         if self._failed is not None:
             return replace(self._failed, upstream_calls=calls)
-        assessed = [Assessed(item, self._verdicts[key]) for key, item in self._items.items()]
+        assessed = [
+            Assessed(item, self._verdicts[key], wider=key in self._wider)
+            for key, item in self._items.items()
+        ]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
         stopped = (
             replace(entry, dropped_by="gate", reason=why_dropped(entry.verdict))
@@ -183,8 +192,14 @@ class Basket:
             if not entry.verdict.relevant
         )
         unfit = (
-            Assessed(item, Verdict(False), dropped_by="unfit", reason=item.unfit)
-            for item in self._unfit.values()
+            Assessed(
+                item,
+                Verdict(False),
+                dropped_by="unfit",
+                reason=item.unfit,
+                wider=key in self._wider,
+            )
+            for key, item in self._unfit.items()
         )
         dropped = (*stopped, *unfit)
         return Gathered(

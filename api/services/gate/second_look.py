@@ -63,7 +63,11 @@ async def look_again(
         return
     others = tuple(other for other in remarked.comments if other is not comment)
     basket.reconsider(replace(remarked, comments=(comment, *others)), gated)
-    listener(SourceLookedAgain(source=source.name, relevant=gated.relevant, status=gated.status))
+    listener(
+        SourceLookedAgain(
+            source=source.name, query=basket.query, relevant=gated.relevant, status=gated.status
+        )
+    )
 
 
 def _is_named(name: Name, text: str) -> bool:

@@ -18,9 +18,11 @@ from pydantic_ai.usage import RunUsage
 from api.errors import ModelError
 from api.services.containment import Failure, contained
 from api.services.evidence.assessing import Assessor
+from api.services.evidence.crawler import combine
 from api.services.evidence.pipeline import Evidence
 from api.services.evidence.run import Run
 from api.services.places import title_of
+from api.services.progress import SourceGathered
 from api.services.prompts import PackagedPrompts, Prompt, Prompts
 from api.services.question.guard import guarded
 from api.services.reasons import reason_in_words
@@ -299,6 +301,8 @@ async def _follow_up(desk: ReportDesk, source: str, query: str) -> str:
         known = [*evidence.kept, *evidence.dropped, *later]
         ranked = await desk.assessor.assess(run, evidence.scope, gathered.kept, known=known)
         desk.follow_ups.append(FollowUp(gathered, ranked))
+        earlier = [entry for entry in evidence.crawl.sources if entry.source == source]
+        run.listener(SourceGathered.of(combine([*earlier, gathered])))
         shown = desk.dossier.show(ranked.kept)
         return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
 

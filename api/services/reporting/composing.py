@@ -15,13 +15,16 @@ from api.services.gate.everyday import namesake
 from api.services.question.comparing import compared
 from api.services.question.naming import new_queries
 from api.services.reporting.citing import Drafted
+from api.services.reporting.counting import tone_of
 from api.services.reporting.dossier import gate_lines
 from api.services.reporting.explaining import Explanation
+from api.services.reporting.polarity import lean_wanted
 from api.services.reporting.report import (
     VERSION,
     Cost,
     DroppedItem,
     Fetched,
+    FirstSearch,
     GateState,
     ItemFacts,
     KeptComment,
@@ -108,7 +111,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         ),
         grading="on" if evidence.grading else "off",
         topic=drafted.topic if drafted else question.text,
-        summary=drafted.summary if drafted else "",
+        summary=_summary(drafted, evidence) if drafted else "",
         findings=drafted.findings if drafted else (),
         support=conclusion.support,
         figures=evidence.figures,
@@ -136,6 +139,15 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
         observations=origin.observations,
         created_at=datetime.now(UTC),
     )
+
+
+def _summary(drafted: Drafted, evidence: Evidence) -> str:
+    """The writer's words, and how whole posts sound where one side is asked for."""
+    lean, felt = lean_wanted(evidence.scope.question.text), evidence.figures.sentiment
+    if lean is None or felt is None:
+        return drafted.summary
+    sounding = felt.positive if lean > 0 else felt.negative
+    return " ".join(filter(None, (drafted.summary, tone_of(felt.n, sounding, lean))))
 
 
 def clarified(query: str, about: str, depth: DepthName, guidance: str, origin: Origin) -> Report:
@@ -224,6 +236,7 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         yield_ratio=gathered.yield_ratio,
         refetched=gathered.refetched,
         refetch_gain=gathered.refetch_gain,
+        first=_first(gathered),
         capped=gathered.capped,
         upstream_calls=gathered.upstream_calls,
         notes=gathered.notes,
@@ -233,6 +246,12 @@ def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
         sample=origin.sample,
         trace_id=origin.trace_id,
     )
+
+
+def _first(gathered: Gathered) -> FirstSearch:
+    """What its first searches brought, without what only a wider one did."""
+    kept = sum(not entry.wider for entry in gathered.kept)
+    return FirstSearch(fetched=kept + sum(not entry.wider for entry in gathered.dropped), kept=kept)
 
 
 def facts_of(item: Item) -> dict[str, Any]:

@@ -85,6 +85,17 @@ def summary_of(themes: Sequence[tuple[str, int]], total: int, unsure: str = "") 
     return f"Themes of {posts}{also}, each count a minimum: {named}."
 
 
+def tone_of(graded: int, sounding: int, lean: int) -> str:
+    """How whole posts sound, whose sentences may lean nowhere for sure; "" where none can be told.
+
+    `As whole posts, 5 of the 7 whose tone can be told sound negative.`
+    """
+    verb, side = "sounds" if sounding == 1 else "sound", "positive" if lean > 0 else "negative"
+    number = "none" if not sounding else str(sounding)
+    whole = f"As whole posts, {number} of the {graded} whose tone can be told {verb} {side}."
+    return whole if graded else ""
+
+
 def leans_in(sentence: str) -> tuple[int, int]:
     """How many posts praise and complain for sure, as the sentence of a theme says it."""
     _, _, leaning = sentence.rstrip(".").partition("; ") if COUNTED.match(sentence) else ("",) * 3

@@ -17,11 +17,12 @@ from api.services.reporting.subjects import ELSEWHERE, Subject, names_another
 from api.services.text import fold
 
 # `n't` and the small words that turn what follows within four words: `not worth`, `never a bug`;
-# of `without` and `no` only what comes before a verb: `a plan without limits is a joke` is none
+# of `without` and `no` only what comes before a verb: `a plan without limits is a joke` is none;
+# and before a comma: `charged me without warning, shady`
 _DENIED = regex.compile(
     r"(?:(?:\b(?:not|never|none|nothing|hardly|barely|nobody|neither|cannot|zero)\b|n't\b)"
-    r"(?:[^\w.!?;:,]+\w[\w'-]*){0,4}?"
-    r"|\b(?:no|without)\b(?:[^\w.!?;:,]+(?!(?:is|are|was|were)\b)\w[\w'-]*){0,4}?)[^\w.!?;:]*$"
+    r"(?:[^\w.!?;:,]+\w[\w'-]*){0,4}?[^\w.!?;:]*"
+    r"|\b(?:no|without)\b(?:[^\w.!?;:,]+(?!(?:is|are|was|were)\b)\w[\w'-]*){0,4}?[^\w.!?;:,]*)$"
 )
 DENIAL = regex.compile(
     r"\b(?:no|not|never|none|nothing|hardly|barely|without|cannot)\b|n't\b", regex.I

@@ -147,6 +147,18 @@ class GateState(Published):
         return passed_unjudged(self.status, self.model)
 
 
+class FirstSearch(Published):
+    """Distinct items that the first search of any query brought, before a wider one was made."""
+
+    fetched: int
+    kept: int
+    """Those of them that the gate let through in the end."""
+
+
+First = Annotated[FirstSearch | SkipJsonSchema[None], WHERE_THERE]
+"""Of `fetched` and `kept`, what first searches brought; there unless an older program asked."""
+
+
 class SourceReport(Published):
     """How asking one source ended."""
 
@@ -163,6 +175,7 @@ class SourceReport(Published):
     """None when items went unjudged."""
     refetched: bool
     refetch_gain: int
+    first: First = None
     capped: Capped = None
     upstream_calls: int
     notes: tuple[str, ...]

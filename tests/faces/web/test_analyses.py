@@ -55,10 +55,31 @@ async def test_progress_comes_as_it_happens(served: Served) -> None:
 
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert reddit[:3] == ["source.started", "source.fetched", "source.judged"]
-    assert reddit[-1] == "source.kept"
+    assert reddit[-2:] == ["source.kept", "source.gathered"]
     assert kinds[-3:] == ["graded", "writing", "report"]
     assert "graded.item" not in kinds
     assert told[-1][1]["id"] == answer.headers["location"].rpartition("/")[2]
+
+
+async def test_what_a_place_gave_is_told_as_the_report_has_it(served: Served) -> None:
+    """Once for each place, of several queries, when the last of them has ended."""
+    query = {"query": "plaud.ai", "depth": "deep"}
+    answer = await served.client.post(URL, json=query, headers={"Accept": "text/event-stream"})
+    told = events(answer.text)
+    report = told[-1][1]
+    gathered = {data["source"]: data for kind, data in told if kind == "source.gathered"}
+    last = {data["source"]: at for at, (kind, data) in enumerate(told) if kind == "source.kept"}
+
+    assert len(report["rewritten_queries"]) > 1
+    assert gathered.keys() == report["sources"].keys()
+    for name, source in report["sources"].items():
+        data = gathered[name]
+        assert (data["fetched"], data["kept"]) == (source["fetched"], source["kept"])
+        assert told.index(("source.gathered", data)) > last[name]
+        if source["refetched"]:
+            assert source["fetched"] >= source["first"]["fetched"] >= source["first"]["kept"]
+            assert source["kept"] - source["first"]["kept"] == source["refetch_gain"]
+    assert any(source["refetched"] for source in report["sources"].values())
 
 
 async def test_a_refetch_is_told(served: Served) -> None:

@@ -267,7 +267,13 @@ async def test_a_second_search_stands_beside_the_first() -> None:
     )
     counts = {"fetched": 9, "relevant": 4, "kept": 4, "yield_ratio": 0.4, "refetched": True}
     answer["sources"] = {
-        name: {**source, "source": name, "attempts": each}
+        name: {
+            **source,
+            "source": name,
+            "attempts": each,
+            "refetched": len(each) > 1,
+            "first": None,
+        }
         for name, each in zip(names, tries, strict=True)
     }
     answer["figures"] = {"sources": dict.fromkeys(names, counts)}

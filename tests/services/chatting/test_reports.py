@@ -9,9 +9,11 @@ import pytest
 
 from api.errors import NotFound, UsageError
 from api.services.chatting.chat import Chat
+from api.services.chatting.session import EXHIBITS
 from api.services.keeping.reports import stored_report
 from api.services.keeping.storage import Kept
 from api.services.listening import Ask, Product, analyze
+from api.services.reporting.findings import Finding, Passage
 from api.services.reporting.report import Report
 from api.services.schemas import Outcome
 from api.settings import ChatSettings
@@ -61,6 +63,36 @@ async def test_a_question_is_answered_from_the_report_s_items() -> None:
     assert session.subjects == ["ember mug"]
     assert session.exchanges[0].question == "ember mug"
     assert session.exchanges[0].answer == "People like it.\n- It stays warm. [E1]"
+
+
+async def test_what_a_report_cites_is_known_before_all_else() -> None:
+    """Of more posts than a session holds, than a prompt shows, or comments than are saved."""
+    report = await report_of(product(3))
+    first = report.items[0]
+    comments = tuple(
+        first.comments[0].model_copy(update={"id": f"c{number}"}) for number in range(20)
+    )
+    items = tuple(
+        first.model_copy(update={"key": f"reddit:t3_{number}", "comments": comments})
+        for number in range(70)
+    )
+    passages = (Passage("reddit:t3_69", "It leaks.", "c19"), Passage("reddit:t3_2", "It drips."))
+    finding = Finding.resting("It is not tight.", "complaint", passages, "counted")
+    one = chat(product())
+    session = one.begin("ada", "s1", report.model_copy(
+        update={"items": items, "findings": (finding,)}
+    ))  # fmt: skip
+    saved = one.resume("ada", "s1", session.save())
+    assert saved is not None
+
+    for known in (session, saved):
+        keys = {exhibit.item.key: label for label, exhibit in known.exhibits.items()}
+        assert len(keys) == EXHIBITS
+        assert keys["reddit:t3_69"] == f"E{EXHIBITS}"
+        leaking = known.exhibits[keys["reddit:t3_69"]]
+        assert leaking.item.comments[0].id == "c19"
+        (shown,) = known.best("what annoys people about it?", 30, known.subjects).values()
+        assert {keys["reddit:t3_69"], keys["reddit:t3_2"]} <= {each.label for each in shown}
 
 
 async def test_what_the_report_could_not_judge_is_not_called_relevant() -> None:

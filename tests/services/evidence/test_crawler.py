@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from api.services.evidence.crawler import Crawl, combine, crawl, merged
+from api.services.evidence.crawler import Crawl, combine, crawl
+from api.services.progress import Event, SourceGathered
 from api.services.reasons import WHY
 from api.services.schemas import Assessed, Attempt, Gathered, Item, Outcome, Usage, Verdict
 from tests.services.fakes import item
@@ -22,9 +24,10 @@ def heard(kept: list[Item], dropped: list[Item] | None = None, **fields: Any) ->
     off = [Assessed(one, Verdict(False), dropped_by="gate") for one in dropped or []]
     attempt = Attempt(5, len(sure) + len(off), len(sure) + len(off), len(sure), 1, "ok")
     told = {"status": "ok", "model": "fake-1", "attempts": (attempt,), "usage": Usage(10, 1, 0.5)}
+    query = fields.pop("query", "plaud")
     outcome = Outcome.OK if kept else Outcome.IRRELEVANT if dropped else Outcome.EMPTY
     facts: dict[str, Any] = {"outcome": outcome, "upstream_calls": 2, **told, **fields}
-    return Gathered("reddit", "plaud", kept=tuple(sure), dropped=tuple(off), **facts)
+    return Gathered("reddit", query, kept=tuple(sure), dropped=tuple(off), **facts)
 
 
 def failed(outcome: Outcome, **fields: Any) -> Gathered:
@@ -72,14 +75,14 @@ def test_the_first_query_leads_and_items_are_distinct() -> None:
     """
     both = combine(
         [
-            heard([item(3), item(1)], [item(2)], notes=("a",), refetched=True, refetch_gain=1),
+            heard([item(3), item(1)], [item(2)], notes=("a",), refetched=True),
             heard([item(4), item(3)], [item(5), item(2)], notes=("a", "b")),
         ]
     )
 
     assert (keys(both.kept), keys(both.dropped)) == (["3", "1", "4"], ["2", "5"])
     assert (both.fetched, both.upstream_calls, both.usage) == (5, 4, Usage(20, 2, 1.0))
-    assert (both.notes, both.refetched, both.refetch_gain) == (("a", "b"), True, 1)
+    assert (both.notes, both.refetched) == (("a", "b"), True)
     assert (both.outcome, both.status, len(both.attempts)) == (Outcome.OK, "ok", 2)
 
 
@@ -116,12 +119,12 @@ def test_crossposts_found_by_two_queries_are_one_item() -> None:
 
 def test_what_the_memory_served_again_counts_once() -> None:
     """
-    B39: a repeated query adds no attempt, no cost, no call and no gain.
+    B39: a repeated query adds no attempt, no cost and no call.
     """
-    first = heard([item(1)], refetched=True, refetch_gain=1)
+    first = heard([item(1)], refetched=True)
 
     assert combine([first, first]) is first
-    assert combine([first, heard([item(2)]), first]).refetch_gain == 1
+    assert combine([first, heard([item(2)]), first]).upstream_calls == 4
     assert len(combine([first, heard([item(2)]), first]).attempts) == 2
 
 
@@ -179,18 +182,79 @@ def test_a_query_that_failed_beside_others_is_a_note() -> None:
     assert (none.notes, none.upstream_calls) == ((f"one query failed: {WHY[Outcome.BLOCKED]}",), 2)
 
 
-def test_two_crawls_become_one() -> None:
+async def test_what_was_given_before_leads() -> None:
     """
-    Source by source, the first leading; a crawl that asked nothing changes nothing.
+    A source that is asked further queries keeps what it gave, and says what it gave in all.
     """
-    first, second = Crawl((heard([item(1)]),), ("a",)), Crawl((heard([item(2)]),), ("b", "c"))
-    nothing = Crawl((), ())
+    events: list[Event] = []
 
-    both = merged(first, second)
+    async def gather(source: str, query: str) -> Gathered:
+        return heard([item(1), item(2)], [item(3)], query=query)
 
-    assert (keys(both.kept), both.queries) == (["1", "2"], ("a", "b", "c"))
-    assert merged(first, nothing) is first
-    assert merged(nothing, second) is second
+    both = await crawl(
+        gather, ("reddit",), ("b",), earlier=[heard([item(1)], query="a")], listener=events.append
+    )
+
+    assert keys(both.kept) == ["1", "2"]
+    whole = SourceGathered.of(both.sources[0])
+    assert (whole.query, whole.fetched, whole.kept) == ("a", 3, 2)
+    assert events == [whole]
+
+
+async def test_a_source_is_done_when_its_last_query_is() -> None:
+    """
+    Queries that are known later are asked of all, and each source is told once, by its own end.
+    """
+    events: list[Event] = []
+    slow, rewritten = asyncio.Event(), asyncio.Event()
+
+    async def gather(source: str, query: str) -> Gathered:
+        if (source, query) == ("reddit", "plaud"):
+            await slow.wait()
+        return replace(heard([item(1), item(len(query))], query=query), source=source)
+
+    async def rewriting() -> list[str]:
+        await rewritten.wait()
+        return ["plaud review", "plaud"]
+
+    def hear(event: Event) -> None:
+        events.append(event)
+        slow.set()
+
+    more = asyncio.create_task(rewriting())
+    crawling = asyncio.create_task(
+        crawl(gather, ("reddit", "github"), ("plaud.ai",), more, listener=hear)
+    )
+    await asyncio.sleep(0)
+    assert not events
+    rewritten.set()
+    async with asyncio.timeout(5):
+        whole = await crawling
+
+    assert whole.queries == ("plaud.ai", "plaud review", "plaud")
+    assert events == [SourceGathered.of(gathered) for gathered in reversed(whole.sources)]
+    assert [gathered.fetched for gathered in whole.sources] == [4, 4]
+
+
+def test_what_any_first_search_brought_no_wider_one_did() -> None:
+    """
+    A post that a wider search of one query and the first of another found was found at first.
+    """
+    wide, only = item(2), item(3)
+    first = heard([item(1), wide, only], [item(5)], refetched=True)
+    first = replace(
+        first,
+        kept=tuple(replace(entry, wider=entry.item in (wide, only)) for entry in first.kept),
+        dropped=tuple(replace(entry, wider=True) for entry in first.dropped),
+    )
+
+    both = combine([first, heard([wide], [item(4)])])
+
+    assert [(entry.item.id, entry.wider) for entry in (*both.kept, *both.dropped)] == [
+        ("1", False), ("2", False), ("3", True), ("5", True), ("4", False),
+    ]  # fmt: skip
+    assert both.refetch_gain == 1
+    assert combine([both, heard([], [item(5)])]).dropped[0].wider is False
 
 
 def test_an_unknown_price_makes_the_sum_unknown() -> None:

@@ -58,6 +58,9 @@ async def test_a_poor_full_batch_is_fetched_again_at_twice_the_limit() -> None:
     ]
     assert found.usage.input_tokens == 20
     assert [one.dropped_by for one in found.dropped] == ["gate"] * 7
+    assert [one.item.id for one in (*found.kept, *found.dropped) if one.wider] == [
+        "6", "7", "5", "8", "9",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -216,11 +219,13 @@ async def test_events_come_in_order() -> None:
         "source.started", "source.fetched", "source.judged", "source.refetching",
         "source.fetched", "source.judged", "source.kept",
     ]  # fmt: skip
-    assert heard.events[3].data == {"limit": 10}
-    assert heard.events[5].data == {"judged": 5, "relevant": 0, "status": "ok"}
+    query = heard.events[0].data["query"]
+    assert {event.data["query"] for event in heard.events} == {query}
+    assert heard.events[3].data == {"query": query, "limit": 10}
+    assert heard.events[5].data == {"query": query, "judged": 5, "relevant": 0, "status": "ok"}
     assert heard.events[6].data == {
-        "outcome": "ok", "fetched": 10, "kept": 1, "yield_ratio": 0.1, "refetched": True,
-        "status": "ok", "reason": None,
+        "query": query, "outcome": "ok", "fetched": 10, "kept": 1, "yield_ratio": 0.1,
+        "refetched": True, "status": "ok", "reason": None,
     }  # fmt: skip
 
 

@@ -42,7 +42,9 @@ async def test_an_item_is_kept_for_the_comment_that_names_it() -> None:
     assert kept.item.notes == ("kept: a comment names it",)
     assert found.notes[-1] == "second look: one dropped item kept, a comment names it"
     assert heard.kinds[-2:] == ["source.looked_again", "source.kept"]
-    assert heard.events[-2].data == {"relevant": 1, "status": "ok"}
+    assert heard.events[-2].data == {
+        "query": found.query, "relevant": 1, "status": "ok",
+    }  # fmt: skip
 
 
 async def test_the_judge_sees_the_comment_under_its_title() -> None:

@@ -33,6 +33,9 @@ LABELLED = Path(__file__).parents[3] / "evaluation/support/polarity.jsonl"
         ("My old one was excellent.", None),
         ("A plan without a dimmer is a joke.", -1),
         ("No bugs, no crashes.", 1),
+        ("No lag, excellent sound.", 1),
+        ("They charged me 99 dollars without warning, shady.", -1),
+        ("It was never slow, awful or loud.", 1),
     ],
 )
 def test_only_what_is_sure_leans(sentence: str, lean: int | None) -> None:

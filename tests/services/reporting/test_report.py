@@ -39,7 +39,7 @@ ANALYZE = set(
 )
 FETCH = set(
     "query source outcome reason gate attempts fetched kept yield_ratio refetched refetch_gain "
-    "capped upstream_calls items dropped sample trace_id".split()
+    "first capped upstream_calls items dropped sample trace_id".split()
 )
 ITEM = set("key id source title body url created_at engagement place comments".split())
 DROPPED = {"key", "title", "url", "reason"}

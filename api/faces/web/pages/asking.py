@@ -29,7 +29,7 @@ from api.sources.spec import SourceSpec
 from api.wiring.serving import House
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-SAMPLES = ("plaud.ai", "What annoys people about the Oura ring?", "Ember mug")
+SAMPLES = ("plaud.ai", "What annoys people about the Rabbit r1?", "Ember mug")
 """Questions that have an answer in the sample world."""
 WINDOWS: dict[Window, str] = {
     "all": "any time", "year": "the last year", "month": "the last month",
