@@ -42,6 +42,7 @@ async def gate_page(
         since=since,
         spans=SPANS,
         traces=[
+            # an address of Langfuse that leads on to the project which holds the trace
             (each.query, each.created_at, f"{root}/trace/{each.summary.trace_id}")
             for each in kept.analyses
             if root and each.summary is not None and each.summary.trace_id
