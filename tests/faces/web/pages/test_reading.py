@@ -80,6 +80,7 @@ async def test_a_report_begins_with_its_decision(served: Served) -> None:
         )
     ]  # fmt: skip
     assert order == sorted(order)
+    assert f'<a href="/analyses/{report.id}/evidence?place=reddit">Reddit</a>' in page
     tags = Tags(page)
     ids = {f"#{each['id']}" for each in tags.named("li") if each.get("id")}
     cites = {each["href"] for each in tags.named("a") if each.get("class") == "cite"}
