@@ -18,6 +18,7 @@ from api import wiring
 from api.errors import StoreUnavailable
 from api.sandbox.discourse import FORUM
 from api.services.listening import Ask, Product, analyze, fetch
+from api.services.reasons import MODEL_REASONS, WHY
 from api.services.reporting.report import Report, SourceReport
 from api.services.wire import LONGEST_WAIT
 from api.settings import DeepDepth, Settings
@@ -36,7 +37,7 @@ WAIT, PATIENCE = 4.0, 60.0
 BEFORE, QUESTION, AFTER = "plaud", "plaud note", "plaud note pro"
 Asking = Literal["api", "open", "page", "paid", "model", "traces", "database"]
 Manner = Literal["answer", "closed", "tls", "warm"]
-# `comments: 3 of 4 failed (broken, unreachable)`, `reviews could not be read (blocked)`
+# `comments: 3 of 4 failed (access refused, unreachable)`
 _UNREAD = re.compile(r"(?:answers|comments|reviews)\b.*\(([\w, ]+)\)")
 _WARNINGS = {
     "model grades": re.compile(r"grades defaulted to 3 \((\w+): \d+"),
@@ -44,8 +45,8 @@ _WARNINGS = {
     "langfuse traces": re.compile(r"takes no (traces)"),
 }
 """What the log says of the calls that no report mentions, with the reason."""
-# `the report model could not be used (http_error (report)): themes of the items instead`
-_UNWRITTEN = re.compile(r"the report model could not be used \((\w+)")
+# `the report model could not be used (an HTTP error: report): themes of the items instead`
+_UNWRITTEN = re.compile(r"the report model could not be used \(([^:)]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +328,7 @@ def _outcomes(
     for name, source in sources.items():
         outcomes[f"{name} search"] = str(source.outcome)
         unread = next(filter(None, map(_UNREAD.search, source.notes)), None)
-        outcomes[f"{name} comments"] = unread[1] if unread else "ok"
+        outcomes[f"{name} comments"] = _codes(unread[1], WHY) if unread else "ok"
         lost = any("full texts and counts could not be read" in note for note in source.notes)
         outcomes[f"{name} details"] = "unread" if lost else "ok"
     gates = {source.gate.reason or "ok" for source in sources.values()}
@@ -337,8 +338,13 @@ def _outcomes(
         outcomes[name] = warned[1] if warned else "ok"
     if report is not None:
         unwritten = next(filter(None, map(_UNWRITTEN.search, report.quality_notes)), None)
-        outcomes["model report"] = unwritten[1] if unwritten else "ok"
+        outcomes["model report"] = _codes(unwritten[1], MODEL_REASONS) if unwritten else "ok"
         outcomes["model support"] = report.support.reason or "ok"
         if report.decision not in {"full_report", "short_report"}:
             outcomes["report"] = str(report.decision)
     return outcomes
+
+
+def _codes(words: str, known: Mapping[Any, str]) -> str:
+    """The codes of the reasons in a note; of others their words."""
+    return ", ".join(sorted(code for code, why in known.items() if why in words)) or words
