@@ -331,4 +331,8 @@ async def _noted(noting: asyncio.Task[None]) -> None:
         raise StoreUnavailable(
             f"work could not be noted within {PATIENCE:g} s: the database does not answer"
         )
-    noting.result()
+    failure = noting.exception()
+    if isinstance(failure, error.DBOSException):
+        raise failure
+    if failure is not None:  # a driver's error holds the statement with its values
+        raise StoreUnavailable(f"work could not be noted: {type(failure).__name__}") from None

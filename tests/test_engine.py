@@ -205,3 +205,15 @@ async def test_a_database_that_cannot_be_used(tmp_path: Path) -> None:
                 "postgresql+psycopg://u:secret@127.0.0.1:9/none", "first", "1", Share(), {}
             )
         assert "secret" not in str(refused.value)
+
+
+async def test_work_that_cannot_be_noted_is_not_begun(tmp_path: Path) -> None:
+    """The database's own words hold the statement: they are nobody's."""
+    errand, file = Errand(), tmp_path / "work.db"
+    async with engine(f"sqlite:///{file}", errand) as opened:
+        file.rename(tmp_path / "moved.db")
+        with pytest.raises(StoreUnavailable, match="work could not be noted") as caught:
+            await opened.run(KIND, "a.1", '{"errand": 1}', errand.run)
+        (tmp_path / "moved.db").rename(file)
+    assert "INSERT" not in str(caught.value)
+    assert errand.taken == []

@@ -146,7 +146,7 @@ def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
         read = max((int(match["total"] or 0) for match in counted if match), default=0)
         posts = _posts(kept, "kept")
         of = f"the best {read} of {posts}" if 0 < read < kept else posts
-        caption = f"Themes, by how many of {of} speak of them"
+        caption = f"Themes, by how many of {of} speak of them at least"
         return (caption, themes[:most]) if len(themes) > 1 else ("", [])
     named = (report.figures.aspects or ())[:most]
     if not named:

@@ -80,7 +80,9 @@ def drawn_from() -> str:
     """What the pictures of the docs are made of, as a digest a line."""
     pages = ROOT / "api/faces/web/pages"
     files = sorted([*pages.glob("templates/*.html"), *pages.glob("static/*")])
+    files += sorted(pages.glob("*.py"))
     files += [ROOT / f"api/faces/web/{name}.py" for name in ("charts", "figures", "timelines")]
+    files += [ROOT / f"api/faces/{name}.py" for name in ("captions", "outline", "statistics")]
     files.append(Path(__file__).with_name("pages") / "drive.mjs")
     return "".join(
         f"{hashlib.sha256(file.read_bytes()).hexdigest()[:16]} {file.relative_to(ROOT)}\n"
@@ -123,9 +125,10 @@ def test_without_script_all_but_live_progress_works(seen: Seen) -> None:
     assert plain["target"] == 1
 
 
-def test_a_key_is_asked_for(seen: Seen) -> None:
+@pytest.mark.parametrize("width", [0, 1], ids=["wide", "narrow"])
+def test_a_key_is_asked_for(seen: Seen, width: int) -> None:
     """The wrong one is refused; the cookie of the right one is no key, and no script reads it."""
-    entered = seen["entered"]
+    entered = seen["entered"][width]
 
     assert entered["complaints"] == []
     assert entered["wrong"] == "This key is not valid."
@@ -133,6 +136,14 @@ def test_a_key_is_asked_for(seen: Seen) -> None:
     assert not entered["held"]
     assert entered["script"] == ""
     assert entered["out"] == "/login"
+
+
+def test_a_stream_that_ends_badly_is_looked_at_again(seen: Seen) -> None:
+    """The page comes to the report, which an `EventSource` by itself would not."""
+    recovered = seen["recovered"]
+
+    assert recovered["complaints"] == []
+    assert recovered["refused"] >= 1
 
 
 def test_a_report_is_shared_by_a_link(seen: Seen) -> None:

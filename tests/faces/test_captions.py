@@ -173,7 +173,7 @@ async def test_themes_have_one_count_everywhere() -> None:
 
     caption, rows = captions.aspects(both, 5)
 
-    assert caption == "Themes, by how many of 3 kept posts speak of them"
+    assert caption == "Themes, by how many of 3 kept posts speak of them at least"
     assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
     assert (rows[0].positive, rows[0].negative) == (1, 0)
     assert "plainly complain" in captions.sides_note(both, rows)
@@ -198,7 +198,7 @@ async def test_themes_of_some_posts_are_not_those_of_all() -> None:
 
     caption, _ = captions.aspects(both.model_copy(update={"figures": figures}), 5)
 
-    assert caption == "Themes, by how many of the best 12 of 20 kept posts speak of them"
+    assert caption == "Themes, by how many of the best 12 of 20 kept posts speak of them at least"
 
 
 async def test_the_way_from_found_to_cited() -> None:

@@ -135,19 +135,25 @@ def _timeline(periods: Sequence[Period]) -> Drawing:
 
 
 def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
-    """A bar as long as its posts: complaint on its left, praise on its right, between the rest."""
+    """A bar as long as its posts: complaint on its left, praise on its right, the rest between.
+
+    The middles of the rests stand below one another, so that a bar reaches to where it leans.
+    """
     row, y, width = 26, 24, 0.52
     sided = any(map(captions.sides, aspects))
-    most = max(max(aspect.count, aspect.positive + aspect.negative) for aspect in aspects)
+    rests = [max(0, each.count - each.positive - each.negative) for each in aspects]
+    left = max(each.negative + rest / 2 for each, rest in zip(aspects, rests, strict=True))
+    right = max(each.positive + rest / 2 for each, rest in zip(aspects, rests, strict=True))
+    most = max(each.count for each in aspects) if not sided else left + right
+    axis = NAME_COLUMN + width * part(left, most)
     kinds = (("complaint", "bad"), ("neither", "plain"), ("praise", "good"))
     shapes = [words("100%", 12, "posts", class_="dim", text_anchor="end")]
     if sided:
         named = (element("tspan", f"■ {name}", class_=kind) for name, kind in kinds)
         shapes.append(element("text", " &#160; ".join(named), x=0, y=12))
     table: list[Sequence[object]] = []
-    for aspect in aspects:
-        x = NAME_COLUMN
-        rest = max(0, aspect.count - aspect.positive - aspect.negative)
+    for aspect, rest in zip(aspects, rests, strict=True):
+        x = axis - width * part(aspect.negative + rest / 2, most) if sided else NAME_COLUMN
         counts = (aspect.negative, rest, aspect.positive)
         lines, name_shape = name_in_lines(aspect.aspect, y + 15)
         shapes.append(name_shape)
@@ -165,6 +171,8 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
         shapes.append(words("100%", y + 15, brief(aspect.count), text_anchor="end"))
         table.append((aspect.aspect, aspect.count, *(counts if sided else ())))
         y += row + LINE * (lines - 1)
+    if sided:
+        shapes.append(rule(axis, 20, axis, y))
     spoken = ", ".join(
         f"{aspect.aspect} {aspect.count} {captions.sides(aspect)}".rstrip() for aspect in aspects
     )

@@ -163,7 +163,10 @@ def _refusal(request: Request, faults: Sequence[Mapping[str, Any]]) -> str:
     door, *_ = faults[0]["loc"]  # the body, or the parameters of a kind: `("query", "limit")`
     inner = [{**each, "loc": each["loc"][1:]} for each in faults if each["loc"][0] == door]
     document = request.app.openapi()
-    operation = document["paths"][request.scope["route"].path_format][request.method.lower()]
+    operations = document["paths"].get(request.scope["route"].path_format)
+    if operations is None:
+        return "this address holds what it does not take"
+    operation = operations[request.method.lower()]
     if door != "body":
         parameters = [each for each in operation["parameters"] if each["in"] == door]
         properties = {each["name"]: each["schema"] for each in parameters}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from api.faces.atom import MEDIA_TYPE, atom
@@ -114,7 +114,7 @@ async def read_feed(
     request: Request,
     watch_id: str,
     house: Opened,
-    token: Annotated[str, Query(max_length=200, description="Of its address.")] = "",
+    token: str = "",
 ) -> Response:
     """Atom, by its token instead of a key: the last 50 runs that were worth telling."""
     watch, runs = await feed_of(house.store, house.keys, house.limits, watch_id, token)

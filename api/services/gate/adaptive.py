@@ -14,7 +14,7 @@ from math import inf
 
 from api.errors import Broken, SourceError
 from api.services.containment import translated
-from api.services.gate.basket import Basket
+from api.services.gate.basket import Basket, merge_crossposts
 from api.services.gate.judging import Verdicts
 from api.services.gate.second_look import look_again
 from api.services.metering import metered
@@ -140,7 +140,7 @@ async def _attempt(
             )
         basket.pace = max(basket.pace, clock() - began)
     name, query = source.name, plan.query
-    listener(SourceFetched(source=name, query=query, fetched=len(batch.items)))
+    listener(SourceFetched(source=name, query=query, fetched=len(merge_crossposts(batch.items))))
     new = basket.unseen(batch.items)
     try:
         async with asyncio.timeout_at(until):

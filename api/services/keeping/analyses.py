@@ -31,7 +31,7 @@ from api.services.keeping.analysis_flight import (
 )
 from api.services.keeping.keys import REVOKED, Tenant
 from api.services.keeping.limits import Limits
-from api.services.keeping.performing import Performance
+from api.services.keeping.performing import CANCELLED, Performance
 from api.services.keeping.storage import Kept, Store
 from api.services.listening import Ask
 from api.services.progress import Listener, silent
@@ -202,7 +202,7 @@ class Runner:
             await self._stop(flight)
         elif (kept := await self.kept(tenant.id, analysis_id)) and kept.state == "running":
             await self._engine.cancel(_work_of(analysis_id))
-            await self._store.fail(tenant.id, analysis_id, "cancelled")
+            await self._store.fail(tenant.id, analysis_id, CANCELLED)
 
     async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
         """Delete an analysis, cancelling it first if it runs; False when there is none."""
@@ -224,6 +224,9 @@ class Runner:
         if tenant is None:
             await self._store.fail(request.tenant, request.analysis_id, REVOKED)
             return
+        kept = await self._store.get(tenant.id, request.analysis_id)
+        if kept is not None and (kept.state, kept.reason) == ("failed", CANCELLED):
+            return  # its process died before the engine heard of that
         admit(request.caller)
         keep_trace_id(request.trace_id)
         flight = AnalysisFlight(

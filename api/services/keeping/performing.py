@@ -17,6 +17,8 @@ from api.services.keeping.turns import Seat
 from api.services.progress import Event, SourceFetched
 from api.services.reporting.report import Report
 
+CANCELLED = "cancelled"
+"""Why an analysis has no report that somebody ended."""
 UNKEPT = "this report could not be stored and is lost when the server stops"
 _log = logging.getLogger(__name__)
 
@@ -83,7 +85,7 @@ class Performance:
             if flight.abandoned and not flight.cancelled and life.work_id:
                 spent.goes_on = True
                 raise asyncio.CancelledError
-            await self._failed(flight, "cancelled")
+            await self._failed(flight, CANCELLED)
             raise Conflict(f"the analysis `{flight.id}` was cancelled")
         if (error := _single(work.exception())) is not None:
             if isinstance(error, Stopping):

@@ -67,7 +67,7 @@ async def conclude(
         return _themes(evidence, (note, *notes), checked.check)
     if not draft.quotes:
         draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
-    read = (f"the writer was shown {share}",) if share else ()
+    read = (f"the report is written from {share}",) if share else ()
     return Conclusion(evidence, evidence.decided, draft, (*read, *notes), support=checked.check)
 
 

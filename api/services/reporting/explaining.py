@@ -159,7 +159,7 @@ def _results(shortfall: Shortfall, budget: int) -> str:
     dropped, kept = shortfall.dropped[:MOST_DROPPED], shortfall.kept
     if kept:
         are = "is" if kept == 1 else "are"
-        left = "left, not all of them judged" if shortfall.unjudged else "about it"
+        left = "left, not all of them judged" if shortfall.unjudged else "about it and kept"
         about = f"{kept} item{'s' * (kept > 1)} {are} {left}, too few for a report."
         start = f"{about} What else came back does not answer it"
     else:

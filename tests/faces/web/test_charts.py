@@ -149,17 +149,21 @@ async def test_weeks_without_items_are_gaps() -> None:
 
 async def test_a_bar_is_as_long_as_its_posts() -> None:
     """
-    One complaint of eight is an eighth of the bar; it begins with complaint and ends with praise.
+    One complaint of eight is an eighth of the bar; complaint and praise lie to the two sides of
+    one line, on which the rest has its middle.
     """
     rows = named(("app", 8, 0, 1), ("price", 8, 3, 1), ("transcripts", 4, 0, 0), ("lid", 1, 1, 0))
     (figure,) = charts(await report(aspects=rows))
 
-    assert bars(figure, "bad") == [6.5, 6.5]
-    assert bars(figure, "plain") == [45.5, 26, 26]
-    assert bars(figure, "good") == [19.5, 6.5]
+    post = 52 / 9.5  # of app 4.5 lie to the left, of price 5 to the right
+    assert bars(figure, "bad") == pytest.approx([post, post], abs=0.01)
+    assert bars(figure, "plain") == pytest.approx([7 * post, 4 * post, 4 * post], abs=0.01)
+    assert bars(figure, "good") == pytest.approx([3 * post, post], abs=0.01)
     price = list(picture(figure).iter("rect"))[2:5]
-    ends = [(place(bar, "x"), place(bar, "x") + place(bar, "width")) for bar in price]
-    assert ends == [(36, 42.5), (42.5, 68.5), (68.5, 88)]
+    ends = [edge for bar in price for edge in (place(bar, "x"), place(bar, "width"))]
+    axis = 36 + 4.5 * post
+    expected = [axis - 3 * post, post, axis - 2 * post, 4 * post, axis + 2 * post, 3 * post]
+    assert ends == pytest.approx(expected, abs=0.02)
     assert len({bar.attrib["y"] for bar in price}) == 1
     assert price[0].findtext("title") == "complaint: 1 of 8 posts"
     assert table(figure)[:3] == [

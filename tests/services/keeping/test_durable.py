@@ -9,6 +9,7 @@ import pytest
 from api.errors import Conflict, LimitReached, UsageError
 from api.services.durable import Stopping, Unkept
 from api.services.keeping.analysis_flight import AnalysisFlight, nobody
+from api.services.keeping.performing import CANCELLED
 from api.services.keeping.storage import Kept
 from api.services.keeping.turns import Turns
 from tests.services.keeping.desk import ANN, ASK, BEN, DAY, Desk, joined
@@ -181,6 +182,18 @@ async def test_cancelled_here_it_ends_elsewhere(desk: Desk, notebook: Notebook) 
     assert notebook.cancelled == [f"{flight.id}."]
     assert desk.states == ["failed"]
     await first.aclose()
+
+
+async def test_what_was_cancelled_is_not_gone_on_with(desk: Desk, notebook: Notebook) -> None:
+    """Though its process died before the engine heard of it."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    asked = len(desk.asked)
+    await desk.shelf.store.fail("ann", analysis_id, CANCELLED)
+    desk.go.set()
+    await desk.runner(engine=notebook).go_on(notebook.requests[work_id], notebook.life(work_id))
+
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason, len(desk.asked)) == ("failed", CANCELLED, asked)
 
 
 async def test_what_nobody_waits_for_is_queued_when_it_would_wait(

@@ -95,10 +95,12 @@ def test_what_is_about_it_is_not_called_nothing() -> None:
     assert "1 item is left, not all of them judged, too few for a report." in open_gate
     mixed = replace(few, kept=2, dropped=(("Rabbit hutch", ""),))
 
-    assert "“x”. 1 item is about it, too few for a report.\n" in plain_explanation(few).text
     assert (
-        "2 items are about it, too few for a report. What else came back does not answer it, for"
-        " example “Rabbit hutch”."
+        "“x”. 1 item is about it and kept, too few for a report.\n" in plain_explanation(few).text
+    )
+    assert (
+        "2 items are about it and kept, too few for a report. What else came back does not answer "
+        "it, for example “Rabbit hutch”."
     ) in plain_explanation(mixed).text
 
 

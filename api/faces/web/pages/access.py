@@ -74,9 +74,19 @@ async def submission(request: Request, house: Opened) -> Submission:
     Raises:
         Forbidden: it comes from a page that is not ours.
         UsageError: it is no form.
+        LimitReached: too many requests in this minute.
     """
     guest = await _visitor(request, house)
     await house.limits.admit(guest.tenant)
+    return await _submitted(request, guest)
+
+
+async def ending(request: Request, house: Opened) -> Submission:
+    """`Ending`, as a dependency, which raises as `submission` does; it counts as a look."""
+    return await _submitted(request, await visitor(request, house))
+
+
+async def _submitted(request: Request, guest: Visitor) -> Submission:
     fields = await fields_of(request)
     given = fields.get("csrf", [""])[0]
     if not hmac.compare_digest(given.encode(), guest.csrf.encode()):
@@ -86,6 +96,8 @@ async def submission(request: Request, house: Opened) -> Submission:
 
 Filled = Annotated[Submission, Depends(submission)]
 """What a person does on a page."""
+Ending = Annotated[Submission, Depends(ending)]
+"""The same where it only ends something, which whoever has used up their requests still may."""
 
 
 async def fields_of(request: Request) -> dict[str, list[str]]:
@@ -143,7 +155,7 @@ async def login(request: Request, house: Opened) -> Response:
 
 
 @router.post("/logout")
-async def logout(request: Request, form: Filled, house: Opened) -> Response:
+async def logout(request: Request, form: Ending, house: Opened) -> Response:
     """End the login."""
     await house.store.drop_login(digest(request.cookies.get(COOKIE, "")))
     answer = RedirectResponse("/login", 303)

@@ -68,7 +68,7 @@ class AskForm:
 
         One that has boxes sends an empty place, too, so that this is not taken for none ticked.
         """
-        texts = {name: fields[name][0] for name in FIELDS[:-1] if fields.get(name)}
+        texts = {name: fields[name][0] for name in FIELDS[:-1] if any(fields.get(name, ()))}
         sources = tuple(filter(None, fields["source"])) if "source" in fields else usual
         return cls(sources=sources, **texts)
 

@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from api.errors import Conflict, NotFound, UsageError
+from api.errors import Conflict, LimitReached, NotFound, UsageError
 from api.faces import comparisons, outline
 from api.faces.web.access import Opened
 from api.faces.web.comparisons import ComparisonRequest, comparisons_of, left_running, shown_as
 from api.faces.web.events import GONE, unless_gone
 from api.faces.web.pages.access import Filled, Guest, Submission
-from api.faces.web.pages.asking import WINDOWS
+from api.faces.web.pages.asking import WINDOWS, namesake_hint
 from api.faces.web.pages.composing import comparison_values
 from api.faces.web.pages.fields import faults, plainly, validated
 from api.faces.web.pages.files import as_file, kind_of
@@ -31,7 +31,7 @@ from api.services.keeping.storage import Kept
 from api.services.listening import Ask
 from api.services.text import SHORT_ID
 from api.settings import DepthName
-from api.sources import EVERYWHERE, SOURCES
+from api.sources import EVERYWHERE, SOURCES, check_askable
 from api.wiring.serving import House
 
 router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageRoute)
@@ -50,14 +50,17 @@ async def compare(request: Request, form: Filled, house: Opened) -> Response:
         if form.text("step") == "estimate":
             _priced(form)
             return await _form(request, house, form)
-        answer = await unless_gone(request.receive, _begun(form, house))
-    except UsageError as error:
-        return await _form(request, house, form, faults(error, ("depth", "since", "sources")))
+        asks = _request(form).asks()
+        if (hint := _namesakes(asks)) and form.text("sure") != _names(asks):
+            return await _form(request, house, form, hint=hint)
+        answer = await unless_gone(request.receive, _begun(form, house, asks))
+    except (UsageError, LimitReached) as error:
+        wrong = faults(error, ("depth", "since", "sources"))
+        return await _form(request, house, form, wrong, error.status)
     return answer or Response(status_code=GONE)
 
 
-async def _begun(form: Submission, house: House) -> Response:
-    asks = _request(form).asks()
+async def _begun(form: Submission, house: House, asks: Sequence[Ask]) -> Response:
     async with comparisons_of(house).begun(form.visitor.tenant, asks) as flights:
         left_running(flights)
     return RedirectResponse(f"/compare/between?{_query([each.id for each in flights])}", 303)
@@ -148,7 +151,9 @@ def _request(form: Submission) -> ComparisonRequest:
         "since": form.text("since", "all"),
         "sources": form.fields.get("source", ()),
     }
-    return validated(ComparisonRequest, fields)
+    request = validated(ComparisonRequest, fields)
+    check_askable(request.sources)
+    return request
 
 
 def _lines(form: Submission) -> list[tuple[str, str]]:
@@ -158,11 +163,16 @@ def _lines(form: Submission) -> list[tuple[str, str]]:
 
 
 async def _form(
-    request: Request, house: House, form: Submission, wrong: Mapping[str, str] | None = None
+    request: Request,
+    house: House,
+    form: Submission,
+    wrong: Mapping[str, str] | None = None,
+    status: int = 200,
+    hint: str = "",
 ) -> Response:
     lines = _lines(form)[:MOST]
     return page(
-        request, form.visitor, "compare.html", 422 if wrong else 200,
+        request, form.visitor, "compare.html", status,
         title="Compare products",
         lines=lines + [("", "")] * (MOST - len(lines)),
         fewest=FEWEST,
@@ -174,7 +184,19 @@ async def _form(
         places=[(name, outline.source_title(name)) for name in SOURCES],
         price=await _price(house, form),
         wrong=wrong or {},
+        hint=hint,
+        names=", ".join(name for name, _ in lines if name.strip()),
     )  # fmt: skip
+
+
+def _namesakes(asks: Sequence[Ask]) -> str:
+    """Which of the names are everyday words, too."""
+    return " ".join(filter(None, (namesake_hint(ask.query, ask.about) for ask in asks)))
+
+
+def _names(asks: Sequence[Ask]) -> str:
+    """What a form holds of whoever has seen the hint, and asks anyway."""
+    return ", ".join(ask.query for ask in asks)
 
 
 async def _price(house: House, form: Submission) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi.responses import Response
 
 from api.errors import NotFound
+from api.faces.web.pages.screen import PRIVATE
 from api.faces.web.schemas import Format
 
 _ENDINGS: dict[Format, str] = {"html": "html", "markdown": "md", "csv": "csv", "json": "json"}
@@ -26,5 +27,6 @@ def kind_of(form: str) -> Format:
 def as_file(answer: Response, name: str, kind: Format) -> Response:
     """The answer as a file, under this name and the ending of its format."""
     filename = f"{name}.{_ENDINGS[kind]}"
+    answer.headers["Cache-Control"] = PRIVATE
     answer.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
     return answer

@@ -71,6 +71,7 @@ async def history_page(
         places=[(name, outline.source_title(name)) for name in PLACES],
         further=further and "/history?" + urlencode({**kept, "cursor": further}),
         narrowed=bool(kept) or bool(cursor),
+        most_read=MOST_READ,
         wrong=wrong,
     )  # fmt: skip
 

@@ -95,15 +95,14 @@ class Lane:
                 )
             case SourceRefetching():
                 catch, wanted = self._catch(event.query), max(self.wanted, event.limit)
-                counted = f"of {catch.fetched or 0} found only {catch.about or 0}"
-                why = f"{counted} were about it: asked again"
+                counted = f"{catch.about or 0} of {catch.fetched or 0} found"
+                why = f"about it: only {counted}, so it is asked again"
                 return replace(lane, state="again", wanted=wanted, why=why)
             case SourceGathered():
                 state: LaneState = "done" if Outcome(event.outcome).answered else "trouble"
                 about = None if event.yield_ratio is None else event.kept
-                return replace(
-                    lane, state=state, catches={event.query: Catch(event.fetched, about)}
-                )
+                catch = Catch(event.fetched, about) if state == "done" else Catch()
+                return replace(lane, state=state, catches={event.query: catch})
         return lane
 
     def _catch(self, query: str) -> Catch:

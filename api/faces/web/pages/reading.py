@@ -11,7 +11,7 @@ from api.errors import Conflict, NotFound
 from api.faces import outline
 from api.faces.web.access import Opened
 from api.faces.web.analyses import is_possible, shown_as
-from api.faces.web.pages.access import Filled, Guest
+from api.faces.web.pages.access import Ending, Guest
 from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.files import as_file, kind_of
 from api.faces.web.pages.following import LaneStream
@@ -76,7 +76,7 @@ async def live(analysis_id: AnalysisId, visitor: Guest, house: Opened) -> Respon
 
 
 @router.post("/{analysis_id}/cancel")
-async def cancel(analysis_id: AnalysisId, form: Filled, house: Opened) -> Response:
+async def cancel(analysis_id: AnalysisId, form: Ending, house: Opened) -> Response:
     """End one that runs."""
     await house.runner.cancel(form.visitor.tenant, analysis_id)
     return RedirectResponse(f"/analyses/{analysis_id}", 303)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from api.faces import comparisons, outline
 from api.faces.highlights import Stretch, asked_for, excerpted, highlighted
 from api.faces.web.pages.answers import anchor, answer_markup
+from api.faces.web.pages.fields import plainly
 from api.services.reporting.credits import parts_of
 from api.services.reporting.escaping import quotation
 from api.services.text import clean, many, minute, web_url
@@ -79,6 +80,7 @@ def _environment() -> Environment:
         "web": web_url,
         "quotation": quotation,
         "minute": minute,
+        "plainly": plainly,
         "percent": lambda share: f"{round(share * 100)} %",
     }
     return made

@@ -44,13 +44,15 @@ _WORDS = {
     413: "What comes from a page has up to 1 MB.",
 }
 """The same in a sentence, where nobody has a better one."""
+PRIVATE = "private, no-store"
+"""Nobody but whoever asked keeps it."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "private, no-store",
+    "Cache-Control": PRIVATE,
 }
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from api.faces import outline
 from api.faces.web.access import Opened, authenticated
-from api.faces.web.pages.access import Filled, Guest
+from api.faces.web.pages.access import Ending, Filled, Guest
 from api.faces.web.pages.composing import report_values
 from api.faces.web.pages.reading import AnalysisId, report_of
 from api.faces.web.pages.screen import PageRoute, Visitor, page, server_of
@@ -37,7 +35,7 @@ async def share(request: Request, analysis_id: AnalysisId, form: Filled, house: 
 
 
 @router.post("/analyses/{analysis_id}/unshare")
-async def unshare(analysis_id: AnalysisId, form: Filled, house: Opened) -> Response:
+async def unshare(analysis_id: AnalysisId, form: Ending, house: Opened) -> Response:
     """The link shows nothing from now on; the report stays."""
     await house.store.set_link(form.visitor.tenant.id, analysis_id, None)
     return RedirectResponse(f"/analyses/{analysis_id}/share", 303)
@@ -45,18 +43,16 @@ async def unshare(analysis_id: AnalysisId, form: Filled, house: Opened) -> Respo
 
 @router.get("/shared/{analysis_id}")
 async def shared_page(
-    request: Request,
-    analysis_id: AnalysisId,
-    house: Opened,
-    token: Annotated[str, Query(max_length=200)] = "",
+    request: Request, analysis_id: AnalysisId, house: Opened, token: str = ""
 ) -> Response:
     """The report and its evidence; there is nothing to do here but to read."""
     if not await house.keys.configured():
         await authenticated(house, request)
     report = await linked_report(house.store, house.keys, house.limits, analysis_id, token)
     answer = page(
-        request, None, "shared.html", title=outline.heading(report), **report_values(report)
-    )
+        request, None, "shared.html",
+        title=outline.heading(report), shared=True, **report_values(report),
+    )  # fmt: skip
     answer.headers["X-Robots-Tag"] = "noindex, nofollow"
     return answer
 

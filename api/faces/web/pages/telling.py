@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.pages.access import Filled, Submission
+from api.faces.web.pages.access import Ending, Filled, Submission
 from api.faces.web.pages.screen import PageRoute, server_of
 from api.faces.web.pages.watching import shown_watch, submitted_watch, watch_screen
 from api.services.keeping.sharing import open_feed
@@ -57,7 +57,7 @@ async def make_feed(request: Request, watch_id: str, form: Filled, house: Opened
 
 
 @router.post("/feed/close")
-async def close_feed(watch_id: str, form: Filled, house: Opened) -> Response:
+async def close_feed(watch_id: str, form: Ending, house: Opened) -> Response:
     """Its address reads nothing from now on; the watch stays."""
     watch = await submitted_watch(form, house, watch_id)
     await house.store.set_feed(watch, None)

@@ -10,6 +10,7 @@ from api.faces.watches import target_words
 from api.faces.web.pages.access import Submission
 from api.faces.web.pages.fields import validated
 from api.faces.web.watches import WatchRequest
+from api.services.keeping.keys import digest
 from api.services.question.accepting import question_of
 from api.services.watching.watch import Target, Watch
 
@@ -30,6 +31,8 @@ class WatchForm:
     sources: Sequence[str] = ()
     kept: Sequence[str] = ()
     """Marks of those who are told already, and shall be."""
+    offered: Sequence[str] = ()
+    """Marks of those whom the form showed: somebody may have added others since."""
 
     @classmethod
     def empty(cls, query: str) -> WatchForm:
@@ -47,7 +50,8 @@ class WatchForm:
     def sent(cls, form: Submission) -> WatchForm:
         """As a person has sent it."""
         texts = {name: form.text(name) for name in _EMPTY}
-        return cls(texts, form.fields.get("source", ()), form.fields.get("kept", ()))
+        marks = form.fields.get("kept", ()), form.fields.get("offered", ())
+        return cls(texts, form.fields.get("source", ()), *marks)
 
     def request(self, **more: object) -> WatchRequest:
         """As the API takes it, with what the form has no field for.
@@ -80,7 +84,11 @@ class WatchForm:
         if watch.began_at is not None:  # its first run is over, so the form does not ask
             more["tell_first"] = watch.tell_first
         fields = self.request(**more).fields()
-        kept = [target for mark, target in _marked(watch) if mark in self.kept]
+        kept = [
+            target
+            for mark, target in _marked(watch)
+            if mark in self.kept or mark not in self.offered
+        ]
         return fields | {"notify": (*kept, *fields["notify"])}
 
 
@@ -90,5 +98,5 @@ def receivers_of(watch: Watch) -> list[tuple[str, str]]:
 
 
 def _marked(watch: Watch) -> Iterator[tuple[str, Target]]:
-    for number, target in enumerate(watch.notify):
-        yield f"{number} {target.shown}", target
+    for target in watch.notify:
+        yield digest(f"{watch.id} {target.kind} {target.address}"), target

@@ -22,7 +22,7 @@ from api.faces.watches import (
 )
 from api.faces.web.access import Opened
 from api.faces.web.events import GONE, unless_gone
-from api.faces.web.pages.access import Filled, Guest, Submission
+from api.faces.web.pages.access import Ending, Filled, Guest, Submission
 from api.faces.web.pages.asking import namesake_hint
 from api.faces.web.pages.fields import faults
 from api.faces.web.pages.pricing import price_of_runs
@@ -113,7 +113,7 @@ async def remove(watch_id: str, form: Filled, house: Opened) -> Response:
 
 
 @router.post("/{watch_id}/pause")
-async def pause(watch_id: str, form: Filled, house: Opened) -> Response:
+async def pause(watch_id: str, form: Ending, house: Opened) -> Response:
     """Run it no more, except by hand."""
     return await _paused(form, house, watch_id, paused=True)
 

@@ -8,7 +8,7 @@ import pytest
 from api.faces.web.pages.access import COOKIE
 from api.faces.web.pages.screen import POLICY
 from tests.faces.web.conftest import Opening, Served
-from tests.faces.web.pages.visiting import QUICK, begun, submit
+from tests.faces.web.pages.visiting import QUICK, begun, csrf, submit
 
 KEYED = ["/", "/analyses/0", "/analyses/0/evidence", "/analyses/0/live", "/analyses/0/export/csv"]
 
@@ -141,6 +141,17 @@ async def test_guesses_are_limited(opening: Opening) -> None:
 
     assert {answer.status_code for answer in answers} == {401, 429}
     assert int(answers[-1].headers["retry-after"]) > 0
+
+
+async def test_whoever_has_no_request_left_can_still_end_things(opening: Opening) -> None:
+    """Log out, cancel, end a link: what is not to be ended, is not done."""
+    async with opening(keys="ann", LIMIT_REQUESTS_PER_MINUTE="1") as served:
+        await entered(served.client, "ann")
+        word = await csrf(served.client)
+        paths = ("/ask", "/ask", "/analyses/0/cancel", "/analyses/0/unshare", "/logout")
+        answers = [await served.client.post(path, data={"csrf": word}) for path in paths]
+
+    assert [answer.status_code for answer in answers] == [422, 429, 303, 303, 303]
 
 
 async def test_a_link_elsewhere_finds_who_is_logged_in(opening: Opening) -> None:

@@ -185,6 +185,14 @@ async def test_a_price_needs_no_question(served: Served, query: str) -> None:
     assert 'id="wrong"' not in answer.text
 
 
+async def test_an_empty_depth_is_the_usual_one(served: Served) -> None:
+    """As of whoever leaves the field out."""
+    fields = {"query": "plaud.ai", "depth": "", "step": "estimate"}
+    answer = await submit(served.client, "/ask", **fields)
+    assert answer.status_code == 200
+    assert re.search(r'value="standard" checked', answer.text)
+
+
 async def test_what_is_beyond_a_limit_keeps_what_was_typed(opening: Opening) -> None:
     """So that it can be asked tomorrow."""
     async with opening(keys="ann", LIMIT_ANALYSES_PER_DAY="1") as served:

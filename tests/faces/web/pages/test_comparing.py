@@ -17,6 +17,7 @@ from tests.services.comparing.made import about, posts
 
 TWO: dict[str, Any] = {
     "product": ["Oura", "Whoop", "", "", ""],
+    "sure": "Oura, Whoop",
     "about": ["a smart ring", "", "", "", ""],
     "depth": "quick",
     "since": "all",
@@ -272,3 +273,34 @@ async def test_a_bookmark_survives_the_login(opening: Opening) -> None:
         target = fields_of((await served.client.get(login)).text, "/login")["next"]
     assert answer.status_code == 303
     assert target == [address("a1", "b2")]
+
+
+async def test_what_is_beyond_a_limit_keeps_what_was_typed(opening: Opening) -> None:
+    """As it does where one product is asked about."""
+    async with opening(keys="ann", LIMIT_ANALYSES_PER_DAY="1") as served:
+        await served.client.post("/login", data={"key": "ann"})
+        answer = await submit(served.client, "/compare", product=["Oura ring", "Fitbit"])
+
+    assert answer.status_code == 429
+    assert "analyses are used up" in answer.text
+    assert 'value="Oura ring"' in answer.text
+
+
+async def test_a_place_that_there_is_not_has_no_price(served: Served) -> None:
+    """It is refused as when it is asked."""
+    fields = {"product": ["Oura", "Whoop"], "source": "evil", "step": "estimate"}
+    answer = await submit(served.client, "/compare", **fields)
+    assert answer.status_code == 422
+    assert "likely 0" not in answer.text
+
+
+async def test_everyday_words_are_hinted_at_before_anything_is_spent(served: Served) -> None:
+    """Once; whoever compares anyway begins."""
+    fields = {"product": ["Notion", "Oura ring"], "depth": "quick"}
+    hint = await submit(served.client, "/compare", **fields)
+    held = await begun(served)
+    sure = await submit(served.client, "/compare", **fields, sure="Notion, Oura ring")
+
+    assert "“Notion” is also an everyday word" in hint.text
+    assert "Compare anyway" in hint.text
+    assert (held, sure.status_code) == (0, 303)

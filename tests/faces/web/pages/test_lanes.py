@@ -58,7 +58,7 @@ def test_what_came_twice_is_found_once() -> None:
     )
 
     assert lane.counts == [("asked for", 20), ("found", 20), ("about it", 6)]
-    assert lane.why == "of 10 found only 3 were about it: asked again"
+    assert lane.why == "about it: only 3 of 10 found, so it is asked again"
 
 
 def test_queries_of_a_place_find_the_same_posts() -> None:

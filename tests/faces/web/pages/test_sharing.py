@@ -56,12 +56,21 @@ async def test_link_shows_one_report_to_whoever_has_no_key(opening: Opening) -> 
 
     assert answer.status_code == 200
     assert 'class="decision"' in answer.text
+    assert "requests" not in answer.text.partition("</h1>")[2].partition('class="decision"')[0]
     assert "dropped</summary>" in answer.text
     assert "<nav" not in answer.text
     assert 'action="' not in answer.text
     assert not re.search(r'href="/(?!static/page.css|")', answer.text)
     assert answer.headers["x-robots-tag"] == "noindex, nofollow"
     assert [each.status_code for each in refused] == [303, 303, 303, 404]
+
+
+async def test_a_token_that_is_none_finds_nothing(served: Served) -> None:
+    """However long it is; and what an address holds that the API does not describe is no fault."""
+    for path in ("/shared/x", "/v1/feeds/x"):
+        answer = await served.client.get(path, params={"token": "a" * 5000})
+        assert answer.status_code == 404, path
+    assert (await served.client.get("/analyses/x/evidence?kept_from=-1")).status_code == 422
 
 
 async def test_without_keys_a_link_opens_here_alone(served: Served) -> None:

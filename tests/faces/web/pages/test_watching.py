@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from api.faces.web.pages.watch_form import receivers_of
 from api.faces.web.pages.watching import RUNS
 from api.services.keeping.keys import LOCAL
 from api.services.schemas import Outcome
@@ -173,13 +174,14 @@ async def test_watch_is_changed(served: Served) -> None:
     ticked = [each["value"] for each in inputs if "checked" in each]
     change = OURA | {"query": "Oura ring", "every": "daily 07:30", "depth": "deep"}
     change |= {"name": "Ring", "only": "complaints", "source": ["reddit", "youtube"]}
-    kept = {"kept": "1 mail:ann@example.org", "notify": "mailto:bob@example.org"}
+    marks = [mark for mark, _ in receivers_of(watch)]
+    kept = {"offered": marks, "kept": marks[1], "notify": "mailto:bob@example.org"}
     saved = await submit(served.client, f"{path}/edit", **change, **kept)
     (new,) = await served.house.store.watches(LOCAL.id)
     page = await text(served, path)
 
     assert (fields["query"], fields["every"], fields["tz"]) == ("Oura", "mon 8:00", "Asia/Tokyo")
-    assert ticked == ["reddit", "0 webhook:hooks.example", "1 mail:ann@example.org"]
+    assert ticked == ["reddit", *marks]
     assert "hush" not in html
     assert saved.headers["location"] == path
     assert new == replace(
@@ -218,11 +220,32 @@ async def test_the_secret_is_shown_once(served: Served) -> None:
     assert watch.secret not in page.text
     assert "hush" not in page.text
     path = f"/watches/{watch.id}/edit"
-    again = await submit(served.client, path, **told, kept="0 webhook:hooks.example")
-    silent = await submit(served.client, path, **OURA)
+    ((mark, _),) = receivers_of(watch)
+    again = await submit(served.client, path, **told, offered=mark, kept=mark)
+    (watch,) = await served.house.store.watches(LOCAL.id)
+    marks = [mark for mark, _ in receivers_of(watch)]
+    silent = await submit(served.client, path, **OURA, offered=marks)
     first = await submit(served.client, path, **told)
     assert [again.status_code, silent.status_code, first.status_code] == [303, 303, 200]
     assert watch.secret in first.text
+
+
+async def test_a_form_of_before_forgets_nobody(served: Served) -> None:
+    """Whoever it did not show stays; whoever is gone meanwhile does not come back as another."""
+    told = OURA | {"notify": "https://a.example/1 https://a.example/2"}
+    await submit(served.client, "/watches", **told)
+    (watch,) = await served.house.store.watches(LOCAL.id)
+    (first, _), (second, _) = receivers_of(watch)
+    path = f"/watches/{watch.id}/edit"
+    stale = {"offered": [first, second], "kept": [first]}
+    added = OURA | {"notify": "https://b.example/3"}
+    await submit(served.client, path, **added, offered=[first, second], kept=[first, second])
+    await submit(served.client, path, **OURA, **stale)
+    (new,) = await served.house.store.watches(LOCAL.id)
+
+    assert [target.address for target in new.notify] == [
+        "https://a.example/1", "https://b.example/3",
+    ]  # fmt: skip
 
 
 async def test_who_is_told_can_be_tried(opening: Opening) -> None:

@@ -2,15 +2,36 @@
 // post, a chat as it is said.
 
 const lanes = document.querySelector('[data-live]');
+let events = null;
 if (lanes) {
-  const events = new EventSource(lanes.dataset.live);
-  events.addEventListener('lanes', (event) => {
-    renew(lanes, JSON.parse(event.data).html);
-  });
+  listen();
+  // a browser opens few connections to one server: who is not looked at, or leaves, holds none
+  document.addEventListener('visibilitychange', () => (document.hidden ? hush() : listen()));
+  document.addEventListener('submit', hush);
+}
+
+/** Shows the lanes as they change, and what is here once they have ended. */
+function listen() {
+  hush();
+  events = new EventSource(lanes.dataset.live);
+  events.addEventListener('lanes', (event) => renew(lanes, JSON.parse(event.data).html));
   events.addEventListener('over', () => {
-    events.close();
+    hush();
     location.reload();
   });
+  events.addEventListener('error', () => events?.readyState === EventSource.CLOSED && lookAgain());
+}
+
+function hush() {
+  events?.close();
+  events = null;
+}
+
+/** After an answer that ends a stream: waits until the server answers, then shows what it says. */
+async function lookAgain() {
+  const answer = await fetch(location.href).catch(() => null);
+  if (answer && answer.status < 500 && answer.status !== 429) location.reload();
+  else setTimeout(lookAgain, 3000);
 }
 
 /** Shows markup, made of our templates, where all is escaped. */
