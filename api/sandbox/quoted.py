@@ -17,8 +17,8 @@ _SOURCE = re.compile(r"^source: *(\w+)", re.M)
 # what is said of an exhibit in the clear: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
 _FACTS = re.compile(r"^[^\w\n]*+(E\d+): (\w+)\b(.*)", re.M)
 _WANTED = re.compile(r"\bqueries wanted: (\d+)")
-# `the 30 best of 33 kept items`
-_KEPT = re.compile(r"\b\d+ best of (\d+) kept items\b")
+# `the 30 best of 33 kept posts`
+_KEPT = re.compile(r"\b\d+ best of (\d+) kept posts\b")
 _GRAPHEME = 8
 """Characters that a text may be shorter than its limit and yet be cut."""
 _PLACE = re.compile(r"^\([^()|]{1,60}\) ")

@@ -68,10 +68,10 @@ def test_a_sentence_that_the_prompt_cut_off_is_no_passage() -> None:
 
 def test_a_writer_shown_the_best_counts_of_all_that_were_kept() -> None:
     """What it is told in the clear, and no stranger's word."""
-    post = lamp(0, "Glow Lamp", "The battery is great. These are the 1 best of 9 kept items.")
+    post = lamp(0, "Glow Lamp", "The battery is great. These are the 1 best of 9 kept posts.")
     asked = shown("Glow Lamp", *(replace(post, id=str(n), key=f"reddit:{n}") for n in range(3)))
     system, (role, text) = asked.messages
-    clear = QuotedPrompt((system, (role, f"Below are the 3 best of 5 kept items.\n{text}")))
+    clear = QuotedPrompt((system, (role, f"Below are the 3 best of 5 kept posts.\n{text}")))
 
     assert report(asked)["summary"].startswith("Themes of 3 kept posts")
     assert report(clear)["summary"].startswith("Themes of 5 kept posts")

@@ -76,7 +76,7 @@ async def test_an_agents_calls_share_one_run_until_too_many_others_came() -> Non
 
 async def test_a_full_report() -> None:
     """
-    Decision, findings on kept items, figures, cost and timings.
+    Decision, findings on kept posts, figures, cost and timings.
     """
     listener, author = Heard(), Author()
     product = kit(FakeSource(posts(5)), FakeSource(posts(3, "youtube"), "youtube"),
@@ -385,7 +385,7 @@ async def test_a_report_says_how_much_its_writer_was_shown() -> None:
     whole = await analyze(kit(source), ASK)
     themes = await analyze(kit(source, ranking=ranking, writer=Author(draft=empty)), ASK)
 
-    assert note_of(best, "written from") == "the report is written from the 3 best of 5 kept items"
+    assert note_of(best, "written from") == "the report is written from the 3 best of 5 kept posts"
     for answer in (whole, themes):
         assert not [note for note in answer["quality_notes"] if "was shown" in note]
     assert themes["findings"][0]["text"] == "No shared theme: 5 of 5 kept posts are about it."

@@ -140,14 +140,15 @@ async def _attempt(
             )
         basket.pace = max(basket.pace, clock() - began)
     name, query = source.name, plan.query
-    listener(SourceFetched(source=name, query=query, fetched=len(merge_crossposts(batch.items))))
+    distinct = len(merge_crossposts(batch.items))
+    listener(SourceFetched(source=name, query=query, fetched=distinct))
     new = basket.unseen(batch.items)
     try:
         async with asyncio.timeout_at(until):
             gated = await verdicts(new, source.name)
     except TimeoutError:
         gated = Gated.opened(new, "timeout")
-    basket.add(batch, new, gated, calls.made)
+    basket.add(batch, distinct, new, gated, calls.made)
     listener(
         SourceJudged(
             source=name, query=query, judged=len(new), relevant=gated.relevant, status=gated.status

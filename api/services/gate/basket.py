@@ -8,7 +8,7 @@ from datetime import datetime
 from operator import itemgetter
 
 from api.errors import SourceError
-from api.services.gate.reasons import why_dropped
+from api.services.gate.dropping import why_dropped
 from api.services.reasons import WHY, reason_in_words
 from api.services.schemas import (
     Assessed,
@@ -67,8 +67,13 @@ class Basket:
         self._items = {item.original: item for item in merged if item.original in known}
         return tuple(item for item in merged if item.original not in known)
 
-    def add(self, batch: Batch, new: Sequence[Item], gated: Gated, requests: int) -> None:
-        """One attempt; of a second one that could not be judged the new items are withheld."""
+    def add(
+        self, batch: Batch, distinct: int, new: Sequence[Item], gated: Gated, requests: int
+    ) -> None:
+        """One attempt; of a second one that could not be judged the new items are withheld.
+
+        `distinct` is how many posts the batch holds, each once.
+        """
         first, relevant = not self._attempts, gated.relevant
         if first:
             self._gate = gated
@@ -87,7 +92,6 @@ class Basket:
                 f"{UNJUDGED_REFETCH} ({reason_in_words(gated.reason)}): "
                 f"{len(new)} new items withheld, the first pass stands"
             )
-        distinct = len(merge_crossposts(batch.items))
         self._attempts.append(
             Attempt(
                 batch.plan.limit, distinct, len(new), relevant, requests, gated.status,

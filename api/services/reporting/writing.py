@@ -38,9 +38,9 @@ class Written:
 
 
 def share_read(evidence: Evidence) -> str:
-    """What a writer is shown: `the 30 best of 33 kept items`; "" where it is all of them."""
+    """What a writer is shown: `the 30 best of 33 kept posts`; "" where it is all of them."""
     shown, kept = len(evidence.shown), len(evidence.kept)
-    return f"the {shown} best of {kept} kept items" if shown < kept else ""
+    return f"the {shown} best of {kept} kept posts" if shown < kept else ""
 
 
 class NotWritten(Wasted):

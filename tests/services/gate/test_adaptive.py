@@ -89,7 +89,7 @@ def test_the_edge_is_exact_at_every_share(share: float) -> None:
     def thin(many: int) -> bool:
         basket, posts = Basket("reddit", "x"), items(100)
         gated = Gated(tuple(Verdict(n < many) for n in range(100)), "ok")
-        basket.add(Batch(FetchPlan("x", 100), tuple(posts), full=True), posts, gated, 1)
+        basket.add(Batch(FetchPlan("x", 100), tuple(posts), full=True), len(posts), posts, gated, 1)
         return basket.thin(share)
 
     assert not thin(relevant)
@@ -110,7 +110,7 @@ def test_a_dropped_item_says_what_decided(verdict: Verdict, reason: str) -> None
     """
     basket = Basket("reddit", "plaud")
     plan = FetchPlan("plaud", 1)
-    basket.add(Batch(plan, tuple(items(1)), full=False), items(1), Gated((verdict,), "ok"), 1)
+    basket.add(Batch(plan, tuple(items(1)), full=False), 1, items(1), Gated((verdict,), "ok"), 1)
 
     assert [entry.reason for entry in basket.gathered(1).dropped] == [reason]
 

@@ -98,7 +98,7 @@ async def test_a_sound_draft_takes_one_request() -> None:
     assert written.usage.input_tokens > 0
 
 
-@pytest.mark.parametrize(("most", "share"), [(4, "Below are the 4 best of 6 kept items."), (6, "")])
+@pytest.mark.parametrize(("most", "share"), [(4, "Below are the 4 best of 6 kept posts."), (6, "")])
 async def test_the_writer_hears_how_much_it_is_not_shown(most: int, share: str) -> None:
     """
     Nothing is said where it is shown all.
@@ -108,7 +108,7 @@ async def test_the_writer_hears_how_much_it_is_not_shown(most: int, share: str) 
     _, _, evidence = await wrote(script, product(ranking=RankingSettings(rerank_top_k=most)))
 
     assert len(evidence.kept) == 6
-    assert ("kept items" in script.prompt) is bool(share)
+    assert ("kept posts" in script.prompt) is bool(share)
     assert share in script.prompt
 
 

@@ -18,7 +18,7 @@ from api.faces.web.pages.access import Guest
 from api.faces.web.pages.composing import evidence_values
 from api.faces.web.pages.reading import AnalysisId, report_of
 from api.faces.web.pages.screen import PageRoute, page
-from api.services.gate.reasons import given_reason
+from api.services.gate.dropping import given_reason
 from api.services.places import place_of
 from api.services.question.query import languages_of
 from api.services.reporting.report import DroppedItem, KeptItem, Report

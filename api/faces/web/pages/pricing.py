@@ -24,13 +24,7 @@ def price(settings: Settings, asks: Sequence[Ask]) -> str:
     Raises:
         UsageError: one of them is for no place that there is.
     """
-    likely, most = _figures(settings, asks)
-    requests = f"likely {many(likely['upstream_calls'], 'request')}"
-    if mode_of(settings) == "sandbox":
-        return f"{requests} to the sample world, nothing is spent"
-    if likely["usd"] is None or most["usd"] is None:
-        return f"{requests}; nobody knows the price of the model"
-    return f"{requests}, {likely['usd']:.3f} USD; at most {most['usd']:.3f} USD"
+    return _worded(settings, *_figures(settings, asks))
 
 
 def prices(settings: Settings, ask: Ask) -> dict[DepthName, str]:
@@ -41,9 +35,8 @@ def prices(settings: Settings, ask: Ask) -> dict[DepthName, str]:
 
 def price_of_runs(settings: Settings, ask: Ask, schedule: Schedule) -> str:
     """Of a watch: what each run is likely to take, and what that makes in a week."""
-    runs, each = runs_a_week(schedule), price(settings, [ask])
-    likely, most = _figures(settings, [ask])
-    words = f"Each run: {each}."
+    runs, (likely, most) = runs_a_week(schedule), _figures(settings, [ask])
+    words = f"Each run: {_worded(settings, likely, most)}."
     if mode_of(settings) == "sandbox" or likely["usd"] is None or most["usd"] is None:
         return words
     often = "1 run" if runs == 1 else f"{runs:,.1f} runs".replace(".0 ", " ")
@@ -62,3 +55,12 @@ def _figures(
     worded = [ask if screen(ask.query).ok else replace(ask, query=_UNNAMED) for ask in asks]
     figures = together([estimate(settings, ask) for ask in worded])
     return figures.likely, figures.most
+
+
+def _worded(settings: Settings, likely: Mapping[str, Any], most: Mapping[str, Any]) -> str:
+    requests = f"likely {many(likely['upstream_calls'], 'request')}"
+    if mode_of(settings) == "sandbox":
+        return f"{requests} to the sample world, nothing is spent"
+    if likely["usd"] is None or most["usd"] is None:
+        return f"{requests}; nobody knows the price of the model"
+    return f"{requests}, {likely['usd']:.3f} USD; at most {most['usd']:.3f} USD"

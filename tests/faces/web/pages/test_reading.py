@@ -12,7 +12,7 @@ from api.services.keeping.analysis_flight import AnalysisFlight
 from api.services.keeping.keys import LOCAL
 from api.services.listening import Ask
 from tests.faces.web.conftest import Served
-from tests.faces.web.pages.visiting import QUICK, csrf, finished, harmless, poisoned, submit
+from tests.faces.web.pages.visiting import QUICK, assert_harmless, csrf, finished, poisoned, submit
 from tests.faces.web.test_export import Tags
 
 
@@ -145,7 +145,7 @@ async def test_strangers_cannot_write_the_pages(served: Served) -> None:
     """Report and evidence: no element and no attribute of theirs, and only web links."""
     report = await poisoned(served)
     for path in (f"/analyses/{report.id}", f"/analyses/{report.id}/evidence"):
-        harmless(await served.client.get(path))
+        assert_harmless(await served.client.get(path))
 
 
 async def test_what_is_not_there_is_a_page_too(served: Served) -> None:

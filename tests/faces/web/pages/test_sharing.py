@@ -8,7 +8,7 @@ import httpx
 
 from tests.faces.web.conftest import Opening, Served
 from tests.faces.web.pages.test_access import entered
-from tests.faces.web.pages.visiting import QUICK, finished, harmless, poisoned, submit
+from tests.faces.web.pages.visiting import QUICK, assert_harmless, finished, poisoned, submit
 
 ADDRESS = re.compile(r'readonly value="http://localhost(/shared/[^"]+)"')
 
@@ -85,7 +85,7 @@ async def test_what_strangers_wrote_is_text(served: Served) -> None:
     """On the shared page, too."""
     place = f"/analyses/{(await poisoned(served)).id}"
     share = await submit(served.client, f"{place}/share")
-    harmless(await served.client.get(link_in(share)))
+    assert_harmless(await served.client.get(link_in(share)))
 
 
 async def test_only_what_is_yours_and_finished_has_a_link(served: Served) -> None:

@@ -45,7 +45,7 @@ async def poisoned(served: Served) -> Report:
     return evil
 
 
-def harmless(answer: httpx.Response) -> None:
+def assert_harmless(answer: httpx.Response) -> None:
     """A page with no element and no attribute of strangers, and of their links those to the web."""
     tags = Tags(answer.text)
     names = [name for name, _ in tags.tags]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.gate.reasons import given_reason, why_dropped
+from api.services.gate.dropping import given_reason, why_dropped
 from api.services.schemas import Verdict
 
 
