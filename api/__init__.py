@@ -15,11 +15,11 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from api.services.provided import Provider, provide
+from api.services.product_slot import Provider, provide
 
 if TYPE_CHECKING:
-    from api.faces.python import analyze, fetch
-    from api.services.reporting.report import Fetched, Report
+    from api.interfaces.shared.python_api import analyze, fetch
+    from api.reports.report import Fetched, Report
     from api.services.tools import (
         fetch_amazon_tool,
         fetch_reddit_tool,
@@ -39,20 +39,20 @@ __all__ = [
     "listening_toolset",
     "relevance_filter",
 ]
+# Where the names are that are no tools.
 _HOMES = {
-    "Fetched": "api.services.reporting.report",
-    "Report": "api.services.reporting.report",
-    "analyze": "api.faces.python",
-    "fetch": "api.faces.python",
+    "Fetched": "api.reports.report",
+    "Report": "api.reports.report",
+    "analyze": "api.interfaces.shared.python_api",
+    "fetch": "api.interfaces.shared.python_api",
 }
-"""Where the names are that are no tools."""
 __version__: str
 
 
 @cache
 def _per_loop() -> Provider:
     """What builds products; it is imported with the first."""
-    from api.wiring import PerLoop
+    from api.bootstrap import PerLoop
 
     return PerLoop().product
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.faces.cli.main import run
+from api.interfaces.cli.main import run
 
 if __name__ == "__main__":
     run()

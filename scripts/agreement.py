@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from api.lab.metrics import cohen_kappa
+from api.evaluation.metrics import cohen_kappa
+from api.pipeline.evidence.figures import wilson
+from api.reports.keyless.polarity import lean_of
 from api.sandbox import corpus
-from api.services.evidence.intervals import wilson
-from api.services.reporting.polarity import lean_of
 from recorded import LABELS, ROOT, rows
 
 SUPPORT = ROOT / "evaluation" / "support"

@@ -21,11 +21,11 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from api import wiring
-from api.sandbox.openai import tokens
-from api.services.listening import Product
-from api.services.reporting.report import Report
-from api.services.schemas import Item, Question
+from api import bootstrap
+from api.core.domain import Item, Question
+from api.reports.report import Report
+from api.sandbox.model_server import tokens
+from api.services.product import Product
 from bare import sent
 from bench_figures import HEAD, Figure, figure
 from bench_processor import (
@@ -106,7 +106,7 @@ async def analyses(runs: int, query: str) -> list[Figure]:
 
 def built(graded: bool = True) -> Product:
     """A new product."""
-    product = wiring.build(wiring.load_settings())
+    product = bootstrap.build(bootstrap.load_settings())
     return product if graded else replace(product, grader=None)
 
 

@@ -35,13 +35,13 @@ from typing import Any
 import psycopg
 from sqlalchemy import text
 
-from api.judges.embedding import embed
-from api.services.archive.searching import ArchiveSearch
-from api.services.archive.shelf import Embed
+from api.features.archive.entries import Embed
+from api.features.archive.search import ArchiveSearch
+from api.models.local.word_vectors import embed
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
-from api.store.contents import keep_items
-from api.store.indexing import no_vectors
+from api.store.archive_index import no_vectors
+from api.store.report_rows import keep_items
 
 sys.path.append(str(Path(__file__).parents[1]))
 from tests.postgres import packaged, running

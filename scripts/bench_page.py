@@ -18,13 +18,12 @@ from statistics import median
 
 import httpx
 
-from api import wiring
-from api.faces.web.app import create_app
-from api.services.keeping.keys import LOCAL
-from api.services.listening import Ask
-from api.services.reporting.findings import Finding, Passage
-from api.services.reporting.report import Report
-from api.wiring.serving import open_house
+from api import bootstrap
+from api.bootstrap.app_context import open_app_context
+from api.features.analyses.api_keys import LOCAL
+from api.interfaces.http.app import create_app
+from api.reports.report import Finding, Passage, Report
+from api.services.product import Ask
 
 POSTS, CITED_EVERY = 100, 5
 
@@ -52,10 +51,10 @@ def of_many(report: Report) -> Report:
 
 async def measured(runs: int) -> None:
     """Print a line for each form."""
-    house = await open_house(wiring.load_settings())
-    report = of_many(await house.runner.run(LOCAL, Ask("plaud.ai", "quick")))
-    await house.store.finish(LOCAL.id, report)
-    transport = httpx.ASGITransport(create_app(house))
+    app_context = await open_app_context(bootstrap.load_settings())
+    report = of_many(await app_context.runner.run(LOCAL, Ask("plaud.ai", "quick")))
+    await app_context.store.finish(LOCAL.id, report)
+    transport = httpx.ASGITransport(create_app(app_context))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         forms = {
             "JSON": f"/v1/analyses/{report.id}",
@@ -75,7 +74,7 @@ async def measured(runs: int) -> None:
             size = len(page.encode()) + sum(map(len, files))
             ratio = median(times[name]) / median(times["JSON"])
             print(f"{name:<8} {size:>7} bytes  {ratio:.2f} times the JSON")
-    await house.aclose()
+    await app_context.aclose()
 
 
 def _files(page: str) -> list[str]:

@@ -23,13 +23,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.request import urlopen
 
-from api import wiring
-from api.judges.local import LocalJudge
+from api import bootstrap
+from api.core.domain import Item, Question
+from api.models.local.judge import LocalJudge
+from api.reports.report import Report
 from api.sandbox import corpus
-from api.services import listening
-from api.services.listening import Ask, Product
-from api.services.reporting.report import Report
-from api.services.schemas import Item, Question
+from api.services import product as listening
+from api.services.product import Ask, Product
 from api.store import open_store
 from bare import Bare, sent
 from bench_figures import Figure, figure
@@ -52,7 +52,7 @@ def spellings(query: str) -> Iterator[str]:
 @asynccontextmanager
 async def product_of(*, traced: bool, patient: bool = False) -> AsyncIterator[Product]:
     """A product for the sandbox that the variables name; `patient` waits for everything."""
-    settings = wiring.load_settings()
+    settings = bootstrap.load_settings()
     tracing = settings.tracing.model_copy(update={"langfuse_tracing_enabled": traced})
     settings = replace(settings, tracing=tracing)
     if patient:
@@ -66,7 +66,7 @@ async def product_of(*, traced: bool, patient: bool = False) -> AsyncIterator[Pr
         waits = {"crawl_timeout": PATIENT, "source_timeout": PATIENT}
         sources = settings.sources.model_copy(update=waits)
         settings = replace(settings, models=models, sources=sources)
-    product = wiring.build(settings)
+    product = bootstrap.build(settings)
     try:
         yield product
     finally:

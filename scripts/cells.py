@@ -14,16 +14,16 @@ from typing import Any, Literal
 
 from pydantic import SecretStr
 
-from api import wiring
+from api import bootstrap
+from api.bootstrap.storage import open_store_of
+from api.core.display_names import MODEL_REASONS, WHY
+from api.core.http_limits import LONGEST_WAIT
 from api.errors import StoreUnavailable
-from api.sandbox.discourse import FORUM
-from api.services.listening import Ask, Product, analyze, fetch
-from api.services.reasons import MODEL_REASONS, WHY
-from api.services.reporting.report import Report, SourceReport
-from api.services.wire import LONGEST_WAIT
+from api.reports.report import Report, SourceReport
+from api.sandbox.discourse_server import FORUM
+from api.services.product import Ask, Product, analyze, fetch
 from api.settings import DeepDepth, Settings
 from api.sources import SOURCES
-from api.wiring.storing import open_store_of
 from relay import Relay, Way
 
 SECRET = "planted-K3y"
@@ -142,7 +142,7 @@ class _Log(logging.Handler):
         cell = _current.get(None) or next(named, None)
         if cell is not None:
             cell.log.append(text)
-            if record.name == "api.services.containment":
+            if record.name == "api.core.work":
                 cell.unexplained.append(f"a defect: {text.splitlines()[-1]}")
 
 
@@ -185,7 +185,7 @@ async def _run(cell: Cell, fault: Fault, sandbox: str) -> None:
         _asked[host] = cell
         address = f"{'https' if fault.manner == 'tls' else 'http'}://{host}"
         settings = _settings(call, address, sandbox, WAIT if fault.waits else PATIENCE)
-        product = wiring.build(settings)
+        product = bootstrap.build(settings)
         if fault.manner == "warm":
             relay.spoiling = False
             await analyze(product, Ask(BEFORE, "deep"))
@@ -204,7 +204,7 @@ async def _run(cell: Cell, fault: Fault, sandbox: str) -> None:
             relay.spoiling = False
             await relay.open()
             if call.asking == "traces":
-                product = wiring.build(_settings(call, address, sandbox, PATIENCE))
+                product = bootstrap.build(_settings(call, address, sandbox, PATIENCE))
             outcomes = await _asked_again(cell, product)
             await product.aclose()
             ailing = {name: outcome for name, outcome in outcomes.items() if outcome != "ok"}
@@ -231,7 +231,7 @@ async def _asked_again(cell: Cell, product: Product) -> dict[str, str]:
 
 def _settings(call: Call, relay: str, sandbox: str, seconds: float) -> Settings:
     """Everything at the sandbox but the upstream of the call, every key a planted one."""
-    settings, key = wiring.load_settings(), SecretStr(f"sk-{SECRET}")
+    settings, key = bootstrap.load_settings(), SecretStr(f"sk-{SECRET}")
     upstream = call.name.split(" ")[0]
     at = dict.fromkeys((*SOURCES, "model", "langfuse"), sandbox)
     at["amazon" if call.asking == "paid" else upstream] = relay

@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 
 from agreement import SUPPORT, part_of
-from api.judges.local_vectors import vectors
-from api.services.reporting.polarity import lean_of
+from api.models.local.word_vectors import vectors
+from api.reports.keyless.polarity import lean_of
 
 Lean = Callable[[str], int | None]
 _ROUNDS, _RATE, _DECAY = 3000, 1.0, 0.0005

@@ -15,7 +15,7 @@ rooms of services: the direct children of `api/services/` that hold code: a fold
     file is one. An arrow leads from a room to another that it imports, imports within functions
     and for types included. Floors are the rooms on the longest way down; of rooms that import each
     other in a ring, which no order fits, a way passes all.
-string-key reads in faces: `value["key"]` where it is read and `value.get("key")`, in `api/faces/`,
+string-key reads in faces: `value["key"]` where it is read and `value.get("key")`, in `api/interfaces/`,
     for keys that are Python identifiers; `headers`, `os.environ` and the `Literal` of type hints
     are left out.
     Of the report: without the files of `OTHER_SUBJECTS`.
@@ -153,11 +153,11 @@ def floors(rooms: dict[str, set[str]]) -> list[str]:
 
 
 def string_key_reads(tree: Tree) -> list[str]:
-    """All of them in `api/faces/`, as `path:line code`."""
+    """All of them in `api/interfaces/`, as `path:line code`."""
     return [
         f"{path}:{node.lineno} {ast.unparse(node)}"
         for path, module in tree.modules.items()
-        if path.startswith("api/faces/")
+        if path.startswith("api/interfaces/")
         for node in ast.walk(module)
         if isinstance(node, ast.expr) and _reads_string_key(node)
     ]

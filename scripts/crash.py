@@ -23,7 +23,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Literal, get_args
 
-from kills import Bench, Case, bench
+from kills import Case, ExperimentRun, bench
 from lives import Place, Where, Work
 from tests.postgres import running
 from workers import race
@@ -48,7 +48,7 @@ one whose processes are asked to stop."""
 Database = Literal["sqlite", "postgresql"]
 
 
-def undisturbed(over: Bench) -> dict[Work, Case]:
+def undisturbed(over: ExperimentRun) -> dict[Work, Case]:
     """What each kind of work is when nobody is killed."""
     usual = {work: over.run(Case(work)) for work in get_args(Work)}
     for case in usual.values():
@@ -167,7 +167,7 @@ def crash(
             server = stack.enter_context(running())
             urls = [server.create() for _ in urls]
         benches = [stack.enter_context(bench(url, folder)) for url in urls]
-        free: SimpleQueue[Bench] = SimpleQueue()
+        free: SimpleQueue[ExperimentRun] = SimpleQueue()
         for ready in benches:
             free.put(ready)
         usual = undisturbed(benches[0])
@@ -176,7 +176,7 @@ def crash(
     return cases, usual
 
 
-def _case(free: SimpleQueue[Bench], usual: Mapping[Work, Case], case: Case) -> Case:
+def _case(free: SimpleQueue[ExperimentRun], usual: Mapping[Work, Case], case: Case) -> Case:
     over = free.get()
     try:
         over.run(case)

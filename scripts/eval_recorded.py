@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from api.faces.cli.main import run
+from api.interfaces.cli.main import run
 from recorded import LABELS, MISSING, SETS, UPSTREAM, Record, RecordedSet, records, rows
 
 

@@ -12,36 +12,36 @@ import statistics
 import tempfile
 import time
 
-from api import wiring
-from api.services.keeping.analysis_flight import AnalysisFlight
-from api.services.keeping.keys import Tenant
-from api.services.listening import Ask
-from api.wiring.serving import House, open_house
+from api import bootstrap
+from api.bootstrap.app_context import AppContext, open_app_context
+from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.api_keys import Tenant
+from api.services.product import Ask
 from bench import sandbox
 
 BUSY, QUICK = Tenant("busy", "store"), Tenant("quick", "store")
 
 
-async def once(house: House, number: int) -> float:
+async def once(app_context: AppContext, number: int) -> float:
     """Seconds of one quick question that nobody asked before."""
     began = time.perf_counter()
-    await house.runner.run(QUICK, Ask("plaud.ai", "quick", about=f"the recorder {number}"))
+    await app_context.runner.run(QUICK, Ask("plaud.ai", "quick", about=f"the recorder {number}"))
     return time.perf_counter() - began
 
 
 async def measure(many: int, repeats: int) -> None:
     """Alone first, then beside the other key's."""
-    house = await open_house(wiring.load_settings())
-    await once(house, 0)
-    alone = statistics.median([await once(house, number) for number in range(1, 1 + repeats)])
+    app_context = await open_app_context(bootstrap.load_settings())
+    await once(app_context, 0)
+    alone = statistics.median([await once(app_context, number) for number in range(1, 1 + repeats)])
     for number in range(many):
-        flight = await house.runner.join(BUSY, Ask("ember mug", "deep", about=f"the mug {number}"))
+        flight = await app_context.runner.join(BUSY, Ask("ember mug", "deep", about=f"the mug {number}"))
         assert isinstance(flight, AnalysisFlight)
         flight.detached = True
-    beside = statistics.median([await once(house, 100 + number) for number in range(repeats)])
+    beside = statistics.median([await once(app_context, 100 + number) for number in range(repeats)])
     print(f"quick alone: {alone:.2f} s; beside {many} deep of another key: {beside:.2f} s")
     print(f"ratio: {beside / alone:.2f} (at most 3)")
-    await house.aclose()
+    await app_context.aclose()
 
 
 def main() -> None:

@@ -18,11 +18,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from api.lab.archives import plain_searches, product_search, sample_archive
-from api.lab.metrics import Measures
-from api.lab.retrieving import LabelledQuestion, read_questions, retrieval_measures, retrieve
-from api.services.archive.shelf import Archive, ArchiveFilters, Matches
-from api.services.reporting.report import ItemFacts
+from api.evaluation.metrics import Measures
+from api.evaluation.retrieval import (
+    LabelledQuestion,
+    plain_searches,
+    product_search,
+    read_questions,
+    retrieval_measures,
+    retrieve,
+    sample_archive,
+)
+from api.features.archive.entries import Archive, ArchiveFilters, Matches
+from api.reports.report import ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
 
 SET = Path(__file__).parents[1] / "evaluation" / "retrieval" / "questions.jsonl"

@@ -132,7 +132,7 @@ def ask(url: str, passed: Passed, target: Path) -> None:
 
 def main(what: str, target: Path) -> None:
     """Run the product until the files are known, and write them."""
-    from api.faces.cli.main import run
+    from api.interfaces.cli.main import run
 
     package = Path(sys.modules["api"].__file__ or "").parent
     if what == "wire":

@@ -1,4 +1,4 @@
-"""House rules that no linter knows, checked over a checkout: `python scripts/house.py [ROOT]`.
+"""House rules that no linter knows, checked over a checkout: `python scripts/app_context.py [ROOT]`.
 
 Each rule is a generator of findings. Sizes, broad excepts, cycles, shared client libraries
 and names concern `api`; patches concern `tests`; machine paths and registry hosts concern every
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-FILE_LINES = 350
+FILE_LINES = 500
 FUNCTION_LINES = 60
 SHARED = frozenset(
     {
@@ -54,8 +54,7 @@ RIDDLES = frozenset(
 """Words that are no names: a name is a noun of the field, as `item`, `verdict`, `passage` are."""
 FIXED = frozenset(
     {
-        ("api/services/listening.py", "listening"),
-        ("api/services/chatting/saved.py", "asked"),
+        ("api/features/chat/session.py", "asked"),
     }
 )
 """Those that others hold by now: the documented module, and a field of stored sessions."""
@@ -117,20 +116,20 @@ def sizes(module: Module) -> Iterator[Finding]:
                 yield Finding(module.path, node.lineno, "size", message)
 
 
-CONTAINMENT = frozenset({"api/services/containment.py", "api/errors.py"})
+CONTAINMENT = frozenset({"api/core/work.py", "api/errors.py"})
 """Where what nobody foresaw is contained, for every tool, source and model step, and for what a
 library's constructor raises."""
 
 
 def broad_excepts(modules: list[Module]) -> Iterator[Finding]:
-    """Handlers of everything; one each for the doors (`api/faces/<door>`) and in `CONTAINMENT`."""
+    """Handlers of everything; one for each interface and one in each file of `CONTAINMENT`."""
     doors: set[str] = set()
     for module in modules:
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.ExceptHandler) or not _is_broad(node.type):
                 continue
             door = ".".join(module.name.split(".")[:3])
-            allowed = door.startswith("api.faces.") or module.path in CONTAINMENT
+            allowed = door.startswith("api.interfaces.") or module.path in CONTAINMENT
             if allowed and door not in doors:
                 doors.add(door)
             else:

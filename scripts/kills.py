@@ -21,12 +21,11 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from api.sandbox.journal import Journal, LoggedRequest
+from api.features.analyses.api_keys import Keys
+from api.features.watches.watch import Target, new_watch
 from api.sandbox.server import Sandbox
-from api.sandbox.world import Options
-from api.services.keeping.keys import Keys
-from api.services.listening import Ask
-from api.services.watching.watch import Target, new_watch
+from api.sandbox.world import Journal, LoggedRequest, Options
+from api.services.product import Ask
 from api.store import open_store
 from faults import small, sure
 from lives import Ended, Orders, Place, Where, Work, live
@@ -147,7 +146,7 @@ class Case:
 
 
 @dataclass(slots=True)
-class Bench:
+class ExperimentRun:
     """A database, a sandbox and a receiver of its own, used by one case after the other."""
 
     url: str
@@ -244,7 +243,7 @@ def _template() -> ForkServerContext:
 
 
 @contextmanager
-def bench(url: str, folder: str) -> Iterator[Bench]:
+def bench(url: str, folder: str) -> Iterator[ExperimentRun]:
     """One over a database that is empty, or that another case has used."""
     context = _template()
     trap, told = Trap(), list[str]()
@@ -264,4 +263,4 @@ def bench(url: str, folder: str) -> Iterator[Bench]:
             **sandbox.environment, "LISTENPOST_SOURCES": "reddit,youtube,amazon",
             "LISTENPOST_DATABASE_URL": url, "LISTENPOST_NOTIFY_PRIVATE": "true",
         }  # fmt: skip
-        yield Bench(url, context, sandbox, trap, receiver, environment, told)
+        yield ExperimentRun(url, context, sandbox, trap, receiver, environment, told)

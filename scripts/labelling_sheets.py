@@ -14,9 +14,9 @@ from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 
+from api.core.text import clean, cut, one_line
+from api.pipeline.gate.excerpt import PASSAGE
 from api.sandbox import corpus
-from api.services.gate.excerpt import PASSAGE
-from api.services.text import clean, cut, one_line
 from recorded import MISSING, ROOT, SETS, UPSTREAM, records
 
 PER_PRODUCT = 24

@@ -19,16 +19,16 @@ from typing import Any, Literal
 
 from sqlalchemy import Engine, Pool, event
 
-from api import wiring
+from api import bootstrap
+from api.bootstrap.app_context import AppContext, open_app_context
+from api.bootstrap.watch_work import run_watch
+from api.core.context import keep_trace_id
+from api.core.progress import Event
 from api.errors import Conflict
-from api.services.keeping.analysis_flight import AnalysisFlight
-from api.services.keeping.keys import Tenant
-from api.services.keeping.storage import Filters, Kept
-from api.services.listening import Ask
-from api.services.progress import Event
-from api.services.trace_ids import keep_trace_id
-from api.wiring.serving import House, open_house
-from api.wiring.watching import run_watch
+from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.api_keys import Tenant
+from api.features.analyses.store_ports import Filters, StoredAnalysis
+from api.services.product import Ask
 
 BEAT = 0.2
 """Seconds between two looks at what other processes have left."""
@@ -167,80 +167,80 @@ def delete(environment: Mapping[str, str], tenant: str, analysis_id: str) -> Non
     os.environ.update(environment)
 
     async def deleting() -> None:
-        async with opened() as house:
-            owner = await house.keys.tenant(tenant)
+        async with opened() as app_context:
+            owner = await app_context.keys.tenant(tenant)
             assert owner is not None
-            assert await house.runner.delete(owner, analysis_id)
+            assert await app_context.runner.delete(owner, analysis_id)
 
     asyncio.run(deleting())
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[House]:
+async def opened() -> AsyncIterator[AppContext]:
     """A durable house that is ready, and looks often for what others have left."""
-    house = await open_house(wiring.load_settings(), durable=True)
-    assert house.engine is not None
-    house.engine.beat = BEAT
+    app_context = await open_app_context(bootstrap.load_settings(), durable=True)
+    assert app_context.engine is not None
+    app_context.engine.beat = BEAT
     try:
-        await house.product()
-        yield house
+        await app_context.product()
+        yield app_context
     finally:
-        await house.aclose()
+        await app_context.aclose()
 
 
 async def _live(orders: Orders, pipe: Connection) -> None:
     moments = Moments(orders)
     moments.watch_databases()
-    async with opened() as house:
-        pipe.send(await _lived(house, orders, moments, pipe))
+    async with opened() as app_context:
+        pipe.send(await _lived(app_context, orders, moments, pipe))
 
 
-async def _lived(house: House, orders: Orders, moments: Moments, pipe: Connection) -> Ended:
-    known = await house.keys.tenant(orders.tenant)
+async def _lived(app_context: AppContext, orders: Orders, moments: Moments, pipe: Connection) -> Ended:
+    known = await app_context.keys.tenant(orders.tenant)
     tenant = known or Tenant(orders.tenant, "store")  # who is known no more only waits
     keep_trace_id(orders.trace_id)
     moments.armed = True
     heard: Counter[str] = Counter()
-    listening = asyncio.create_task(_listen(house, tenant, moments, heard))
+    listening = asyncio.create_task(_listen(app_context, tenant, moments, heard))
     doing: Callable[..., Coroutine[Any, Any, None]] = _analysis
     if orders.work != "analysis":
         doing = _watch
     if orders.again and known is not None:
-        await doing(house, tenant, orders, pipe)
+        await doing(app_context, tenant, orders, pipe)
         if (
             orders.work == "analysis"
-            and not (await house.store.listing(tenant.id, NONE, 1)).analyses
+            and not (await app_context.store.listing(tenant.id, NONE, 1)).analyses
         ):
-            return await _ended(house, tenant, moments, heard)  # somebody has deleted it
-    await _until_over(house, tenant, orders)
+            return await _ended(app_context, tenant, moments, heard)  # somebody has deleted it
+    await _until_over(app_context, tenant, orders)
     listening.cancel()
-    ended = await _ended(house, tenant, moments, heard)
+    ended = await _ended(app_context, tenant, moments, heard)
     await _until_dropped()
     return ended
 
 
-async def _analysis(house: House, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
-    flight = await house.runner.join(tenant, orders.ask, orders.key, detached=True)
+async def _analysis(app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
+    flight = await app_context.runner.join(tenant, orders.ask, orders.key, detached=True)
     pipe.send(flight.id)
     with suppress(Conflict):  # it was cancelled
-        if isinstance(flight, Kept):
-            await house.runner.outcome(flight)
+        if isinstance(flight, StoredAnalysis):
+            await app_context.runner.outcome(flight)
         else:
             await flight.result()
-            house.runner.leave(flight)
+            app_context.runner.leave(flight)
 
 
-async def _watch(house: House, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
-    (watch,) = await house.store.watches(tenant.id)
+async def _watch(app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
+    (watch,) = await app_context.store.watches(tenant.id)
     if orders.work == "watch" and watch.began_at is None and not await _works():
-        await run_watch(house, watch)
+        await run_watch(app_context, watch)
 
 
-async def _listen(house: House, tenant: Tenant, moments: Moments, heard: Counter[str]) -> None:
+async def _listen(app_context: AppContext, tenant: Tenant, moments: Moments, heard: Counter[str]) -> None:
     """Hear whatever analysis of the tenant runs here, from its beginning."""
     while True:
-        for listed in (await house.store.listing(tenant.id, NONE, 10)).analyses:
-            flight = await house.runner.follow(tenant, listed.id)
+        for listed in (await app_context.store.listing(tenant.id, NONE, 10)).analyses:
+            flight = await app_context.runner.follow(tenant, listed.id)
             if isinstance(flight, AnalysisFlight):
 
                 def hear(event: Event) -> None:
@@ -249,20 +249,20 @@ async def _listen(house: House, tenant: Tenant, moments: Moments, heard: Counter
 
                 flight.listen(hear)
                 await flight.over()
-                house.runner.leave(flight)
+                app_context.runner.leave(flight)
         await asyncio.sleep(PAUSE)
 
 
-async def _until_over(house: House, tenant: Tenant, orders: Orders) -> None:
+async def _until_over(app_context: AppContext, tenant: Tenant, orders: Orders) -> None:
     """Until nothing is left to be done, whoever does it."""
     while True:
         if orders.work == "analysis":
-            listed = (await house.store.listing(tenant.id, NONE, 10)).analyses
+            listed = (await app_context.store.listing(tenant.id, NONE, 10)).analyses
             if listed and all(kept.state != "running" for kept in listed):
                 return
         else:
-            (watch,) = await house.store.watches(tenant.id)
-            if await house.store.watch_runs(tenant.id, watch.id, 1):
+            (watch,) = await app_context.store.watches(tenant.id)
+            if await app_context.store.watch_runs(tenant.id, watch.id, 1):
                 return
         await asyncio.sleep(PAUSE)
 
@@ -285,13 +285,15 @@ async def _works() -> int:
     return len(listed)
 
 
-async def _ended(house: House, tenant: Tenant, moments: Moments, heard: Mapping[str, int]) -> Ended:
-    listed = (await house.store.listing(tenant.id, NONE, 10)).analyses
-    kept = await house.store.get(tenant.id, listed[0].id) if listed else None
+async def _ended(
+    app_context: AppContext, tenant: Tenant, moments: Moments, heard: Mapping[str, int]
+) -> Ended:
+    listed = (await app_context.store.listing(tenant.id, NONE, 10)).analyses
+    kept = await app_context.store.get(tenant.id, listed[0].id) if listed else None
     runs = [
         run
-        for watch in await house.store.watches(tenant.id)
-        for run in await house.store.watch_runs(tenant.id, watch.id, 10)
+        for watch in await app_context.store.watches(tenant.id)
+        for run in await app_context.store.watch_runs(tenant.id, watch.id, 10)
     ]
     return Ended(
         kept.state if kept else "none",

@@ -1,6 +1,6 @@
 """Whether the tests notice a wrong program: `python scripts/mutate.py [--seed 1] [--count 60]`.
 
-Draws mutants of `api/services`, `api/sources`, `api/judges` and `api/store`, each with one thing
+Draws mutants of `api/services`, `api/sources`, `api/models` and `api/store`, each with one thing
 wrong: a comparison, a bound, a condition, a number, `and` for `or`, nothing returned, a call left
 out, `min` for `max`. Each runs in a copy of the checkout against the tests nearest to it, then
 against those of the whole product. The same seed draws the same mutants of the same sources. Not
@@ -27,10 +27,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from house import tracked
+from app_context import tracked
 
-ROOMS = ("api/services", "api/sources", "api/judges", "api/store")
-WIDER = ("tests/contract", "tests/cases", "tests/sources", "tests/judges")
+ROOMS = ("api/services", "api/sources", "api/models", "api/store")
+WIDER = ("tests/contract", "tests/cases", "tests/sources", "tests/models")
 """What sees the whole product and what speaks to others by its rules, asked about a mutant that
 its own tests let live."""
 LEAST = 0.95

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 from selectolax.lexbor import LexborHTMLParser
 
-from api.services.gate.excerpt import PASSAGE
-from api.services.text import clean, cut, one_line, unescape
-from api.sources.amazon.pages import parse_product_page
+from api.core.text import clean, cut, one_line, unescape
+from api.pipeline.gate.excerpt import PASSAGE
+from api.sources.amazon_pages import parse_product_page
 
 ROOT = Path(__file__).resolve().parents[1]
 LABELS = ROOT / "evaluation" / "labels"

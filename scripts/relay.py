@@ -17,7 +17,7 @@ from socket import SO_LINGER, SOL_SOCKET
 from typing import Self
 from urllib.parse import urlsplit
 
-from api.sandbox.openai import endpoint
+from api.sandbox.model_server import endpoint
 
 _PATHS = {
     "/access_token": "token",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, create_engine, make_url, text
 
-from api.store.work import work_url
+from api.store.database import work_url
 
 _COUNTS = {
     "items of no report": """

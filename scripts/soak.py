@@ -21,18 +21,18 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from api import wiring
+from api import bootstrap
+from api.bootstrap.app_context import AppContext, open_app_context
 from api.errors import ListenpostError
+from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.store_ports import Filters
+from api.reports.report import Report
 from api.sandbox.faults import ENDPOINTS, KINDS
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from api.services.keeping.keys import LOCAL
-from api.services.keeping.storage import Filters
-from api.services.listening import Ask
-from api.services.reporting.report import Report
+from api.services.product import Ask
 from api.settings import Window
 from api.sources import SOURCES
-from api.wiring.serving import House, open_house
 
 PRODUCTS = (
     "plaud.ai",
@@ -94,7 +94,7 @@ class Defects(logging.Handler):
 class Soak:
     """The analyses, and what came of them."""
 
-    house: House
+    app_context: AppContext
     sandbox: Sandbox
     many: int
     chance: random.Random
@@ -126,7 +126,7 @@ class Soak:
             query, window = self.chance.choice(PRODUCTS), self.chance.choice(WINDOWS)
             ask = Ask(query, "quick", (), window, 4, f"the product {number}")
             try:
-                self._look(await self.house.runner.run(LOCAL, ask))
+                self._look(await self.app_context.runner.run(LOCAL, ask))
             except ListenpostError as error:
                 self.ended[error.code] += 1
                 if type(error) is ListenpostError:
@@ -149,12 +149,12 @@ class Soak:
                 self.unexplained.append(f"{source.source}: {source.outcome} without a reason")
 
 
-async def kept(house: House) -> Counter[str]:
+async def kept(app_context: AppContext) -> Counter[str]:
     """What the store has, by state."""
     states: Counter[str] = Counter()
     cursor: str | None = None
     while True:
-        page = await house.store.listing(LOCAL.id, Filters(), 100, cursor)
+        page = await app_context.store.listing(LOCAL.id, Filters(), 100, cursor)
         states.update(analysis.state for analysis in page.analyses)
         cursor = page.cursor
         if cursor is None:
@@ -165,12 +165,12 @@ async def soak(sandbox: Sandbox, many: int, seed: int) -> bool:
     """Run it and print what there is to see; whether all is well."""
     defects = Defects()
     logging.getLogger("api").addHandler(defects)
-    house = await open_house(wiring.load_settings())
-    await house.product()
-    made, began = Soak(house, sandbox, many, random.Random(seed)), time.monotonic()
+    app_context = await open_app_context(bootstrap.load_settings())
+    await app_context.product()
+    made, began = Soak(app_context, sandbox, many, random.Random(seed)), time.monotonic()
     await made.run()
-    states = await kept(house)
-    await house.aclose()
+    states = await kept(app_context)
+    await app_context.aclose()
     quarter = len(made.samples) // 4
     second, last = made.samples[quarter : 2 * quarter], made.samples[-quarter:]
     unexplained = [*made.unexplained, *defects.names]

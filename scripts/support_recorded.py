@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from agreement import carried_lines
-from api.judges.local import LocalJudge
-from api.services.reporting.themes import UNNAMED
-from api.services.schemas import Assessed, Comment, Item, Question
+from api.core.domain import Assessed, Comment, Item, Question
+from api.models.local.judge import LocalJudge
+from api.reports.keyless.themes import UNNAMED
 from recorded import ROOT, SETS, UPSTREAM, rows
 from support_set import readings, sheet, triples_of
 

@@ -20,9 +20,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from api.services.reporting.dossier import Dossier
-from api.services.reporting.themes import find_themes
-from api.services.schemas import Assessed, Comment, Item, Question, Verdict
+from api.core.domain import Assessed, Comment, Item, Question, Verdict
+from api.reports.exhibits import Dossier
+from api.reports.keyless.themes import find_themes
 from recorded import ROOT, rows
 
 SUPPORT = ROOT / "evaluation" / "support"

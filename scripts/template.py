@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from api.judges.local_vectors import vectors
+from api.models.local.word_vectors import vectors
 from api.sources import SOURCES
 
 LOADED = (
-    "lives", "api.engine", "api.services.tools", "api.wiring.estimating", "api.judges.client",
-    "api.judges.booleans", "api.judges.explain", "api.judges.grades", "api.judges.rewrites",
-    "api.services.reporting.agent", "pydantic_ai.models.openai", "api.tracing", "aiosqlite",
-    "api.tracing.agents", "api.tracing.client", "api.tracing.sending", "api.tracing.wordless",
+    "lives", "api.store.durable_engine", "api.services.tools", "api.bootstrap.estimates", "api.models.model_client",
+    "api.models.model_calls", "api.models.model_calls", "api.models.model_calls", "api.models.model_calls",
+    "api.reports.agent_writer", "pydantic_ai.models.openai", "api.langfuse.tracing", "aiosqlite",
+    "api.langfuse.tracing.agent_spans", "api.langfuse.tracing.langfuse_client", "api.langfuse.tracing.masking", "api.langfuse.tracing.spans",
     "psycopg", "sqlalchemy.ext.asyncio", "dbos._sys_db_sqlite", "dbos._sys_db_postgres",
     "anyio._backends._asyncio", "genai_prices.data", "langfuse", "openai.resources", "psutil",
     "opentelemetry.exporter.otlp.proto.http.trace_exporter", "pydantic_ai.providers.openai",

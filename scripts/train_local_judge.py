@@ -19,21 +19,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from api.judges.local import LocalJudge
-from api.judges.local_features import AGAINST, FEATURES, FOR, page
-from api.judges.local_model import Profile, parse, profile_name
-from api.judges.local_reading import Reading, topic_of
-from api.judges.local_vectors import Vectors, vectors
-from api.lab.baselines import BASELINES
-from api.lab.evaluating import JudgeCandidate, Manner, evaluate
-from api.lab.labelled import LabelledItem, LabelledQuery, read_labelled
-from api.lab.scoring import EvalResult
-from api.services.gate.excerpt import shown
-from api.services.ports import Judgement
-from api.services.schemas import Item, Question
+from api.core.domain import Item, Question
+from api.core.ports import Judgement
+from api.evaluation.candidates import BASELINES
+from api.evaluation.evaluate import EvaluationOptions, JudgeCandidate, evaluate
+from api.evaluation.judge_scores import EvalResult
+from api.evaluation.labelled_items import LabelledItem, LabelledQuery, read_labelled
+from api.models.local.judge import LocalJudge, Profile, parse, profile_name
+from api.models.local.judge_features import AGAINST, FEATURES, FOR, page
+from api.models.local.reading import Reading, topic_of
+from api.models.local.word_vectors import Vectors, vectors
+from api.pipeline.gate.excerpt import shown
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-WEIGHTS = Path(__file__).parents[1] / "api" / "judges" / "local_weights.json"
+WEIGHTS = Path(__file__).parents[1] / "api" / "models" / "local" / "local_weights.json"
 ABOUTS = Path(__file__).with_name("local_judge_abouts.json")
 SETS = {"older": "dev_*.jsonl", "real": "real_*.jsonl"}
 """The files of each set, in the order in which they are fitted."""
@@ -235,7 +234,9 @@ def folded(queries: Sequence[LabelledQuery], known: Vectors | None) -> FoldedJud
 
 def measured(judge: Any, queries: Sequence[LabelledQuery], *, about: bool = True) -> EvalResult:
     """What a judge is worth on queries, page by page as they came."""
-    return asyncio.run(evaluate(JudgeCandidate(judge, judge.name), queries, Manner(about=about)))
+    return asyncio.run(
+        evaluate(JudgeCandidate(judge, judge.name), queries, EvaluationOptions(about=about))
+    )
 
 
 def main(words: Sequence[str] | None = None) -> None:

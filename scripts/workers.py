@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import text
 
-from api.services.keeping.keys import Keys
-from api.services.listening import Ask
+from api.features.analyses.api_keys import Keys
+from api.services.product import Ask
 from api.store import open_store
 from kills import bench, kill
 from lives import end_with, opened
@@ -87,12 +87,12 @@ def ask(
 
     async def asking() -> None:
         end_with(pipe)
-        async with opened() as house:
+        async with opened() as app_context:
             for number in range(many):
-                tenant = await house.keys.tenant(tenants[number % len(tenants)])
+                tenant = await app_context.keys.tenant(tenants[number % len(tenants)])
                 assert tenant is not None
                 question = Ask("plaud note", "quick", about=f"the product {number}")
-                await house.runner.join(tenant, question, f"number {number}", detached=True)
+                await app_context.runner.join(tenant, question, f"number {number}", detached=True)
         pipe.send(many)
 
     asyncio.run(asking())

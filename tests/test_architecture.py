@@ -57,12 +57,14 @@ def loaded(code: str, root: Path) -> set[str]:
     [
         "import api; assert api.__all__ and dir(api) and api.__version__",
         "import api; assert api.analyze and api.fetch and api.Report and api.Fetched",
-        "import api.settings, api.errors, api.sources, api.services.ports, api.services.schemas",
-        "from api.faces.cli.main import app; assert app.registered_commands",
-        "from api.faces.cli.main import app; app(['--help'], standalone_mode=False)",
-        "from api.faces.cli.main import app; app(['analyze', '--help'], standalone_mode=False)",
-        "from api.faces.cli.main import app; app(['--version'], standalone_mode=False)",
-        "from api.faces.cli.main import app; app(['langfuse', '--help'], standalone_mode=False)",
+        "import api.settings, api.errors, api.sources, api.core.ports, api.core.domain",
+        "from api.interfaces.cli.main import app; assert app.registered_commands",
+        "from api.interfaces.cli.main import app; app(['--help'], standalone_mode=False)",
+        "from api.interfaces.cli.main import app;"
+        "app(['analyze', '--help'], standalone_mode=False)",
+        "from api.interfaces.cli.main import app; app(['--version'], standalone_mode=False)",
+        "from api.interfaces.cli.main import app;"
+        "app(['langfuse', '--help'], standalone_mode=False)",
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, root: Path) -> None:

@@ -15,10 +15,10 @@ import pytest
 from typer.main import get_command
 
 from api import errors, settings
-from api.faces.cli.main import app
-from api.services.containment import Defect
-from api.services.reasons import MODEL_REASONS
-from api.services.schemas import Outcome
+from api.core.display_names import MODEL_REASONS
+from api.core.domain import Outcome
+from api.core.work import Defect
+from api.interfaces.cli.main import app
 from api.sources import SOURCES
 from tests.snippets import commands_in, shown
 from tests.usual import USUAL
@@ -166,7 +166,9 @@ def test_a_question_walks_through_every_room_once(root: Path) -> None:
     page = (root / "docs" / "architecture.md").read_text("utf-8")
     walk = page.partition("## One question, room by room\n")[2].partition("\n## ")[0]
     houses = (root / "api", root / "api" / "services")
-    there = {path for house in houses for path in house.iterdir() if path.stem[0] not in "_."}
+    there = {
+        path for app_context in houses for path in app_context.iterdir() if path.stem[0] not in "_."
+    }
     children = {path for path in there if path.suffix != ".typed"}
     rooms = sorted(
         f"{path.relative_to(root).as_posix()}{'/' if path.is_dir() else ''}"
@@ -256,7 +258,7 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
 
 
 RUN_BY: dict[str, dict[str, str]] = {
-    "README.md": {"sh": "tests/faces/test_page_commands.py", "python": "tests/test_snippets.py"},
+    "README.md": {"sh": "tests/interfaces/test_page_commands.py", "python": "tests/test_snippets.py"},
     "docs/agents.md": {
         "python": "tests/test_snippets.py",
         "tsx": "tests/clients/test_browser.py",
@@ -264,31 +266,31 @@ RUN_BY: dict[str, dict[str, str]] = {
     },
     "docs/architecture.md": {"diff": "tests/test_docs.py"},
     "docs/chat.md": {
-        "sh": "tests/faces/test_page_commands.py", "python": "tests/faces/test_chat_examples.py",
+        "sh": "tests/interfaces/test_page_commands.py", "python": "tests/interfaces/test_chat_examples.py",
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
-    "docs/compare.md": {"sh": "tests/faces/test_page_commands.py"},
+    "docs/compare.md": {"sh": "tests/interfaces/test_page_commands.py"},
     "docs/evaluation.md": {
-        "sh": "tests/faces/test_page_commands.py",
-        "json": "tests/faces/test_page_commands.py",
+        "sh": "tests/interfaces/test_page_commands.py",
+        "json": "tests/interfaces/test_page_commands.py",
     },
     "docs/http.md": {
-        "bash": "tests/faces/web/test_examples.py",
-        "python": "tests/faces/web/test_examples.py",
+        "bash": "tests/interfaces/http/test_examples.py",
+        "python": "tests/interfaces/http/test_examples.py",
         "js": "tests/clients/test_openapi.py",
-        "json": "tests/faces/web/test_examples.py",
+        "json": "tests/interfaces/http/test_examples.py",
     },
     "docs/langfuse.md": {
-        "python": "tests/acceptance/test_hosts.py", "sh": "tests/faces/test_langfuse.py",
+        "python": "tests/acceptance/test_hosts.py", "sh": "tests/interfaces/test_langfuse.py",
         "yaml": "tests/test_docs.py",
     },
-    "docs/local-judge.md": {"sh": "tests/judges/test_local_training.py"},
-    "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/faces/test_mcp_clients.py"),
+    "docs/local-judge.md": {"sh": "tests/models/test_local_training.py"},
+    "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/interfaces/test_mcp_clients.py"),
     "docs/python.md": {"python": "tests/test_snippets.py"},
-    "docs/quickstart.md": {"sh": "tests/faces/test_page_commands.py"},
-    "docs/stats.md": {"sh": "tests/faces/test_retrospect.py"},
-    "docs/store.md": {"python": "tests/faces/test_page_commands.py"},
-    "docs/watches.md": {"sh": "tests/faces/test_page_commands.py"},
+    "docs/quickstart.md": {"sh": "tests/interfaces/test_page_commands.py"},
+    "docs/stats.md": {"sh": "tests/interfaces/test_retrospect.py"},
+    "docs/store.md": {"python": "tests/interfaces/test_page_commands.py"},
+    "docs/watches.md": {"sh": "tests/interfaces/test_page_commands.py"},
 }  # fmt: skip
 """The test that runs, or type-checks, the blocks of a page in each language."""
 
@@ -339,7 +341,7 @@ def test_the_workflow_of_the_page_is_one_and_its_commands_exist(root: Path) -> N
             taken.append(commands[words[0]].make_context(words[0], words[1:]).params)
 
     paths = workflow[True]["pull_request"]["paths"]
-    assert paths == ["api/judges/**", "api/services/prompts/**", "labels.jsonl"]
+    assert paths == ["api/models/**", "api/core/prompts/**", "labels.jsonl"]
     assert all(list((root / path.removesuffix("/**")).iterdir()) for path in paths[:-1])
     assert set(job["env"]) <= set(settings.variables())
     measured, compared = taken

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from api.engine import DurableEngine, Share, open_engine
+from api.core.domain import Usage
+from api.core.progress import Event, SourceFetched
+from api.core.work import WorkLease
 from api.errors import ConfigurationError, Conflict, StoreUnavailable, UsageError
-from api.services.durable import Life
-from api.services.progress import Event, SourceFetched
-from api.services.schemas import Usage
+from api.store.durable_engine import DurableEngine, Share, open_engine
 
 KIND = "errand"
 
@@ -30,7 +30,7 @@ class Errand:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     result: Usage | None = None
 
-    async def run(self, life: Life) -> Usage:
+    async def run(self, life: WorkLease) -> Usage:
         """What both steps used."""
         tell = life.heard(self.heard.append)
 
@@ -55,7 +55,7 @@ class Errand:
         self.taken.append("within")
         return Usage(1, usd=0.5)
 
-    async def go_on(self, request: str, life: Life) -> None:
+    async def go_on(self, request: str, life: WorkLease) -> None:
         """The same, by another process."""
         assert request == '{"errand": 1}'
         await self.run(life)
@@ -143,7 +143,7 @@ async def test_who_waits_hears_that_the_process_stops(url: str) -> None:
     """And that the work goes on."""
     errand = Errand()
 
-    async def broken_off(life: Life) -> Usage:
+    async def broken_off(life: WorkLease) -> Usage:
         await errand.run(life)
         raise AssertionError
 
@@ -159,7 +159,7 @@ async def test_who_waits_hears_that_the_process_stops(url: str) -> None:
 async def test_an_error_is_raised_where_the_work_was_begun(url: str) -> None:
     """As it is."""
 
-    async def failing(life: Life) -> Usage:
+    async def failing(life: WorkLease) -> Usage:
         raise UsageError("there is no such errand")
 
     async with engine(url, Errand()) as opened:

@@ -38,11 +38,11 @@ BAD: dict[str, tuple[str, dict[str, str]]] = {
     "a broad except in a tuple": ("except", {"api/a.py": BROAD.format("(OSError, Exception)")}),
     "a door's second broad except": (
         "except",
-        {"api/faces/cli/a.py": 2 * BROAD.format("Exception")},
+        {"api/interfaces/cli/a.py": 2 * BROAD.format("Exception")},
     ),
     "two where everything is contained": (
         "except",
-        {"api/services/containment.py": 2 * BROAD.format("Exception")},
+        {"api/core/work.py": 2 * BROAD.format("Exception")},
     ),
     "one elsewhere in the product": (
         "except",
@@ -103,19 +103,19 @@ GOOD: dict[str, dict[str, str]] = {
     "exactly as long as allowed": {"api/a.py": "\n" * 290 + function(60)},
     "sizes outside the package": {"tests/test_a.py": "\n" * 400 + function(90)},
     "one broad except where everything is contained": {
-        "api/services/containment.py": BROAD.format("Exception"),
+        "api/core/work.py": BROAD.format("Exception"),
     },
     "one broad except per door": {
-        "api/faces/cli/main.py": BROAD.format("Exception"),
-        "api/faces/web/app.py": BROAD.format("Exception"),
+        "api/interfaces/cli/main.py": BROAD.format("Exception"),
+        "api/interfaces/http/app.py": BROAD.format("Exception"),
     },
     "riddles outside the package": {"tests/a.py": "told = [one for one in found]\n"},
     "riddles that are part of a name, or read": {
         "api/a.py": "found_items = one_line(row.one(), asked)\n",
     },
     "riddles that users and stored data hold": {
-        "api/services/listening.py": "\n",
-        "api/services/chatting/saved.py": "class Saved:\n    asked: list[str]\n",
+        "api/services/product.py": "\n",
+        "api/features/chat/session.py": "class Saved:\n    asked: list[str]\n",
     },
     "a named except": {"api/a.py": BROAD.format("(OSError, ValueError)")},
     "imports for types only": {

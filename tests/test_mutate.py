@@ -90,20 +90,20 @@ def test_the_nearest_tests_come_first() -> None:
     suite = Suite(
         {
             "tests/cases/test_all.py": frozenset(),
-            "tests/services/test_other.py": frozenset({"api.services.gate.loop"}),
-            "tests/services/gate/test_a.py": frozenset(),
-            "tests/services/gate/test_loop_ends.py": frozenset(),
+            "tests/services/test_other.py": frozenset({"api.pipeline.gate.loop"}),
+            "tests/pipeline/gate/test_a.py": frozenset(),
+            "tests/pipeline/gate/test_loop_ends.py": frozenset(),
             "tests/services/test_far.py": frozenset(),
             "tests/web/test_b.py": frozenset(),
         }
     )
 
-    assert suite.near("api/services/gate/loop.py") == [
-        "tests/services/gate/test_loop_ends.py",
+    assert suite.near("api/pipeline/gate/loop.py") == [
+        "tests/pipeline/gate/test_loop_ends.py",
         "tests/services/test_other.py",
-        "tests/services/gate/test_a.py",
+        "tests/pipeline/gate/test_a.py",
     ]
-    assert suite.far("api/services/gate/loop.py") == [
+    assert suite.far("api/pipeline/gate/loop.py") == [
         "tests/cases/test_all.py",
         "tests/services/test_far.py",
     ]

@@ -106,7 +106,7 @@ def test_scripts_are_executable_bash(root: Path, name: str) -> None:
     ("words", "handed"),
     [
         (("sources", "-k", "cases"), "-m pytest tests/sources -k cases"),
-        (("tests/services/gate", "lab"), "-m pytest tests/services/gate tests/lab"),
+        (("tests/pipeline/gate", "lab"), "-m pytest tests/pipeline/gate tests/evaluation"),
         (("test_docs.py", "-x"), "-m pytest tests/test_docs.py -x"),
         (("--co",), "-m pytest --co"),
     ],

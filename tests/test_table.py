@@ -88,12 +88,12 @@ def test_rooms_have_arrows_and_floors(tmp_path: Path) -> None:
         tmp_path,
         {
             "services/__init__.py": '"""Services."""\n',
-            "services/top.py": "def f():\n from api.services.gate.loop import x\nimport api\n",
+            "services/top.py": "def f():\n from api.pipeline.gate.loop import x\nimport api\n",
             "services/gate/__init__.py": "",
-            "services/gate/loop.py": "from api.services.gate.memory import y\n",
-            "services/gate/memory.py": "import api.services.text\nfrom api.services import text\n",
+            "services/gate/loop.py": "from api.pipeline.gate.verdicts import y\n",
+            "services/gate/memory.py": "import api.core.text\nfrom api.services import text\n",
             "services/text.py": "X = 1\n",
-            "services/aside.py": "from api.services.text import X\n",
+            "services/aside.py": "from api.core.text import X\n",
             "errors.py": "from api.services.top import z\n",
         },
     )
@@ -140,7 +140,7 @@ PRODUCT = {
     "faces/cli/__init__.py": "",
     "faces/cli/main.py": """
 import asyncio
-from api.faces.cli import door
+from api.interfaces.cli import door
 def run(words):
     asyncio.run(door.fetch()) if words[0] == "fetch" else door.serve(int(words[2]))
     raise SystemExit(0)
@@ -232,7 +232,7 @@ def test_a_post_passes_files_whose_functions_run(tmp_path: Path) -> None:
     """What ran before it, or only because it was imported, does not count."""
     files = follow("post", grown(tmp_path, PRODUCT))
 
-    assert files == ["api/aside.py", "api/faces/cli/door.py", "api/lazy.py"]
+    assert files == ["api/aside.py", "api/interfaces/cli/door.py", "api/lazy.py"]
 
 
 @pytest.mark.parametrize(

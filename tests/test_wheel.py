@@ -18,13 +18,13 @@ from api.sources import SOURCES
 BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
 DATA = {
     "api/py.typed",
-    "api/services/gate/everyday.txt",
-    "api/judges/local_weights.json",
+    "api/pipeline/gate/everyday.txt",
+    "api/models/local/local_weights.json",
     "api/sandbox/data/products.json",
     "api/sandbox/data/posts/plaud.jsonl",
-    "api/services/reporting/aspects.toml",
-    "api/services/prompts/relevance.md",
-    "api/services/prompts/report.md",
+    "api/reports/aspects.toml",
+    "api/core/prompts/relevance.md",
+    "api/core/prompts/report.md",
 }
 
 

@@ -18,8 +18,8 @@ from typing import Any, Literal
 SourceName = Literal[
     "reddit", "youtube", "amazon", "hackernews", "stackexchange", "github", "lemmy", "discourse"
 ]
+# What makes a post popular, where it is not its votes.
 _MEASURES = {"youtube": "views", "amazon": "ratings"}
-"""What makes a post popular, where it is not its votes."""
 LEMMY = "https://lemmy.example"
 """Where the sample's Lemmy posts stand, whoever gives them."""
 

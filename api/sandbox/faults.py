@@ -54,10 +54,10 @@ KINDS: Mapping[str, frozenset[str]] = {
         "401 403 404html 409 422 429 500 503 hang slow notjson no_project".split()
     ),
 }
+# `openai.judge=500@2x1`: upstream, endpoint, kind, the first request hit, how many are hit.
 _FAULT = re.compile(r"^(\w+)(?:\.(\w+))?=(\w+?)(?:@(\d+))?(?:x(\d+))?$")
-"""`openai.judge=500@2x1`: upstream, endpoint, kind, the first request hit, how many are hit."""
+# `reddit.search=0.3s`: upstream, endpoint, number, unit (seconds when there is none).
 _LATENCY = re.compile(r"^(\w+)(?:\.(\w+))?=(\d+(?:\.\d+)?)(ms|s)?$")
-"""`reddit.search=0.3s`: upstream, endpoint, number, unit (seconds when there is none)."""
 
 
 @dataclass(frozen=True, slots=True)

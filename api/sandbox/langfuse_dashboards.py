@@ -1,15 +1,143 @@
-"""The sandbox's Langfuse: dashboards, widgets and placements, checked as the server checks them."""
+"""The sandbox's Langfuse: dashboards, widgets and placements, checked as the server checks them.
+
+Rows that the sandbox's Langfuse keeps, with its ids, times and pages, and its refusals.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from api.sandbox.langfuse_shelf import Rejection, Row, Rows, answering, demand, fields_of
-from api.sandbox.world import Call, Gateway
+from api.sandbox.world import RequestGateway, SandboxCall
+
+Row = dict[str, Any]
+_CODES = {
+    400: "invalid_request", 401: "authentication_failed", 403: "access_denied",
+    404: "resource_not_found", 409: "conflict", 422: "unprocessable_content", 429: "rate_limited",
+    500: "internal_error",
+}  # fmt: skip
+_FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+_MOST = 100
+_NUMBERS = itertools.count(1)
+
+
+class Rejection(Exception):
+    """A request that Langfuse refuses."""
+
+    def __init__(self, status: int, message: str, *, code: str = "", **details: Any) -> None:
+        """`details` are those of the newer endpoints."""
+        super().__init__(message)
+        self.status, self.message, self.details = status, message, details
+        self.code = code or _CODES[status]
+
+
+def answering(
+    work: Callable[[SandboxCall], Any], status: int = 200
+) -> Callable[[SandboxCall], Response]:
+    """An endpoint that answers what `work` returns as JSON, or why it does not.
+
+    A body holds both forms of an error, of the older and the newer endpoints.
+    """
+
+    def answer(call: SandboxCall) -> Response:
+        try:
+            result = work(call)
+        except Rejection as rejection:
+            details = {"details": rejection.details} if rejection.details else {}
+            words = {"message": rejection.message, "code": rejection.code, **details}
+            return JSONResponse(words | {"error": rejection.code}, rejection.status)
+        return result if isinstance(result, Response) else JSONResponse(result, status)
+
+    return answer
+
+
+class Rows:
+    """Rows of one kind by id; the one that changed last comes first."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is what messages call a row."""
+        self._name, self._rows = name, dict[str, Row]()
+
+    def make(self, fields: Mapping[str, Any], id_: str | None = None) -> Row:
+        """One more row, with an id of ours unless one is given."""
+        now = moment()
+        key = id_ or f"c{next(_NUMBERS):024d}"
+        self._rows[key] = {"id": key, "createdAt": now, "updatedAt": now, **fields}
+        return self._rows[key]
+
+    def get(self, id_: str) -> Row:
+        """One row.
+
+        Raises:
+            Rejection: 404.
+        """
+        if id_ not in self._rows:
+            raise Rejection(404, f"{self._name} {id_} not found")
+        return self._rows[id_]
+
+    def change(self, id_: str, fields: Mapping[str, Any]) -> Row:
+        """Replace fields of a row."""
+        row = self.get(id_)
+        row |= {**fields, "updatedAt": moment()}
+        return row
+
+    def drop(self, id_: str) -> Row:
+        """Take a row away."""
+        self.get(id_)
+        return self._rows.pop(id_)
+
+    def rows(self) -> list[Row]:
+        """All of them, newest change first."""
+        return sorted(self._rows.values(), key=lambda row: str(row["updatedAt"]), reverse=True)
+
+    def page(self, call: SandboxCall, rows: Iterable[Row] | None = None) -> dict[str, Any]:
+        """The page that a request asks for.
+
+        Raises:
+            Rejection: 400, outside of the limits.
+        """
+        listed = self.rows() if rows is None else list(rows)
+        page, limit = call.number("page", 1), call.number("limit", 50)
+        if page < 1 or not 1 <= limit <= _MOST:
+            raise Rejection(400, "page from 1, limit from 1 to 100", code="invalid_query")
+        meta = {
+            "page": page, "limit": limit, "totalItems": len(listed),
+            "totalPages": -(-len(listed) // limit),
+        }  # fmt: skip
+        return {"data": listed[(page - 1) * limit : page * limit], "meta": meta}
+
+
+def fields_of(call: SandboxCall) -> dict[str, Any]:
+    """The body of a request, which must be an object with something in it.
+
+    Raises:
+        Rejection: 400.
+    """
+    if not isinstance(call.data, Mapping) or not call.data:
+        raise Rejection(400, "Invalid request body", code="invalid_body")
+    return dict(call.data)
+
+
+def demand(fine: object, message: str, **details: Any) -> None:
+    """Refuse a body that is not fine.
+
+    Raises:
+        Rejection: 400.
+    """
+    if not fine:
+        raise Rejection(400, message, code="invalid_request", **details)
+
+
+def moment() -> str:
+    """A time after all that were given before."""
+    time = _FIRST + timedelta(milliseconds=next(_NUMBERS))
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
 
 _SCORES = (
     "environment name source dataType configId timestampMonth timestampDay traceName tags "
@@ -73,10 +201,10 @@ class Dashboards:
         self._old = old
         self._boards, self._widgets = Rows("Dashboard"), Rows("Dashboard widget")
 
-    def routes(self, keyed: Gateway, root: str) -> list[Route]:
+    def routes(self, keyed: RequestGateway, root: str) -> list[Route]:
         """Its paths below the root of the API."""
         boards, widgets = f"{root}/unstable/dashboards", f"{root}/unstable/dashboard-widgets"
-        endpoints: list[tuple[str, str, str, Callable[[Call], Any]]] = [
+        endpoints: list[tuple[str, str, str, Callable[[SandboxCall], Any]]] = [
             (boards, "dashboards", "GET", self._boards.page),
             (boards, "dashboards", "POST", lambda call: self._boards.make(self._board(call))),
             (f"{boards}/{{id}}", "dashboards", "GET", lambda call: self._boards.get(_id(call))),
@@ -97,7 +225,7 @@ class Dashboards:
             for path, name, method, work in endpoints
         ]  # fmt: skip
 
-    def _board(self, call: Call) -> Row:
+    def _board(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
         demand(sent.get("name"), "name is required")
         definition = sent.get("definition") or {"widgets": []}
@@ -109,18 +237,18 @@ class Dashboards:
             "filters": sent.get("filters") or [],
         }
 
-    def _change_board(self, call: Call) -> Row:
+    def _change_board(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
         if "definition" in sent:
             self._check_placements(sent["definition"]["widgets"])
         known = {"name", "description", "definition", "filters"}
         return self._boards.change(_id(call), {k: v for k, v in sent.items() if k in known})
 
-    def _drop_board(self, call: Call) -> Row:
+    def _drop_board(self, call: SandboxCall) -> Row:
         self._boards.drop(_id(call))
         return {"message": "Dashboard successfully deleted"}
 
-    def _place(self, call: Call) -> Row:
+    def _place(self, call: SandboxCall) -> Row:
         """One more placement, below the others where no place is named."""
         board, sent = self._boards.get(_id(call)), fields_of(call)
         placed = board["definition"]["widgets"]
@@ -148,13 +276,13 @@ class Dashboards:
             if target == "widgetId":
                 self._widgets.get(entry["widgetId"])
 
-    def _make_widget(self, call: Call) -> Row:
+    def _make_widget(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
         demand(sent.get("name") and isinstance(sent.get("filters"), list), "Invalid request body")
         row = {"description": "", "dimensions": []} | {k: sent[k] for k in _WIDGET & set(sent)}
         return self._widgets.make(checked_widget(row))
 
-    def _change_widget(self, call: Call) -> Row:
+    def _change_widget(self, call: SandboxCall) -> Row:
         sent = fields_of(call)
         row = dict(self._widgets.get(_id(call)))
         if "chartType" in sent and "chartConfig" not in sent:
@@ -162,7 +290,7 @@ class Dashboards:
         row |= {name: sent[name] for name in _WIDGET & set(sent)}
         return self._widgets.change(_id(call), checked_widget(row))
 
-    def _drop_widget(self, call: Call) -> Row:
+    def _drop_widget(self, call: SandboxCall) -> Row:
         boards = [
             board["name"]
             for board in self._boards.rows()
@@ -209,10 +337,10 @@ def checked_widget(row: Row) -> Row:
     return {**row, "chartConfig": config}
 
 
-def _id(call: Call) -> str:
+def _id(call: SandboxCall) -> str:
     return str(call.request.path_params["id"])
 
 
-def _page_not_found(call: Call) -> Response:
+def _page_not_found(call: SandboxCall) -> Response:
     """What a server answers to a path that it does not know: a page."""
     return HTMLResponse("<!DOCTYPE html><title>404: This page could not be found</title>", 404)

@@ -19,21 +19,27 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.sandbox import corpus
-from api.sandbox.amazon import Amazon
+from api.sandbox.amazon_server import Amazon
 from api.sandbox.corpus import Post
-from api.sandbox.discourse import FORUM, Discourse
+from api.sandbox.discourse_server import FORUM, Discourse
 from api.sandbox.faults import Faults
-from api.sandbox.github import GitHub
-from api.sandbox.hackernews import HackerNews
-from api.sandbox.journal import Journal, LoggedRequest
-from api.sandbox.langfuse import Langfuse
-from api.sandbox.lemmy import Lemmy
-from api.sandbox.openai import OpenAI
-from api.sandbox.recordings import Recordings
-from api.sandbox.reddit import Reddit
-from api.sandbox.stackexchange import StackExchange
-from api.sandbox.world import Options, Probabilities, World, whole
-from api.sandbox.youtube import YouTube
+from api.sandbox.github_server import GitHub
+from api.sandbox.hackernews_server import HackerNews
+from api.sandbox.langfuse_server import Langfuse
+from api.sandbox.lemmy_server import Lemmy
+from api.sandbox.model_server import OpenAI
+from api.sandbox.reddit_server import Reddit
+from api.sandbox.stackexchange_server import StackExchange
+from api.sandbox.world import (
+    Journal,
+    LoggedRequest,
+    Options,
+    Probabilities,
+    Recordings,
+    World,
+    whole,
+)
+from api.sandbox.youtube_server import YouTube
 
 Rows = Iterable[Post | Mapping[str, Any]]
 _READY_SECONDS = 10.0
@@ -41,7 +47,7 @@ _READY_SECONDS = 10.0
 
 def local_judge(query: str, about: str, texts: list[str], source: str) -> Sequence[float]:
     """The judge without a key, loaded on first use."""
-    from api.judges.local import probabilities
+    from api.models.local.judge import probabilities
 
     return probabilities(query, about, texts, source)
 

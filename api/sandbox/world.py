@@ -1,17 +1,32 @@
-"""What all servers of one sandbox share, and the way a request takes through it."""
+"""What all servers of one sandbox share, and the way a request takes through it.
+
+The request log: one frozen entry per request served, without secrets.
+
+A folder of recorded answers, each served once before the sandbox answers itself.
+
+Layout: `<upstream>/index.json` maps file names to `status`, `headers` and `url` (or
+`url_indicative`); the files lie beside it. Recordings without an address, and tokens, are not
+served.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import binascii
+import itertools
 import json
+import re
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
@@ -19,8 +34,139 @@ from starlette.routing import Route
 
 from api.sandbox.corpus import Post
 from api.sandbox.faults import Faults
-from api.sandbox.journal import Journal, LoggedRequest
-from api.sandbox.recordings import Recordings
+
+_SECRET = {"key", "api_key", "access_token"}
+_KEPT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """One request; it is in the log once its answer is ready (or none will come)."""
+
+    number: int
+    """The order in which requests started, from 1."""
+    upstream: str
+    endpoint: str
+    method: str
+    path: str
+    """Path and query; keys are starred."""
+    query: Mapping[str, str]
+    status: int
+    """HTTP status of the answer; 0 when there will be none."""
+    started: float
+    """Monotonic seconds."""
+    ended: float
+    fault: str | None = None
+    """The fault that answered, if one did."""
+    body: Any = field(default=None, repr=False)
+    """Decoded JSON sent to the model or to Langfuse; raw bytes of a protobuf; else None."""
+
+    def public(self, bodies: bool = False) -> dict[str, Any]:
+        """As JSON; bodies on request."""
+        shown = asdict(self)
+        body = shown.pop("body")
+        del shown["query"]
+        return shown | ({"body": None if isinstance(body, bytes) else body} if bodies else {})
+
+
+class Journal:
+    """Requests in the order they started; safe to read from any thread."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: deque[LoggedRequest] = deque(maxlen=_KEPT)
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def start(
+        self, upstream: str, endpoint: str, method: str, path: str, query: str, body: Any = None
+    ) -> LoggedRequest:
+        """Note that a request came in."""
+        pairs = [(k, "***" if k in _SECRET else v) for k, v in parse_qsl(query, True)]
+        shown = path + ("?" + urlencode(pairs, safe="*", quote_via=quote) if pairs else "")
+        now = time.monotonic()
+        return LoggedRequest(
+            next(self._numbers), upstream, endpoint, method, shown, dict(pairs),
+            status=0, started=now, ended=now, body=body,
+        )  # fmt: skip
+
+    def end(self, request: LoggedRequest, status: int, fault: str | None = None) -> None:
+        """Note how it was answered; it is in the log from now on."""
+        entry = replace(request, status=status, fault=fault, ended=time.monotonic())
+        with self._lock:
+            self._entries.append(entry)
+
+    def entries(
+        self, upstream: str | None = None, endpoint: str | None = None
+    ) -> tuple[LoggedRequest, ...]:
+        """What was served so far, of everybody or of one upstream or endpoint."""
+        with self._lock:
+            kept = list(self._entries)
+        return tuple(
+            entry
+            for entry in sorted(kept, key=lambda entry: entry.number)
+            if upstream in (None, entry.upstream) and endpoint in (None, entry.endpoint)
+        )
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+
+# How a recorded address begins, by upstream and endpoint: `/r/all/search?q=mug` is `search`.
+_ENDPOINTS: Mapping[str, Mapping[str, str]] = {
+    "reddit": {
+        "search": r"/r/[^/]+/search",
+        "comments": r"/comments/",
+        "more": r"/api/morechildren",
+        "info": r"/api/info",
+    },
+    "youtube": {
+        "search": r"/youtube/v3/search",
+        "videos": r"/youtube/v3/videos",
+        "comments": r"/youtube/v3/comment(?:Thread)?s",
+    },
+    "amazon": {"search": r"/s\?", "product": r"/dp/", "signin": r"/ap/signin"},
+}
+_HEADERS = ("content-type", "retry-after", "www-authenticate", "location", "x-ratelimit-")
+
+
+class Recordings:
+    """Answers waiting to be served, by upstream and endpoint, in the order of their file names."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the indexes; bodies are read when they are served.
+
+        Raises:
+            ValueError: the folder has no index of an upstream, or one is malformed.
+        """
+        self._waiting: dict[tuple[str, str], deque[tuple[Path, Mapping[str, Any]]]]
+        self._waiting = defaultdict(deque)
+        for upstream, patterns in _ENDPOINTS.items():
+            index = folder / upstream / "index.json"
+            recorded = json.loads(index.read_text("utf-8")) if index.is_file() else {}
+            for name, facts in sorted(recorded.items()):
+                if (index.parent / name).is_file() and isinstance(facts, Mapping):
+                    url = str(facts.get("url") or facts.get("url_indicative") or "")
+                    for endpoint, pattern in patterns.items():
+                        if re.match(pattern, url):
+                            self._waiting[upstream, endpoint].append((index.parent / name, facts))
+        if not self._waiting:
+            raise ValueError(f"`{folder}` holds no `reddit`, `youtube` or `amazon/index.json`")
+
+    def next(self, upstream: str, endpoint: str) -> Response | None:
+        """The next recorded answer of one endpoint, if any is left."""
+        waiting = self._waiting.get((upstream, endpoint))
+        if not waiting:
+            return None
+        file, facts = waiting.popleft()
+        recorded = facts.get("headers", {}).items()
+        headers = {name: str(value) for name, value in recorded if name.startswith(_HEADERS)}
+        kind = "text/html; charset=utf-8" if file.suffix == ".html" else "application/json"
+        headers.setdefault("content-type", kind)
+        return Response(file.read_bytes(), int(facts.get("status", 200)), headers)
+
 
 Probabilities = Callable[[str, str, list[str], str], Sequence[float]]
 """`judge(query, about, texts, source)` -> how likely each text is about the product."""
@@ -97,7 +243,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SandboxCall:
     """One request with its body read."""
 
     request: Request
@@ -131,15 +277,15 @@ def whole(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() else default
 
 
-class Gateway:
+class RequestGateway:
     """Wraps answers of one upstream: log, latency and the faults that need no knowledge of it."""
 
     def __init__(
         self,
         world: World,
         upstream: str,
-        refusals: Callable[[str, Call], Response | None],
-        guard: Callable[[Call], Response | None] = lambda call: None,
+        refusals: Callable[[str, SandboxCall], Response | None],
+        guard: Callable[[SandboxCall], Response | None] = lambda call: None,
     ):
         """`refusals(kind, call)` answers a fault in the upstream's own words, or declines.
 
@@ -151,7 +297,7 @@ class Gateway:
         self,
         path: str,
         endpoint: str | Callable[[Any], str],
-        answer: Callable[[Call], Response],
+        answer: Callable[[SandboxCall], Response],
         *,
         methods: Sequence[str] = ("GET",),
         keep: bool = False,
@@ -170,7 +316,7 @@ class Gateway:
                 (body if data is None else data) if keep else None,
             )  # fmt: skip
             kind = await self._strike(entry)
-            call = Call(request, body, data, kind)
+            call = SandboxCall(request, body, data, kind)
             if kind == "hang":
                 self.world.journal.end(entry, 0, kind)
                 while (await request.receive())["type"] != "http.disconnect":
@@ -198,7 +344,7 @@ class Gateway:
             await asyncio.sleep(seconds)
         return kind
 
-    def _refusal(self, kind: str, call: Call) -> Response | None:
+    def _refusal(self, kind: str, call: SandboxCall) -> Response | None:
         """The answer of a fault; None when it only spoils what is answered."""
         if kind == "drip":
 

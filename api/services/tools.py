@@ -19,23 +19,23 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
+from api.core.display_names import Places, title_of
+from api.core.domain import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
+from api.core.ports import Judge
+from api.core.text import clean
+from api.core.work import Failure, contained
 from api.errors import ConfigurationError, UsageError
-from api.services.containment import Failure, contained
-from api.services.gate.handed import texts_of
-from api.services.gate.judging import Gate
-from api.services.listening import Ask, Heard
-from api.services.places import Places, title_of
-from api.services.ports import Judge
-from api.services.provided import provided
-from api.services.question.accepting import check, origin_of, question_of
-from api.services.reporting.composing import Origin, fetched
-from api.services.schemas import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
-from api.services.text import clean
+from api.pipeline.gate.caller_items import texts_of
+from api.pipeline.gate.verdicts import Gate
+from api.reports.composition import Origin, fetched
+from api.services.caller_arguments import check, origin_of, question_of
+from api.services.product import Ask, SourceAnswer
+from api.services.product_slot import provided
 from api.settings import DepthName
 
 T = TypeVar("T")
 # a model that leaves an argument out may write null for it, which must not cost the run a retry
-Look = Annotated[DepthName, BeforeValidator(lambda depth: depth or "quick")]
+ToolDepth = Annotated[DepthName, BeforeValidator(lambda depth: depth or "quick")]
 About = Annotated[str, BeforeValidator(lambda about: about or "")]
 
 
@@ -79,7 +79,7 @@ async def relevance_filter(
 
     Args:
         query: the product or question, as a person typed it.
-        items: dicts with `title` and `body` (or another of `api.services.gate.handed.KNOWN`),
+        items: dicts with `title` and `body` (or another of `api.pipeline.gate.caller_items.KNOWN`),
             `Item`s or texts; any field may be missing, null or a number.
         source: `reddit`, `youtube`, `amazon` or any other name.
         judge: instead of the configured one.
@@ -137,7 +137,7 @@ def shown(item: object, source: str, number: int) -> Item:
 
 
 async def fetch_reddit_tool(
-    ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
+    ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
 ) -> ToolReturn:
     """What people say on Reddit: posts with their best comments, only those about the product.
 
@@ -150,7 +150,7 @@ async def fetch_reddit_tool(
 
 
 async def fetch_youtube_tool(
-    ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
+    ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
 ) -> ToolReturn:
     """Videos about a product and what viewers say; a call may cost one of 100 searches a day.
 
@@ -163,7 +163,7 @@ async def fetch_youtube_tool(
 
 
 async def fetch_amazon_tool(
-    ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
+    ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
 ) -> ToolReturn:
     """Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.
 
@@ -220,7 +220,7 @@ def _add(toolset: FunctionToolset[Any], source: str) -> None:
     """The tool of one source; without a function of its own it is described by its place."""
 
     async def fetch(
-        ctx: RunContext[object], query: str, depth: Look = "quick", about: About = ""
+        ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
     ) -> ToolReturn:
         """What people say there.
 
@@ -258,7 +258,7 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
     sample = False
     places: Places = {}
 
-    async def listened() -> Heard:
+    async def listened() -> SourceAnswer:
         nonlocal sample, places
         product = await provided()
         sample, places = product.sample, product.places
@@ -284,11 +284,11 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
     return ToolReturn(heard.text, metadata=metadata | {"exhibits": heard.exhibits, "error": None})
 
 
+# What errors that are no source's lead to; of any other the source is `broken`.
 _OUTCOMES = {
     UsageError.code: Outcome.NOT_ASKED,
     ConfigurationError.code: Outcome.NOT_CONFIGURED,
 }
-"""What errors that are no source's lead to; of any other the source is `broken`."""
 # `<q-0a1b2c3d E12>`: the fence of an exhibit, which no stranger's text can hold
 _FENCED = regex.compile(r"<q-[0-9a-f]+ E(\d{1,9})>")
 # `[E12]`, `E12`: what a model cited; its answer may be kept where the tool's is not

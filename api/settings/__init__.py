@@ -17,6 +17,7 @@ from pydantic import AliasChoices, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
 from api.settings.groups import (
+    WINDOW_DAYS,
     AdaptiveSettings,
     ChatSettings,
     Count,
@@ -25,6 +26,7 @@ from api.settings.groups import (
     DepthName,
     GeneralSettings,
     LimitSettings,
+    MailSettings,
     ModelSettings,
     QuickDepth,
     RankingSettings,
@@ -34,10 +36,9 @@ from api.settings.groups import (
     SourceSettings,
     StandardDepth,
     StreamSettings,
+    Window,
 )
-from api.settings.mail import MailSettings
-from api.settings.tracing import TracingSettings
-from api.settings.windows import WINDOW_DAYS, Window
+from api.settings.langfuse_group import TracingSettings
 
 __all__ = [
     "GROUPS", "WINDOW_DAYS", "AdaptiveSettings", "ChatSettings", "Count", "DeepDepth", "Depth",

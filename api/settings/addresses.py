@@ -93,8 +93,8 @@ Header = Annotated[str, AfterValidator(_header)]
 _LOCAL = r"[a-z0-9!#$'*+/=^_`{|}~-]+(?:\.[a-z0-9!#$'*+/=^_`{|}~-]+)*"
 _DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
 _MAIL = re.compile(rf"\A{_LOCAL}@{_DOMAIN}\Z", re.I | re.A)
+# Characters of an address, and of what stands before its `@` (RFC 5321).
 _LONGEST_MAIL, _LONGEST_LOCAL = 254, 64
-"""Characters of an address, and of what stands before its `@` (RFC 5321)."""
 
 
 def is_mail_address(text: str) -> bool:

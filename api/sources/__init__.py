@@ -6,20 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from api.core.display_names import Place
 from api.errors import ConfigurationError, UsageError
-from api.services.places import Place
-from api.sources.amazon import AMAZON
-from api.sources.discourse import DISCOURSE
-from api.sources.github import GITHUB
-from api.sources.hackernews import HACKERNEWS
-from api.sources.lemmy import LEMMY
-from api.sources.reddit import REDDIT
-from api.sources.spec import SourceSpec
-from api.sources.stackexchange import STACKEXCHANGE
-from api.sources.youtube import YOUTUBE
+from api.sources.source_specs import (
+    AMAZON,
+    DISCOURSE,
+    GITHUB,
+    HACKERNEWS,
+    LEMMY,
+    REDDIT,
+    STACKEXCHANGE,
+    YOUTUBE,
+    SourceSpec,
+)
 
 if TYPE_CHECKING:
     from api.settings import SourceSettings
+
 
 SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
     {
@@ -38,11 +41,11 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
 )
 """Every place by its name, in the order in which they are shown."""
 OWN_ITEMS = Place("items", "Your items", "Items that you handed in.")
-"""See `api/sources/items.py`."""
+"""See `api/sources/own_items.py`."""
 PLACES: Mapping[str, Place] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
 """The same, and a person's own items: everything that an item can be from."""
 ARCHIVE = Place("archive", "The archive", "What is stored: what was heard before, and imports.")
-"""See `api/sources/archive.py`."""
+"""See `api/sources/archive_source.py`."""
 EVERYWHERE: Mapping[str, Place] = MappingProxyType({**PLACES, ARCHIVE.name: ARCHIVE})
 """The same, and what is stored: everything that a report can name as a source."""
 ASKABLE: tuple[str, ...] = (*SOURCES, ARCHIVE.name)

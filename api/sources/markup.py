@@ -7,7 +7,7 @@ from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser
 
-from api.services.text import clean, unescape
+from api.core.text import clean, unescape
 
 DEEPEST = 1_000
 """Open boxes at one place; pages have about 40, and the parser's time grows too fast."""
@@ -21,8 +21,8 @@ _BOX = re.compile(
 )
 LONGEST = 100_000
 """Characters of one text that are read."""
+# What is no word of the author's: a forum's `aside.quote` and a quote hold somebody else's.
 _UNREAD = ["script", "style", "noscript", "template", "img", "aside.quote", "blockquote"]
-"""What is no word of the author's: a forum's `aside.quote` and a quote hold somebody else's."""
 _BOXES = "p, pre, div, ul, ol, table, h1, h2, h3, h4, h5, h6"
 # what stands in a Markdown text unseen, or was left of a template: `<!-- x -->`, `- [ ] I searched`
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)

@@ -18,24 +18,24 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from api.core.domain import Batch, Comment, FetchPlan, Item
+from api.core.progress import Listener
+from api.core.work import Flights
 from api.errors import StoreUnavailable
-from api.services.flights import Flights
-from api.services.keeping.storage import PageCache
-from api.services.progress import Listener
-from api.services.schemas import Batch, Comment, FetchPlan, Item
+from api.features.analyses.store_ports import PageCache
 from api.settings import WINDOW_DAYS, Window
 
 LOST = "pages are not remembered, since the database cannot be used"
+# Characters that a shelf holds; the query that was not asked for longest goes first.
 _MOST = 32_000_000
-"""Characters that a shelf holds; the query that was not asked for longest goes first."""
+# What an entry, and a query, count besides their texts.
 _ENTRY, _QUERY = 1_000, 10_000
-"""What an entry, and a query, count besides their texts."""
 HOLLOW = "two pages in a row without anything new promised more; no further one was asked"
+# Pages of one query, and how many more, one for so many wanted entries: however little they hold,
+# a place whose requests are counted is not asked for ever.
 _PAGES, _SCANT = 5, 10
-"""Pages of one query, and how many more, one for so many wanted entries: however little they hold,
-a place whose requests are counted is not asked for ever."""
+# The share of the wanted entries that short pages may lack before a dear one is asked for.
 _SLACK = 0.1
-"""The share of the wanted entries that short pages may lack before a dear one is asked for."""
 _UNQUOTED = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 
 

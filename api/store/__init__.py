@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from api.services.archive.shelf import Embed
-from api.store.admissions import AdmissionsPart
-from api.store.archive import ArchivePart
-from api.store.counts import CountsPart
+from api.features.archive.entries import Embed
+from api.store.analysis_repository import CountsPart, PurposesPart
+from api.store.archive_index import no_vectors
+from api.store.archive_repository import ArchivePart
 from api.store.database import Database, engine_url
-from api.store.feedback import FeedbackPart
-from api.store.imports import ImportsPart
-from api.store.indexing import no_vectors
+from api.store.import_repository import ImportsPart
 from api.store.migrations import migrate
-from api.store.purposes import PurposesPart
-from api.store.records import IdempotencyPart, KeysPart, LedgerPart, PagesPart, SessionsPart
+from api.store.record_repository import (
+    AdmissionsPart,
+    FeedbackPart,
+    IdempotencyPart,
+    KeysPart,
+    LedgerPart,
+    PagesPart,
+    SessionsPart,
+)
 from api.store.vectors import vectors_of
-from api.store.watches import WatchesPart
+from api.store.watch_repository import WatchesPart
 
 __all__ = ["SqlStore", "open_store"]
 

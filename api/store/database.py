@@ -4,6 +4,8 @@ Reads see one snapshot. Writes on SQLite begin with `BEGIN IMMEDIATE`, one at a 
 process so that tasks queue instead of polling; on PostgreSQL they are READ COMMITTED, and those
 that must be alone take one advisory lock. Every driver's error leaves as `StoreUnavailable`, and
 nothing here repeats a URL, since it may hold a password.
+
+Where the durable engine keeps its tables: beside those of the store.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Table, event, select
+from sqlalchemy import URL, Connection, Table, event, select
 from sqlalchemy import func as sql
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -41,13 +43,13 @@ CONNECT_SECONDS = 5.0
 """For a connection, and for SQLite's lock held by another process."""
 STATEMENT_SECONDS = 30.0
 """For PostgreSQL's answer to one statement."""
+# Of each connection to SQLite: the upper pages of the trees of a million entries stay there.
 _CACHE_KB = 8_000
-"""Of each connection to SQLite: the upper pages of the trees of a million entries stay there."""
 _BUSY = "all connections are in use"
 _PATIENCE = 2.0
 _PAUSE = 0.05
+# The advisory lock of this program's writes.
 _ALONE = 0x4C504F53
-"""The advisory lock of this program's writes."""
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
@@ -57,6 +59,8 @@ _DRIVERS = {
 }
 _PARAMETERS = {"host", "port", "ssl", "sslmode"}
 _FORMS = "`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`"
+# What stands in libpq's words over a connection, which hold names and addresses: our words for
+# it. The first that fits: a certificate's file, too, "does not exist".
 _COMPLAINTS = {
     "Connection refused": "connection refused",
     "root certificate file": "there is no root certificate to check the server's by",
@@ -73,10 +77,6 @@ _COMPLAINTS = {
     "timeout expired": "no answer in time",
     "server closed the connection": "the server closed the connection",
 }
-"""What stands in libpq's words over a connection, which hold names and addresses: our words for it.
-
-The first that fits: a certificate's file, too, "does not exist".
-"""
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound="Part")
@@ -333,3 +333,20 @@ def unbroken(
         return await self._database.unbroken(method(self, *args, **kwargs))
 
     return call
+
+
+def work_url(text: str | None) -> str:
+    """The URL for the engine: a file beside that of SQLite, else the same database.
+
+    Raises:
+        ConfigurationError: it is not a URL of SQLite or PostgreSQL, or SQLite without a file.
+        StoreUnavailable: the user's data directory cannot be made.
+    """
+    url = engine_url(text)
+    if url.get_backend_name() != "sqlite":
+        return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    store = Path(str(url.database))
+    file = store.with_name(f"{store.stem}-work.db")
+    with suppress(OSError):  # made here to be the owner's alone; the engine says what is wrong
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    return URL.create("sqlite", database=str(file)).render_as_string()

@@ -19,12 +19,12 @@ from sqlalchemy import func as sql
 from sqlalchemy import insert, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from api.core.domain import Published, passed_unjudged
 from api.errors import StoreUnavailable
-from api.services.evidence.figures import Timeline, filled
-from api.services.reporting.report import VERSION, Report, Summary
-from api.services.schemas import Published, passed_unjudged
+from api.pipeline.evidence.figures import Timeline, filled
+from api.reports.report import VERSION, Report, Summary
 from api.store.database import VARIABLE, Database
-from api.store.steps import MIGRATIONS, POSTGRESQL, SQLITE
+from api.store.migration_steps import MIGRATIONS, POSTGRESQL, SQLITE
 from api.store.tables import schema_version
 
 Step = Callable[[dict[str, Any]], dict[str, Any]]

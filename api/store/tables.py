@@ -40,11 +40,11 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 T = TypeVar("T")
 Conditions = Sequence[ColumnElement[bool]]
 _log = logging.getLogger(__name__)
+# What no database takes as text: NUL, and half of a UTF-16 pair such as the `\ud83d` of an emoji
+# that was cut in two.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""What no database takes as text: NUL, and half of a UTF-16 pair such as the `\\ud83d` of an emoji
-that was cut in two."""
+# The same in JSON, where NUL is escaped already: a lone `\ud83d` becomes these letters.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""The same in JSON, where NUL is escaped already: a lone `\\ud83d` becomes these letters."""
 _LONGEST = 200
 _BATCH = 400
 _HASHED = "sha256:"
@@ -80,8 +80,8 @@ def as_stored(column: Column[Any]) -> ColumnElement[str]:
     return type_coerce(column, Text)
 
 
+# One for all: `json.dumps` would build one for each value.
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-"""One for all: `json.dumps` would build one for each value."""
 
 
 def dumps(value: object) -> str:
@@ -105,7 +105,7 @@ def _words(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else ascii(value)
 
 
-class Moment(TypeDecorator[datetime]):
+class UtcDateTime(TypeDecorator[datetime]):
     """An aware time, UTC; one that is damaged is None."""
 
     impl = DateTime(timezone=True)
@@ -197,28 +197,28 @@ def _table(name: str, /, **columns: type[TypeEngine[Any]]) -> Table:
     return Table(name, METADATA, *(Column(column, kind) for column, kind in columns.items()))
 
 
-schema_version = _table("schema_version", version=Integer, applied_at=Moment)
+schema_version = _table("schema_version", version=Integer, applied_at=UtcDateTime)
 
-runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_at=Moment)
+runs = _table("runs", id=Text, place=Prose, pid=BigInteger, started=Text, seen_at=UtcDateTime)
 """Processes that run analyses; `place` is host, boot and process namespace."""
 
 analyses = _table(
     "analyses", tenant=Identity, id=Identity, state=Text, run_id=Text, work_id=Text, digest=Text,
-    created_at=Moment, query=Prose, reason=Prose, decision=Identity, report_version=Integer,
+    created_at=UtcDateTime, query=Prose, reason=Prose, decision=Identity, report_version=Integer,
     summary=Document, tally=Document, body=Document, link=Identity,
 )  # fmt: skip
 """`link` is the digest of the token that shows the report to whoever has it."""
 analysis_sources = _table(
     "analysis_sources", tenant=Identity, analysis_id=Identity, source=Identity
 )
-items = _table("items", tenant=Identity, key=Identity, facts=Document, seen_at=Moment)
+items = _table("items", tenant=Identity, key=Identity, facts=Document, seen_at=UtcDateTime)
 verdicts = _table(
     "verdicts", tenant=Identity, analysis_id=Identity, part=Identity, position=Integer,
     key=Identity, shared=Document, own=Document,
 )  # fmt: skip
 chunks = _table(
     "chunks", number=BigInteger, tenant=Identity, key=Identity, comment=Identity, part=Integer,
-    source=Identity, thread=Identity, sample=Boolean, created_at=Moment, tokens=Text,
+    source=Identity, thread=Identity, sample=Boolean, created_at=UtcDateTime, tokens=Text,
     vector=LargeBinary,
 )  # fmt: skip
 """What the archive searches; they go with their item. `comment` is empty for the item's own text,
@@ -226,7 +226,8 @@ chunks = _table(
 
 imports = _table(
     "imports", tenant=Identity, id=Identity, name=Prose, form=Text, digest=Identity,
-    offset=BigInteger, line=BigInteger, intake=Document, created_at=Moment, finished_at=Moment,
+    offset=BigInteger, line=BigInteger, intake=Document, created_at=UtcDateTime,
+    finished_at=UtcDateTime,
 )  # fmt: skip
 """Files that were brought in; `offset` and `line` are how far one is stored."""
 imported = _table("imported", tenant=Identity, import_id=Identity, key=Identity, comments=Document)
@@ -242,34 +243,36 @@ charges = _table(
     "charges", work_id=Text, scope=Identity, day=Date, units=BigInteger, settled=Boolean
 )
 """What a piece of work has taken from the ledger, so that no process takes it again."""
-pages = _table("pages", key=Identity, text=Document, stored_at=Moment)
-keys = _table("keys", id=Identity, name=Prose, digest=Identity, created_at=Moment, revoked=Boolean)
-logins = _table("logins", digest=Identity, tenant=Identity, until=Moment)
-sessions = _table("sessions", tenant=Identity, id=Identity, text=Document, saved_at=Moment)
+pages = _table("pages", key=Identity, text=Document, stored_at=UtcDateTime)
+keys = _table(
+    "keys", id=Identity, name=Prose, digest=Identity, created_at=UtcDateTime, revoked=Boolean
+)
+logins = _table("logins", digest=Identity, tenant=Identity, until=UtcDateTime)
+sessions = _table("sessions", tenant=Identity, id=Identity, text=Document, saved_at=UtcDateTime)
 idempotency = _table(
     "idempotency", tenant=Identity, key=Identity, digest=Identity, analysis_id=Identity,
-    claimed_at=Moment,
+    claimed_at=UtcDateTime,
 )  # fmt: skip
 feedback = _table(
     "feedback", tenant=Identity, analysis_id=Identity, author=Identity, subject=Text,
-    target=Identity, item_key=Document, rating=Text, comment=Prose, created_at=Moment,
+    target=Identity, item_key=Document, rating=Text, comment=Prose, created_at=UtcDateTime,
 )  # fmt: skip
 """`target` is the number of a finding or the key of an item, empty for a whole report."""
 
 watches = _table(
     "watches", tenant=Identity, id=Identity, name=Identity, body=Document, paused=Boolean,
-    created_at=Moment, due_at=Moment, began_at=Moment, claim=Text, claimed_until=Moment,
-    feed=Identity,
+    created_at=UtcDateTime, due_at=UtcDateTime, began_at=UtcDateTime, claim=Text,
+    claimed_until=UtcDateTime, feed=Identity,
 )  # fmt: skip
 """`claim` is the run that a process does until `claimed_until`; then another may take it over.
 `feed` is the digest of the token that reads its feed."""
 watch_runs = _table(
     "watch_runs", tenant=Identity, watch_id=Identity, id=Identity, rule=Text, counts=Document,
-    body=Document, created_at=Moment, news=Boolean,
+    body=Document, created_at=UtcDateTime, news=Boolean,
 )  # fmt: skip
 watch_items = _table(
     "watch_items", tenant=Identity, watch_id=Identity, key=Identity, dropped_by=Text,
-    facts=Document, seen_at=Moment,
+    facts=Document, seen_at=UtcDateTime,
 )  # fmt: skip
 """What a watch has seen; `dropped_by` is the rule by which it was dropped, empty where it was kept,
 `facts` are the words by which a copy is recognised."""

@@ -1,21 +1,215 @@
-"""The nearest entries: beside SQLite in files, on PostgreSQL by its extension `vector`."""
+"""The nearest entries: beside SQLite in files, on PostgreSQL by its extension `vector`.
+
+The nearest entries beside SQLite, by files.
+
+What is found there is only a guess: the table says what there is, so a file that is older, or gone,
+costs time and never an answer. A search reads what came after the files from the table, so much
+of it as takes no time worth speaking of; files are written, and much that came is read, by a task
+behind it. What is read is a page of the table at a time: a process that is stopped loses one.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import Protocol
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import cast, literal_column, select, text
+from sqlalchemy import func as sql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.errors import StoreUnavailable
-from api.services.archive.shelf import DIMENSIONS
+from api.features.archive.entries import DIMENSIONS
+from api.store.archive_index import HALFVEC, mark, written
 from api.store.database import Database
-from api.store.indexing import HALFVEC, written
-from api.store.tables import Conditions, chunks
-from api.store.vector_files import FiledVectors
+from api.store.tables import Conditions, batches, chunks, schema_version
+
+if TYPE_CHECKING:
+    from api.store.vector_entries import Neighbours
+
 
 _log = logging.getLogger(__name__)
+# Tenants whose files are held at once.
+_LOADED = 8
+# Entries that are looked at when too few of the nearest are wanted.
+_MOST_LOOKED_AT = 10_000
+# A tenant, and whether it is about what is made up.
+_Owner = tuple[str, bool]
+
+
+@dataclass(slots=True)
+class _HeldVectors:
+    """One tenant's vectors."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    neighbours: Neighbours | None = None
+
+
+@dataclass(slots=True)
+class FiledVectors:
+    """In files beside an SQLite database; belongs to one event loop."""
+
+    database: Database
+    folder: Path
+    most_later: int = 5_000
+    """Entries after which a file is written."""
+    most_read: int = 60_000
+    """Entries that a search reads from the table by itself; of more, the rest a task behind it."""
+    page: int = 20_000
+    """Entries that are read at once."""
+    _held: OrderedDict[_Owner, _HeldVectors] = field(default_factory=OrderedDict)
+    _following: dict[_Owner, asyncio.Task[None]] = field(default_factory=dict)
+    _closed: bool = False
+
+    async def nearest(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        vector: bytes,
+        most: int,
+        where: Conditions,
+        *,
+        sample: bool,
+    ) -> tuple[list[int], int]:
+        """See `StoredVectors`; the first search of a tenant opens its files."""
+        owner, unread = (tenant, sample), 0
+        held = self._holding(owner)
+        async with held.lock:
+            neighbours = await self._opened(connection, owner, held)
+            await asyncio.to_thread(neighbours.load)
+            for _ in range(0, self.most_read, self.page):
+                if page := await _after(connection, owner, neighbours.last, self.page):
+                    await asyncio.to_thread(neighbours.add, page)
+                if len(page) < self.page:
+                    break
+            else:
+                behind = *_are(owner), chunks.c.number > neighbours.last
+                unread = await connection.scalar(select(sql.count()).where(*behind)) or 0
+            near = await asyncio.to_thread(neighbours.nearest, vector, most)
+            left = await _wanted(connection, near, where)
+            if len(left) < most:
+                # what was deleted or is not wanted took the places
+                near = await asyncio.to_thread(neighbours.nearest, vector, _MOST_LOOKED_AT)
+                left = await _wanted(connection, near, where)
+            if unread or neighbours.due:
+                self._follow(owner)
+        return [number for number in near if number in left][:most], unread
+
+    def follow(self, tenant: str) -> None:
+        """See `StoredVectors`."""
+        self._follow((tenant, False))
+
+    async def settle(self) -> None:
+        """Wait until everything is read and written that is to be."""
+        while self._following:
+            await asyncio.gather(*self._following.values())
+
+    async def aclose(self) -> None:
+        """Let the tasks end where they are: the next process goes on there."""
+        self._closed = True
+        await self.settle()
+
+    def _follow(self, owner: _Owner) -> None:
+        """Begin a task that reads what is not read, unless there is one."""
+        if owner not in self._following and not self._closed:
+            work = self.database.unbroken(self._catch_up(owner))
+            task = self._following[owner] = asyncio.create_task(work)
+            task.add_done_callback(lambda _: self._following.pop(owner, None))
+
+    async def _catch_up(self, owner: _Owner) -> None:
+        """Read what is not read, a page at a time, and write it to files."""
+        held, more = self._holding(owner), True
+        try:
+            while more:
+                async with self.database.reading() as connection:
+                    async with held.lock:
+                        neighbours = await self._opened(connection, owner, held)
+                        page = await _after(connection, owner, neighbours.last, self.page)
+                        if page:
+                            await asyncio.to_thread(neighbours.add, page)
+                    more = len(page) == self.page and not self._closed
+                    if neighbours.due:
+                        await self._file(connection, owner, held, neighbours)
+        except StoreUnavailable as error:
+            _log.warning("vectors are not read on: %s", error)
+
+    async def _file(
+        self, connection: AsyncConnection, owner: _Owner, held: _HeldVectors, neighbours: Neighbours
+    ) -> None:
+        """Write a file; searches go on meanwhile."""
+        async with held.lock:
+            mine = *_are(owner), chunks.c.number <= neighbours.last
+            there = await connection.scalar(select(sql.count()).where(*mine)) or 0
+            gone = neighbours.count - there > there
+            plan = await asyncio.to_thread(neighbours.plan, everything=gone)
+        if plan is None:
+            return
+        into = *_are(owner), chunks.c.number > plan.since, chunks.c.number <= plan.last
+        rows = await connection.stream_scalars(
+            select(chunks.c.number).where(*into).order_by(chunks.c.number)
+        )
+        numbers = array("Q")
+        async for some in rows.partitions(self.page):
+            numbers.extend(some)
+        if await asyncio.to_thread(neighbours.write, plan, numbers):
+            async with held.lock:
+                await asyncio.to_thread(neighbours.put, plan)
+
+    def _holding(self, owner: _Owner) -> _HeldVectors:
+        held = self._held.setdefault(owner, _HeldVectors())
+        self._held.move_to_end(owner)
+        while len(self._held) > _LOADED:
+            self._held.popitem(last=False)
+        return held
+
+    async def _opened(
+        self, connection: AsyncConnection, owner: _Owner, held: _HeldVectors
+    ) -> Neighbours:
+        if held.neighbours is None:
+            from api.store.vector_entries import Neighbours  # what it needs takes time to load
+
+            tenant, sample = owner
+            # another database in the same place has other files
+            made = select(schema_version.c.applied_at).order_by(schema_version.c.version).limit(1)
+            stamp = f"{await connection.scalar(made):%Y%m%d%H%M%S%f}"
+            name = f"{mark(tenant, sample=sample)[1:]}-{stamp}"
+            held.neighbours = await asyncio.to_thread(
+                Neighbours, self.folder, name, self.most_later
+            )
+        return held.neighbours
+
+
+def _are(owner: _Owner) -> Conditions:
+    tenant, sample = owner
+    return chunks.c.tenant == tenant, chunks.c.sample == sample
+
+
+async def _wanted(
+    connection: AsyncConnection, numbers: Sequence[int], where: Conditions
+) -> set[int]:
+    """Which of these are still there and wanted."""
+    left: set[int] = set()
+    for some in batches(numbers):
+        rows = select(chunks.c.number).where(chunks.c.number.in_(some), *where)
+        left.update(await connection.scalars(rows))
+    return left
+
+
+async def _after(
+    connection: AsyncConnection, owner: _Owner, last: int, most: int
+) -> list[tuple[int, bytes | None]]:
+    """Numbers and vectors of a tenant's next entries."""
+    wanted = select(chunks.c.number, chunks.c.vector)
+    wanted = wanted.where(*_are(owner), chunks.c.number > last)
+    rows = await connection.execute(wanted.order_by(chunks.c.number).limit(most))
+    return [(row.number, row.vector) for row in rows]
+
+
 _THERE = (
     "SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() "
     "AND table_name = 'chunks' AND column_name = 'embedding'"
@@ -27,11 +221,11 @@ _COLUMN = (
     "USING hnsw (embedding halfvec_cosine_ops)",
     "UPDATE chunks SET vector = NULL",  # so that the first search reads up what is there
 )
+# Searches with filters came with 0.8.
 _USABLE = (
     "SELECT 1 FROM pg_available_extensions WHERE name = 'vector' AND "
     "string_to_array(coalesce(installed_version, default_version), '.')::int[] >= '{0,8}'"
 )
-"""Searches with filters came with 0.8."""
 
 
 class StoredVectors(Protocol):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from api import wiring
+from api import bootstrap
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from api.services import listening
-from api.services.listening import Ask, Product
+from api.services import product as product_service
+from api.services.product import Ask, Product
 from tests.services.kit import plain
 
 
@@ -27,11 +27,11 @@ async def built(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     """The product against that sandbox, configured through the environment as live."""
     for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)
-    product = wiring.build(wiring.load_settings())
+    product = bootstrap.build(bootstrap.load_settings())
     yield product
     await product.aclose()
 
 
 async def analyzed(built: Product, query: str, **wanted: Any) -> dict[str, Any]:
     """The `analyze` object."""
-    return plain(await listening.analyze(built, Ask(query, **wanted)))
+    return plain(await product_service.analyze(built, Ask(query, **wanted)))

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from api.sandbox.journal import LoggedRequest
 from api.sandbox.server import Sandbox
-from tests.faces.command import inside
-from tests.tracing.collector import Collector, collecting, settings_for
+from api.sandbox.world import LoggedRequest
+from tests.interfaces.command import inside
+from tests.langfuse.tracing.collector import Collector, collecting, settings_for
 
 POPULAR, PLAIN, ACID = "plaud.ai", "monday", "flamenco vs classical guitarist pricing"
 UPSTREAMS = {"reddit", "youtube", "amazon"}

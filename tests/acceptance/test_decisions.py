@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from api.sandbox.server import Sandbox
-from api.services.listening import Product
+from api.services.product import Product
 from tests.acceptance.conftest import analyzed
-from tests.faces.command import inside
+from tests.interfaces.command import inside
 
 ACID = "flamenco vs classical guitarist pricing"
 UPSTREAMS = ("reddit", "youtube", "amazon")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from api.sandbox import corpus
-from api.services.listening import Product
+from api.services.product import Product
 from tests.acceptance.conftest import analyzed
-from tests.faces.command import inside
+from tests.interfaces.command import inside
 
 SOURCES = {"reddit", "youtube", "amazon"}
 PRODUCTS: list[dict[str, Any]] = json.loads(

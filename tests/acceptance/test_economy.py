@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
+from api.core.domain import Item, Question
 from api.sandbox.server import Sandbox
-from api.services import listening
-from api.services.listening import Ask, Heard, Product
-from api.services.schemas import Item, Question
-from tests.faces.command import inside
+from api.services import product
+from api.services.product import Ask, Product, SourceAnswer
+from tests.interfaces.command import inside
 
 
-async def _fetch(built: Product, source: str, query: str, limit: int | None = None) -> Heard:
-    return await listening.fetch(built, source, Ask(query, "quick", limit=limit))
+async def _fetch(built: Product, source: str, query: str, limit: int | None = None) -> SourceAnswer:
+    return await product.fetch(built, source, Ask(query, "quick", limit=limit))
 
 
 def test_youtube_refetches_at_ten_in_the_sandbox() -> None:

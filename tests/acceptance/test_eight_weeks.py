@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from api import wiring
+from api import bootstrap
+from api.features.watches.notification import Message
+from api.features.watches.watch import Target, Watch, new_watch
+from api.features.watches.watch_run import Delivery, WatchRun
+from api.features.watches.watch_service import Watching
+from api.reports.report import Report
 from api.sandbox.corpus import Post
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from api.services import listening
-from api.services.listening import Ask
-from api.services.reporting.report import Report
-from api.services.watching.run import Delivery, WatchRun
-from api.services.watching.running import Watching
-from api.services.watching.telling import Message
-from api.services.watching.watch import Target, Watch, new_watch
+from api.services import product as product_service
+from api.services.product import Ask
 from api.sources import EVERYWHERE
 from api.store import open_store
-from tests.faces.command import environment
+from tests.interfaces.command import environment
 
 WEEK = timedelta(days=7)
 _TODAY = datetime.now(UTC).replace(hour=8, minute=0, second=0, microsecond=0)
@@ -83,10 +83,10 @@ async def test_eight_weeks_over_the_sandbox(
             posts, options=Options.endless(), clock=lambda: moment, faults=faults
         ) as sandbox:
             with environment({**sandbox.environment, "LISTENPOST_MODE": "live"}):
-                product = wiring.build(wiring.load_settings())
+                product = bootstrap.build(bootstrap.load_settings())
             try:
                 # how far back a place is asked counts from the real day
-                return await listening.analyze(product, replace(ask, window="all"))
+                return await product_service.analyze(product, replace(ask, window="all"))
             finally:
                 await product.aclose()
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from api import wiring
+from api import bootstrap
+from api.bootstrap.model_steps import chat
 from api.sandbox.server import Sandbox
-from api.services.listening import Ask, analyze
-from api.wiring.models import chat
+from api.services.product import Ask, analyze
 from tests.acceptance.test_hosts import PROGRAM, SALARY, TO_LANGFUSE
-from tests.faces.command import bare, process
-from tests.tracing.trees import bill, received, roots, unmasked
+from tests.interfaces.command import bare, process
+from tests.langfuse.tracing.trees import bill, received, roots, unmasked
 
 SESSION = "größe 小"
 PRIVATE = "I am ada@example.org and my key is sk-proj-0123456789abcdef."
@@ -44,9 +44,9 @@ async def test_every_span_of_everything_that_is_traced(
     labels = tmp_path / "größe.jsonl"
     labels.write_text("\n".join(map(json.dumps, LABELS)), "utf-8")
     sandbox.fault("openai.grades=notjson@1x1", "openai.judge=wrong_count@1x1")
-    product = wiring.build(wiring.load_settings())
+    product = bootstrap.build(bootstrap.load_settings())
     report = await analyze(product, Ask("plaud.ai"))
-    talk = chat(wiring.load_settings(), product)
+    talk = chat(bootstrap.load_settings(), product)
     session = talk.begin("ada", SESSION)
     turn = await talk.answer(session, f"What do people say about plaud.ai? {PRIVATE}")
     await product.aclose()

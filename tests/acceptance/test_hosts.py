@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.command import bare
-from tests.tracing.collector import Collector, Seen, collecting, settings_for
-from tests.tracing.trees import roots
+from tests.interfaces.command import bare
+from tests.langfuse.tracing.collector import Collector, Seen, collecting, settings_for
+from tests.langfuse.tracing.trees import roots
 
 SALARY = "ada earns 4711 a month"
 TO_LANGFUSE = """

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.command import COMMAND, bare
+from tests.interfaces.command import COMMAND, bare
 
 TIMEOUTS = ("LISTENPOST_SOURCE_TIMEOUT", "LISTENPOST_CRAWL_TIMEOUT")
 

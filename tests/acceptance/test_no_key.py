@@ -11,8 +11,8 @@ import pytest
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.sources import SOURCES
-from api.sources.lemmy.client import version_of
-from tests.faces.command import inside, process
+from api.sources.lemmy import version_of
+from tests.interfaces.command import inside, process
 from tests.sources.keyless_emulators import Lemmy1Emulator
 
 PLACES = {"hackernews", "stackexchange", "github", "lemmy"}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from api.sandbox.server import Sandbox
-from api.services.listening import Product
+from api.services.product import Product
 from tests.acceptance.conftest import analyzed
-from tests.faces.command import inside
+from tests.interfaces.command import inside
 
 PRODUCTS = ("plaud.ai", "Oura", "小米", "Oura Ring 4")
 SHORT = "Tidbyt"

@@ -7,15 +7,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from api import wiring
+from api import bootstrap
+from api.bootstrap.model_steps import chat as chat_of
+from api.core.ports import WRITTEN
+from api.core.text import fold
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from api.services.listening import Ask, Product, analyze
-from api.services.ports import WRITTEN
-from api.services.text import fold
-from api.wiring.models import chat as chat_of
-from tests.tracing.collector import Collector, collecting, settings_for
-from tests.tracing.trees import bill
+from api.services.product import Ask, Product, analyze
+from tests.langfuse.tracing.collector import Collector, collecting, settings_for
+from tests.langfuse.tracing.trees import bill
 
 Traced = Callable[..., AbstractAsyncContextManager[tuple[Product, Collector]]]
 RUN = {
@@ -44,7 +44,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Traced:
             }
             for name, value in (sandbox.environment | keys | variables).items():
                 monkeypatch.setenv(name, value)
-            product = wiring.build(wiring.load_settings())
+            product = bootstrap.build(bootstrap.load_settings())
             try:
                 yield product, langfuse
             finally:
@@ -111,7 +111,7 @@ async def test_a_place_that_is_away(traced: Traced) -> None:
 async def test_a_turn_and_a_tool(traced: Traced) -> None:
     """Each has its bill, how it ended under a name of its own, and its figures."""
     async with traced() as (product, langfuse):
-        chat = chat_of(wiring.load_settings(), product)
+        chat = chat_of(bootstrap.load_settings(), product)
         turn = await chat.answer(chat.begin(), "What do people say about plaud.ai?")
         heard = await product.listen("reddit", Ask("oura ring", "quick"), None)
 
@@ -154,7 +154,7 @@ async def test_no_word_leaves(traced: Traced, content: str) -> None:
     """Of an analysis and a turn: no title, sentence, passage or query in any byte sent."""
     async with traced(LISTENPOST_TRACE_CONTENT=content) as (product, langfuse):
         report = await analyze(product, Ask(QUESTION))
-        chat = chat_of(wiring.load_settings(), product)
+        chat = chat_of(bootstrap.load_settings(), product)
         turn = await chat.answer(chat.begin(), "What do people say about the oura ring?")
 
     texts = [report.query, report.summary, turn.text, "oura"]

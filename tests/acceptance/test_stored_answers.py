@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from api.services import listening
-from api.services.listening import Ask, Product
-from api.services.reporting.report import Fetched
+from api.reports.report import Fetched
+from api.services import product
+from api.services.product import Ask, Product
 from api.store.migrations import TODAY
 from tests.acceptance.conftest import analyzed
 from tests.services.kit import plain
@@ -75,8 +75,8 @@ async def test_analyze_answers_in_the_shape_it_had(built: Product, root: Path, n
 
 async def test_fetch_answers_in_the_shape_it_had(built: Product, root: Path) -> None:
     """With items, and without any."""
-    full = await listening.fetch(built, "reddit", Ask("plaud.ai", "standard", limit=4))
-    empty = await listening.fetch(built, "youtube", Ask("zzqx frobnicator", "quick"))
+    full = await product.fetch(built, "reddit", Ask("plaud.ai", "standard", limit=4))
+    empty = await product.fetch(built, "youtube", Ask("zzqx frobnicator", "quick"))
 
     assert full.fetched.items
     for heard, name in ((full, "fetch"), (empty, "fetch_empty")):

@@ -11,21 +11,21 @@ from importlib.metadata import version
 import pytest
 
 from api.sandbox.server import Sandbox
-from tests.faces.command import Ended, bare, process
-from tests.tracing.collector import Collector, collecting, settings_for
-from tests.tracing.trees import roots
+from tests.interfaces.command import Ended, bare, process
+from tests.langfuse.tracing.collector import Collector, collecting, settings_for
+from tests.langfuse.tracing.trees import roots
 
 HANGS = 120
 TWO_RUNS = """
 import asyncio, sys
-from api import wiring
-from api.services.listening import Ask, analyze
-from api.tracing import client
+from api import bootstrap
+from api.services.product import Ask, analyze
+from api.langfuse.tracing import client
 
 client.REQUEST_SECONDS = 3600
 
 async def main():
-    product = wiring.build(wiring.load_settings())
+    product = bootstrap.build(bootstrap.load_settings())
     for _ in range(2):
         report = await analyze(product, Ask("plaud.ai", "quick"))
         print(report.decision, flush=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from api import wiring
-from api.services import listening
-from api.services.listening import Ask, Heard, Product
-from api.services.ports import Judge
-from tests.judges.model_server import KEY, ModelServer, Reply, says, serving, verdicts
+from api import bootstrap
+from api.core.ports import Judge
+from api.services import product
+from api.services.product import Ask, Product, SourceAnswer
+from tests.models.model_server import KEY, ModelServer, Reply, says, serving, verdicts
 from tests.services.kit import plain
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator
 
@@ -102,13 +102,13 @@ class World:
     mind: Mind
     built: Product
 
-    async def fetch(self, source: str, query: str = "mug", **wanted: Any) -> Heard:
+    async def fetch(self, source: str, query: str = "mug", **wanted: Any) -> SourceAnswer:
         """One source through the gate, at `quick` unless told otherwise."""
-        return await listening.fetch(self.built, source, Ask(query, **{"depth": "quick", **wanted}))
+        return await product.fetch(self.built, source, Ask(query, **{"depth": "quick", **wanted}))
 
     async def analyze(self, query: str = "mug", **wanted: Any) -> dict[str, Any]:
         """A whole report."""
-        return plain(await listening.analyze(self.built, Ask(query, **wanted)))
+        return plain(await product.analyze(self.built, Ask(query, **wanted)))
 
     @property
     def judge(self) -> Judge:
@@ -151,6 +151,6 @@ async def world(
         }
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        built = wiring.build(wiring.load_settings())
+        built = bootstrap.build(bootstrap.load_settings())
         yield World(reddit, youtube, amazon, model, mind, built)
         await built.aclose()

@@ -19,24 +19,22 @@ from markdown_it import MarkdownIt
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-from api.faces.markdown import report_markdown
-from api.faces.spreadsheet import report_csv
-from api.faces.web.pages.exporting import report_html
-from api.judges.explain import OpenAIExplainer
-from api.judges.grades import OpenAIGrader
-from api.services import listening
-from api.services.chatting.chat import Chat
-from api.services.chatting.keyless import not_searched, nothing_found
-from api.services.listening import Ask
-from api.services.reporting.citing import Drafted, check
-from api.services.reporting.clearing import Clearing
-from api.services.reporting.dossier import Dossier, Exhibit
-from api.services.reporting.explaining import Shortfall
-from api.services.reporting.grounds import ground_of
-from api.services.reporting.theme import PASSAGES
-from api.services.schemas import Grade, Item, Question
+from api.core.domain import Grade, Item, Question
+from api.features.chat.chat_agent import Chat
+from api.features.chat.keyless_chat import not_searched, nothing_found
+from api.interfaces.pages.report_files import report_html
+from api.interfaces.shared.comparison_table import report_csv
+from api.interfaces.shared.markdown_report import report_markdown
+from api.models.model_calls import OpenAIExplainer, OpenAIGrader
+from api.reports.citable import ground_of
+from api.reports.draft_rules import DraftCleaner, DraftText, check
+from api.reports.exhibits import Dossier, Exhibit
+from api.reports.keyless.themes import PASSAGES
+from api.reports.shortfall import Shortfall
+from api.services import product as product_service
+from api.services.product import Ask
 from api.settings import ChatSettings
-from tests.judges.model_server import client_of, says, serving
+from tests.models.model_server import client_of, says, serving
 from tests.services.fakes import FakeSource
 from tests.services.kit import MUG, Author, assessed, kit, post, posts
 
@@ -65,7 +63,7 @@ async def in_chat(text: str, items: tuple[Item, ...] = (POST,)) -> str:
     return turn.text.removeprefix("Cited [E1].").strip("\n")
 
 
-def drafted(*texts: str, quote: str = "") -> Drafted:
+def drafted(*texts: str, quote: str = "") -> DraftText:
     """A report with these findings on the post."""
     dossier = Dossier()
     dossier.show([assessed(POST)])
@@ -220,7 +218,7 @@ async def test_no_form_is_a_link_in_a_chat() -> None:
     """Alone, after a citation, and all of them in one answer."""
     ground = ground_of({"E1": Exhibit("E1", assessed(POST))}, ["ember mug"])
     for text, lead, size in every(WRITTEN, ("", "Warm [E1]"), (1, 400)):
-        clearing = Clearing(lambda _: ground, markdown=True)
+        clearing = DraftCleaner(lambda _: ground, markdown=True)
         whole = lead + text
         pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
         shown = "".join(map(clearing.feed, pieces)) + clearing.close()
@@ -235,7 +233,7 @@ async def test_no_form_is_a_link_in_a_report() -> None:
     draft = drafted(*WRITTEN)
     plain = drafted("It is big.")
     reports = [
-        await listening.analyze(
+        await product_service.analyze(
             kit(FakeSource(posts(6)), writer=Author(draft=written)), Ask("ember mug")
         )
         for written in (draft, plain)
@@ -271,7 +269,7 @@ async def test_no_form_is_a_link_on_a_page_or_runs_in_a_spreadsheet() -> None:
         post(n, title=f"{lead}ember mug", body=f"{lead}HYPERLINK(A1) ember mug")
         for n, lead in enumerate(("=", "+", "-", "@", "\t=", " =", "'=", '"=', "＝"), len(titled))
     ]
-    report = await listening.analyze(
+    report = await product_service.analyze(
         kit(FakeSource([*titled, *cells]), writer=Author(draft=drafted(*WRITTEN))),
         Ask("ember mug", limit=100),
     )
@@ -296,7 +294,7 @@ async def test_no_form_is_a_link_in_an_explanation() -> None:
         async with serving() as model, client_of(model) as client:
             model.replies = [says(json.dumps(body))]
             product = kit(FakeSource([]), explainer=OpenAIExplainer(client))
-            report = await listening.analyze(product, Ask("ember mug"))
+            report = await product_service.analyze(product, Ask("ember mug"))
         shown = report_markdown(report, True)
         assert "People talk" in shown
         assert (links(shown), self_linking(shown)) == ([], [])

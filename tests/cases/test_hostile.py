@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from api import wiring
-from api.faces.cli.terminal import report_text
-from api.faces.markdown import report_markdown
-from api.services import listening
-from api.services.listening import Ask, Product
-from api.services.reporting.report import Report
-from api.sources.items import OwnItems, item_of
+from api import bootstrap
+from api.interfaces.cli.terminal_text import report_text
+from api.interfaces.shared.markdown_report import report_markdown
+from api.reports.report import Report
+from api.services import product as product_service
+from api.services.product import Ask, Product
+from api.sources.own_items import OwnItems, item_of
 from tests.cases.conftest import Mind, finding, handing_in
-from tests.judges.model_server import KEY, Reply, says, serving, verdicts
+from tests.models.model_server import KEY, Reply, says, serving, verdicts
 from tests.services.kit import plain
 
 FILE = Path(__file__).parents[1] / "data" / "hostile.jsonl"
@@ -76,7 +76,7 @@ async def product(
         monkeypatch.setenv("LISTENPOST_MODE", "live")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", model.url)
-        built = wiring.build(wiring.load_settings(), OwnItems(items))
+        built = bootstrap.build(bootstrap.load_settings(), OwnItems(items))
         yield built, model.asked
         await built.aclose()
 
@@ -105,7 +105,7 @@ async def test_verdicts_stay_with_their_items(monkeypatch: pytest.MonkeyPatch) -
     places = iter(range(10_000))
     mind.relevant = lambda text: next(places) % 3 == 0
     async with product(mind, POSTS, monkeypatch) as (built, _):
-        heard = await listening.fetch(built, "items", Ask("the mug", "quick"))
+        heard = await product_service.fetch(built, "items", Ask("the mug", "quick"))
 
     judged = [*heard.gathered.kept, *heard.gathered.dropped]
     assert heard.gathered.status == "ok"
@@ -116,7 +116,7 @@ async def test_verdicts_stay_with_their_items(monkeypatch: pytest.MonkeyPatch) -
 async def test_every_hostile_word_stands_behind_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     """In each prompt fences open and close in pairs, and no line of a post stands outside one."""
     async with product(Mind(), POSTS, monkeypatch) as (built, asked):
-        await listening.analyze(built, Ask("the mug"))
+        await product_service.analyze(built, Ask("the mug"))
 
     assert len(asked) >= 3
     for request in asked:
@@ -136,9 +136,9 @@ async def test_a_model_that_obeys_changes_no_structure(
     """Same fields, a decision that fits its counts, no foreign link, name, number or tool."""
     harmless = [{"title": f"Mug number {n}", "body": "It keeps warm."} for n in range(200)]
     async with product(Mind(), harmless, monkeypatch) as (built, _):
-        harmless_report = plain(await listening.analyze(built, Ask("the mug")))
+        harmless_report = plain(await product_service.analyze(built, Ask("the mug")))
     async with product(Obeying(verdict), POSTS, monkeypatch) as (built, _):
-        report = plain(await listening.analyze(built, Ask("the mug")))
+        report = plain(await product_service.analyze(built, Ask("the mug")))
 
     keys = {item["key"] for item in report["items"]}
     said = json.dumps([report["summary"], report["findings"], report["quotes"]])
@@ -159,7 +159,7 @@ async def test_a_model_that_obeys_changes_no_structure(
 async def test_a_reader_sees_text_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """Markdown and terminal hold no escape, no HTML tag and no link but http links."""
     async with product(Obeying("all true"), POSTS, monkeypatch) as (built, _):
-        report = plain(await listening.analyze(built, Ask("the mug")))
+        report = plain(await product_service.analyze(built, Ask("the mug")))
     shown = report_markdown(Report.model_validate(report), True)
     printed = report_text(Report.model_validate(report), True, 100)
 

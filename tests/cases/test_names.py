@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.judges.local import LocalJudge
-from api.lab.baselines import name_strength
+from api.evaluation.candidates import name_strength
+from api.models.local.judge import LocalJudge
 from api.services.tools import relevance_filter
 from tests.cases.conftest import World
 

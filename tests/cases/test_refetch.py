@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.reasons import WHY
-from api.services.schemas import Outcome
+from api.core.display_names import WHY
+from api.core.domain import Outcome
 from tests.cases.conftest import World
 from tests.loopback import Reply
 from tests.sources.emulators import on, refusal

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from api.faces.markdown import report_markdown
-from api.faces.spreadsheet import cell, report_csv
-from api.faces.web.pages.exporting import report_html
-from api.services import listening
-from api.services.listening import Ask
-from api.services.reporting.report import Report
+from api.interfaces.pages.report_files import report_html
+from api.interfaces.shared.comparison_table import cell, report_csv
+from api.interfaces.shared.markdown_report import report_markdown
+from api.reports.report import Report
+from api.services import product
+from api.services.product import Ask
 from tests.cases.conftest import DRAFT, GRADE, World, finding, handing_in
-from tests.judges.model_server import fails
 from tests.loopback import Reply
+from tests.models.model_server import fails
 from tests.services.kit import plain
 from tests.sources.emulators import comment, listing, on, post
 
@@ -63,7 +63,7 @@ async def test_an_outage_of_the_grader_is_not_nothing(world: World) -> None:
     }
     kit = replace(world.built, depths=strict)
 
-    report = plain(await listening.analyze(kit, Ask("mug", sources=("reddit",))))
+    report = plain(await product.analyze(kit, Ask("mug", sources=("reddit",))))
 
     assert report["decision"] == "full_report"
     assert [item["defaulted"] for item in report["items"]] == [True] * 4

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from api import wiring
+from api import bootstrap
 from api.errors import SourceError
-from api.faces.markdown import fetch_markdown
-from api.services import listening
-from api.services.listening import Ask
+from api.interfaces.shared.markdown_report import fetch_markdown
+from api.services import product
+from api.services.product import Ask
 from tests.cases.conftest import World
 from tests.loopback import Asked, Reply
 from tests.services.kit import plain
@@ -41,7 +41,7 @@ def found(emulator: Emulator, *children: dict[str, Any]) -> None:
     emulator.fault = on(emulator.search_path, Reply(body=body))
 
 
-def outcome(heard: listening.Heard) -> str:
+def outcome(heard: product.SourceAnswer) -> str:
     """How asking ended."""
     return str(heard.gathered.outcome)
 
@@ -187,9 +187,9 @@ async def test_what_is_off_says_how_to_enable_it(
     """B51: with YouTube alone configured it answers, and the others name their variables."""
     for name in ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "AMAZON_PROVIDER"):
         monkeypatch.delenv(name)
-    built = wiring.build(wiring.load_settings())
+    built = bootstrap.build(bootstrap.load_settings())
 
-    report = plain(await listening.analyze(built, Ask("mug")))
+    report = plain(await product.analyze(built, Ask("mug")))
     await built.aclose()
 
     assert {name: one["outcome"] for name, one in report["sources"].items()} == {
@@ -201,9 +201,9 @@ async def test_what_is_off_says_how_to_enable_it(
 
 async def test_without_any_key_there_is_sample_data() -> None:
     """B51: an empty environment starts, answers from the bundled data and says so."""
-    built = wiring.build(wiring.load_settings())
+    built = bootstrap.build(bootstrap.load_settings())
 
-    heard = await listening.fetch(built, "reddit", Ask("plaud.ai", "quick"))
+    heard = await product.fetch(built, "reddit", Ask("plaud.ai", "quick"))
     await built.aclose()
 
     assert outcome(heard) == "ok"

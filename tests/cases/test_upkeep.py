@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from api.services.chatting.streaming import streamed
-from api.services.schemas import Question
-from api.tracing import start
+from api.core.domain import Question
+from api.features.chat.chat_turn import streamed
+from api.langfuse.tracing import start
 from tests.cases.conftest import World
+from tests.langfuse.tracing.collector import collecting, settings_for
 from tests.services.fakes import items
-from tests.tracing.collector import collecting, settings_for
 
 
 @pytest.fixture

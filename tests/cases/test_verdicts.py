@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from api.judges.booleans import OpenAIJudge
-from api.judges.client import ModelClient
+from api.models.model_calls import OpenAIJudge
+from api.models.model_client import ModelClient
 from api.services.tools import Filtered, relevance_filter
-from tests.judges.model_server import ModelServer, Reply, client_of, fails, says, serving, verdicts
+from tests.models.model_server import ModelServer, Reply, client_of, fails, says, serving, verdicts
 
 FENCED = "```json\n[true,false,true]\n```"
 PROSE = "Here are my verdicts: [true,false]. The second is about another firm, Acme."

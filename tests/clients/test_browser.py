@@ -18,7 +18,7 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from tests.clients.environments import chromium, node_client
-from tests.faces.web.process import ROOT, threaded
+from tests.interfaces.http.process import ROOT, threaded
 from tests.usual import USUAL
 
 ADDRESS = "http://127.0.0.1:8420"

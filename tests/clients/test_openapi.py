@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.environments import node_client, python_client
-from tests.faces.web.process import threaded
+from tests.interfaces.http.process import threaded
 from tests.snippets import blocks
 
 PAGES = ("clients.md", "http.md")

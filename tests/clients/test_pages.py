@@ -17,7 +17,7 @@ import pytest
 
 from api.sandbox.server import Sandbox
 from tests.clients.environments import chromium, node_client
-from tests.faces.web.process import ROOT, threaded
+from tests.interfaces.http.process import ROOT, threaded
 from tests.usual import USUAL
 
 KEY = "a-key-of-the-environment"
@@ -78,11 +78,11 @@ def seen(doors: Doors, tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 def drawn_from() -> str:
     """What the pictures of the docs are made of, as a digest a line."""
-    pages = ROOT / "api/faces/web/pages"
+    pages = ROOT / "api/interfaces/pages"
     files = sorted([*pages.glob("templates/*.html"), *pages.glob("static/*")])
     files += sorted(pages.glob("*.py"))
-    files += [ROOT / f"api/faces/web/{name}.py" for name in ("charts", "figures", "timelines")]
-    files += [ROOT / f"api/faces/{name}.py" for name in ("captions", "outline", "statistics")]
+    shared = ("chart_data", "presentation", "statistics_text")
+    files += [ROOT / f"api/interfaces/shared/{name}.py" for name in shared]
     files.append(Path(__file__).with_name("pages") / "drive.mjs")
     return "".join(
         f"{hashlib.sha256(file.read_bytes()).hexdigest()[:16]} {file.relative_to(ROOT)}\n"

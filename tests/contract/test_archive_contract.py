@@ -13,14 +13,14 @@ import psycopg
 import pytest
 from sqlalchemy import text, update
 
-from api.services.archive.chunks import chunked
-from api.services.archive.searching import ArchiveSearch
-from api.services.archive.shelf import EVERYTHING, ArchiveFilters, Match, Matches
-from api.services.archive.words import tokens
+from api.core.words import tokens
+from api.features.archive.entries import EVERYTHING, ArchiveFilters, Match, Matches
+from api.features.archive.index_words import chunked
+from api.features.archive.search import ArchiveSearch
 from api.settings import RankingSettings, RetrievalSettings
 from api.store import SqlStore, open_store
+from api.store.archive_index import mark, no_vectors
 from api.store.database import Database, engine_url
-from api.store.indexing import mark, no_vectors
 from api.store.tables import chunks, items
 from tests.postgres import Postgres
 from tests.store.made import ODD, counted, dropped, item, report, typed

@@ -8,14 +8,21 @@ from typing import Any
 import pytest
 
 from api.errors import Conflict
-from api.services.archive.imports import Card, Import, ImportBatch, Intake, Mark, Refusal
-from api.services.archive.merging import MOST_COMMENTS, STUB
-from api.services.reporting.report import ItemFacts
+from api.features.archive.import_file import MOST_COMMENTS, STUB
+from api.features.archive.imports import (
+    Import,
+    ImportBatch,
+    ImportCard,
+    ImportPosition,
+    ImportProgress,
+    Refusal,
+)
+from api.reports.report import ItemFacts
 from api.store import SqlStore, open_store
 from tests.services.kit import plain
 from tests.store.made import ODD, counted, item, report, typed
 
-CARD = Card("dump.jsonl", "reddit", "d1")
+CARD = ImportCard("dump.jsonl", "reddit", "d1")
 
 
 @pytest.fixture
@@ -50,7 +57,9 @@ async def keep(
 ) -> Import:
     """Store one batch."""
     fields = {"refusals": (), "left_out": {}} | more
-    return await store.keep_batch("a", begun, ImportBatch(items, mark=Mark(mark, mark), **fields))
+    return await store.keep_batch(
+        "a", begun, ImportBatch(items, mark=ImportPosition(mark, mark), **fields)
+    )
 
 
 async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str) -> None:
@@ -64,8 +73,8 @@ async def test_a_batch_is_kept_with_its_mark(store: SqlStore, database_url: str)
     )  # fmt: skip
 
     again = await store.begin_import("a", CARD)
-    assert (again.id, again.mark, again.finished_at) == (begun.id, Mark(20, 20), None)
-    assert again.intake == Intake(2, 1, 0, 0, 1, {"written by a bot": 2})
+    assert (again.id, again.mark, again.finished_at) == (begun.id, ImportPosition(20, 20), None)
+    assert again.intake == ImportProgress(2, 1, 0, 0, 1, {"written by a bot": 2})
     (aside,) = await store.refusals("a", begun.id)
     assert (aside.line, aside.reason) == (3, "it is no JSON object")
     assert await counted(database_url, "items", "imports") == [2, 1]
@@ -85,7 +94,7 @@ async def test_of_two_that_go_on_with_one_import_one_stops(store: SqlStore) -> N
 
 async def test_pipes_are_never_gone_on_with(store: SqlStore) -> None:
     """Nobody knows whether it is the same again; a finished file is known."""
-    pipe = Card("-", "jsonl", "")
+    pipe = ImportCard("-", "jsonl", "")
     first, second = await store.begin_import("a", pipe), await store.begin_import("a", pipe)
     done = await store.finish_import("a", await store.begin_import("a", CARD))
 
@@ -149,7 +158,7 @@ async def test_removing_takes_back_what_nobody_else_holds(
     await store.finish("a", typed(report("r1", item("reddit:t3_1"))))
     first = await store.begin_import("a", CARD)
     await keep(store, first, facts("reddit:t3_2", "c1"), facts("reddit:t3_3"))
-    second = await store.begin_import("a", Card("more.csv", "csv", "d2"))
+    second = await store.begin_import("a", ImportCard("more.csv", "csv", "d2"))
     await keep(
         store, second, stub("reddit:t3_1", "c2"), stub("reddit:t3_2", "c1", "c3"),
         facts("reddit:t3_4"), refusals=(Refusal(1, "why"),),

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from api.judges.booleans import OpenAIJudge
-from api.judges.local import LocalJudge
-from api.services.ports import Judge, Judgement
-from api.services.schemas import Item, Question, Usage
-from tests.judges.model_server import Reply, client_of, says, serving
+from api.core.domain import Item, Question, Usage
+from api.core.ports import Judge, Judgement
+from api.models.local.judge import LocalJudge
+from api.models.model_calls import OpenAIJudge
+from tests.models.model_server import Reply, client_of, says, serving
 
 QUESTION = Question("plaud note", about="voice recorder")
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from api.core.context import metered
+from api.core.domain import FetchPlan
+from api.core.ports import Source
 from api.sandbox.server import Sandbox
-from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
 from api.sources import SOURCES
 

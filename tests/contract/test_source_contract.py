@@ -19,6 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from api.core.context import metered
+from api.core.domain import FetchPlan, Gated, Gathered, Item, Outcome, Question, Verdict
+from api.core.ports import SilentObserver, Source
 from api.errors import (
     Blocked,
     Broken,
@@ -28,11 +31,8 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
-from api.services.gate.adaptive import Policy, gather
-from api.services.gate.excerpt import COMMENT
-from api.services.metering import metered
-from api.services.ports import SilentObserver, Source
-from api.services.schemas import FetchPlan, Gated, Gathered, Item, Outcome, Question, Verdict
+from api.pipeline.gate.excerpt import COMMENT
+from api.pipeline.gate.refetch import Policy, gather
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import DRIP, HANG, Loopback, Reply
@@ -562,7 +562,7 @@ def test_dead_upstream_does_not_hold_the_process(upstream: Emulator, root: Path)
     program = f"""
 import asyncio
 from api.errors import TimedOut
-from api.services.schemas import FetchPlan
+from api.core.domain import FetchPlan
 from api.settings import SourceSettings
 from api.sources import SOURCES
 async def main():

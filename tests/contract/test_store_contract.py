@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from api.errors import UsageError
-from api.services.keeping.processes import DurableWork
-from api.services.keeping.storage import Filters, Listed, Store
-from api.services.reporting.composing import Origin, clarified
+from api.features.analyses.store_ports import AnalysisSummary, DurableWork, Filters, Store
+from api.reports.composition import Origin, clarified
 from api.store import open_store
 from tests.services.kit import plain
 from tests.store.made import ODD, counted, dropped, finding, item, report, source, typed
@@ -195,7 +194,7 @@ async def test_pages_of_a_listing_are_stable(store: Store) -> None:
     same = "2026-11-01T00:00:00Z"
     for number in range(5):
         await finish(store, "a", report(f"r{number}", created_at=same))
-    shown: list[Listed] = []
+    shown: list[AnalysisSummary] = []
     cursor: str | None = None
     for turn in range(3):
         page = await store.listing("a", EVERYTHING, 2, cursor)

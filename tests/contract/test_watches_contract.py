@@ -9,15 +9,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from api.core.domain import Item
 from api.errors import UsageError
-from api.services.keeping.purposes import Purpose
-from api.services.keeping.storage import Store
-from api.services.schemas import Item
-from api.services.watching.run import VERSION, Delivery, NewPost, NewQuestion, WatchRun
-from api.services.watching.shelf import KeptCounts, Known, RunClaim
-from api.services.watching.watch import Target
+from api.features.analyses.store_ports import Purpose, Store
+from api.features.watches.watch import Target
+from api.features.watches.watch_ports import KeptCounts, RunClaim, SeenPost
+from api.features.watches.watch_run import VERSION, Delivery, NewPost, NewQuestion, WatchRun
 from api.store import open_store
-from tests.services.watching.made import MONDAY, WATCH, WEEK, of, week
+from tests.features.watches.made import MONDAY, WATCH, WEEK, of, week
 from tests.store.made import ODD, counted
 
 LATER = MONDAY + timedelta(minutes=30)
@@ -59,7 +58,7 @@ async def claimed(store: Store, run_id: str = "run1", now: datetime = MONDAY) ->
     return claim
 
 
-async def finished(store: Store, number: int = 0, *learnt: Known) -> WatchRun:
+async def finished(store: Store, number: int = 0, *learnt: SeenPost) -> WatchRun:
     """The run of a week."""
     run = run_of(f"run{number}", number)
     assert await store.finish_run(await claimed(store, run.id), run, learnt, MONDAY + WEEK)
@@ -95,7 +94,7 @@ async def test_watch_is_changed(store: Store) -> None:
 
 async def test_watch_goes_with_all_that_it_has_seen(store: Store, database_url: str) -> None:
     """A run that is under way then keeps nothing."""
-    await finished(store, 0, Known("reddit:1"))
+    await finished(store, 0, SeenPost("reddit:1"))
     claim = await claimed(store, "run1")
     assert await store.drop_watch("local", "w1")
     assert not await store.drop_watch("local", "w1")
@@ -301,24 +300,24 @@ async def test_claim_is_held_until_the_run_ends_or_the_watch_is_gone(store: Stor
 async def test_what_was_seen_is_known(store: Store) -> None:
     """By key, the last with words; a later run may know better."""
     item = Item(key="reddit:1", id="1", source="reddit", title="T", body=ODD, link="https://a.b/c")
-    await finished(store, 0, Known("reddit:1", item=item), Known("reddit:2", "rule"))
+    await finished(store, 0, SeenPost("reddit:1", item=item), SeenPost("reddit:2", "rule"))
     known = sorted(await store.known(WATCH, 9), key=lambda entry: entry.key)
-    assert known == [Known("reddit:1", item=item), Known("reddit:2", "rule")]
-    await finished(store, 1, Known("reddit:2", item=replace(item, key="reddit:2")))
+    assert known == [SeenPost("reddit:1", item=item), SeenPost("reddit:2", "rule")]
+    await finished(store, 1, SeenPost("reddit:2", item=replace(item, key="reddit:2")))
     known = sorted(await store.known(WATCH, 1), key=lambda entry: entry.key)
     second = replace(item, key="reddit:2")
-    assert known == [Known("reddit:1"), Known("reddit:2", item=second)]
+    assert known == [SeenPost("reddit:1"), SeenPost("reddit:2", item=second)]
 
 
 async def test_forgotten_post_leaves_no_words(store: Store) -> None:
     """Neither among what was seen nor in a run; its key stays known, so it is not told again."""
     item = Item(key="reddit:1", id="1", source="reddit", title="Secret words")
-    await finished(store, 0, Known("reddit:1", item=item))
+    await finished(store, 0, SeenPost("reddit:1", item=item))
     await store.forget(["reddit:9"])
     assert (await store.watch_runs("local", "w1", 1))[0].new != ()
     assert (await store.watch_runs("local", "w1", 1))[0].questions != ()
     await store.forget(["reddit:1"])
-    assert await store.known(WATCH, 9) == [Known("reddit:1")]
+    assert await store.known(WATCH, 9) == [SeenPost("reddit:1")]
     (run,) = await store.watch_runs("local", "w1", 1)
     assert (run.new, run.questions) == ((), ())
 

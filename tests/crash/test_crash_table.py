@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from crash import examined
-from kills import Bench, Case, bench
+from kills import Case, ExperimentRun, bench
 from lives import Ended, Place, Work
 from remains import Remains, connected
 
@@ -28,13 +28,13 @@ SLICE = (
 
 
 @pytest.fixture
-def over(database_url: str, tmp_path: Path) -> Iterator[Bench]:
+def over(database_url: str, tmp_path: Path) -> Iterator[ExperimentRun]:
     """A sandbox, a receiver, and a database of each kind."""
     with bench(database_url, str(tmp_path)) as made:
         yield made
 
 
-def usual(over: Bench, work: Work) -> Case:
+def usual(over: ExperimentRun, work: Work) -> Case:
     """The same work when nobody is killed."""
     if work not in UNDISTURBED:
         UNDISTURBED[work] = over.run(Case(work))
@@ -42,7 +42,7 @@ def usual(over: Bench, work: Work) -> Case:
     return UNDISTURBED[work]
 
 
-def test_a_slice_of_the_table_ends_as_undisturbed(over: Bench) -> None:
+def test_a_slice_of_the_table_ends_as_undisturbed(over: ExperimentRun) -> None:
     """Every work ends, paid once more for each kill at most, told and booked once."""
     for case in SLICE:
         seen = over.run(replace(case, calls=Counter(), wrong=[]))
@@ -51,7 +51,7 @@ def test_a_slice_of_the_table_ends_as_undisturbed(over: Bench) -> None:
         assert list(examined(seen, usual(over, case.work))) == [], seen.name
 
 
-def test_work_of_a_key_that_was_revoked_meanwhile_ends(over: Bench) -> None:
+def test_work_of_a_key_that_was_revoked_meanwhile_ends(over: ExperimentRun) -> None:
     """Nobody could read its report; it says so, and nothing more is asked."""
 
     def revoke(case: Case) -> None:
@@ -69,7 +69,7 @@ def test_work_of_a_key_that_was_revoked_meanwhile_ends(over: Bench) -> None:
     assert case.remains.ledger["analyses"] == 1
 
 
-def test_work_of_which_the_record_is_gone_has_failed(over: Bench) -> None:
+def test_work_of_which_the_record_is_gone_has_failed(over: ExperimentRun) -> None:
     """An engine's database that was deleted hangs nobody; the reason is said."""
 
     def vanish(case: Case) -> None:

@@ -13,15 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from api.core.domain import FetchPlan, Item, Question
+from api.core.ports import Claim, Source
 from api.errors import ModelError, SourceError
-from api.judges.booleans import OpenAIJudge, OpenAISupport
-from api.judges.client import ModelClient
-from api.judges.explain import OpenAIExplainer
-from api.judges.grades import OpenAIGrader
-from api.judges.rewrites import OpenAIRewriter
-from api.services.ports import Claim, Source
-from api.services.reporting.explaining import Shortfall
-from api.services.schemas import FetchPlan, Item, Question
+from api.models.model_calls import (
+    OpenAIExplainer,
+    OpenAIGrader,
+    OpenAIJudge,
+    OpenAIRewriter,
+    OpenAISupport,
+)
+from api.models.model_client import ModelClient
+from api.reports.shortfall import Shortfall
 from api.settings import ModelSettings
 from api.sources import SOURCES
 from tests.fuzz import foreign

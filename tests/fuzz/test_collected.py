@@ -15,15 +15,20 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.core.domain import Item
 from api.errors import UsageError
-from api.services.archive.importing import bounded
-from api.services.archive.imports import LeftOut, Mark, Portion, Refusal
-from api.services.reporting.composing import facts_of
-from api.services.reporting.report import ItemFacts
-from api.services.schemas import Item
-from api.sources.collected.detecting import FORMATS, CollectedFile, Wish, understood
-from api.sources.collected.handing import read_collected
-from api.sources.collected.opening import opened_bytes
+from api.features.archive.import_file import bounded
+from api.features.archive.imports import ImportPortion, ImportPosition, LeftOut, Refusal
+from api.reports.composition import facts_of
+from api.reports.report import ItemFacts
+from api.sources.imported.detection import (
+    FORMATS,
+    CollectedFile,
+    ReadOptions,
+    read_collected,
+    understood,
+)
+from api.sources.imported.file_reader import opened_bytes
 from tests.fuzz import foreign
 from tests.fuzz.test_parsers import encodes, steady
 
@@ -94,10 +99,10 @@ def files(draw: st.DrawFn) -> bytes:
 
 
 def _file(data: bytes, form: str) -> CollectedFile:
-    return understood(opened_bytes("file", data), Wish(form))
+    return understood(opened_bytes("file", data), ReadOptions(form))
 
 
-def _is_whole(portion: Portion) -> bool:
+def _is_whole(portion: ImportPortion) -> bool:
     """Every entry can be stored, searched and printed."""
     for entry in portion.entries:
         match entry:
@@ -122,7 +127,7 @@ def _is_whole(portion: Portion) -> bool:
 def test_any_file_is_items_or_words(data: bytes, form: str, at: int) -> None:
     """All that can be opened is read to its end, and again from a mark of it."""
     try:
-        portions = list(_file(data, form).portions(Mark()))
+        portions = list(_file(data, form).portions(ImportPosition()))
     except UsageError:
         return
 
@@ -153,6 +158,6 @@ def test_no_line_of_json_lines_is_lost() -> None:
     rows: list[Any] = [{"title": "a"}, 7, "{", {"x": 1}, {"title": "[removed]"}, {"title": "b"}]
     data = "\r\n".join(map(_text_of, rows)).encode()
 
-    entries = [e for p in _file(data, "auto").portions(Mark()) for e in p.entries]
+    entries = [e for p in _file(data, "auto").portions(ImportPosition()) for e in p.entries]
 
     assert len(entries) == len(rows)

@@ -15,31 +15,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api.bootstrap import load_settings
+from api.core.domain import Item
+from api.core.http_limits import LONGEST_WAIT, is_this_machine, points_here, same_server, wait_of
+from api.core.text import Fence, clean, cut, fold, one_line, unescape, web_url
+from api.core.words import canonical
 from api.errors import Broken, ConfigurationError, ModelError, UsageError
-from api.faces.spreadsheet import cell
-from api.judges.answers import booleans, entries, record
-from api.services.evidence.duplicates import canonical_url
-from api.services.question.comparing import compared
-from api.services.question.guard import guarded
-from api.services.question.naming import sought
-from api.services.question.query import canonical, neutralise, screen
-from api.services.reporting.escaping import formatted, link, md
-from api.services.reporting.verbatim import verbatim
-from api.services.schemas import Item
-from api.services.text import Fence, clean, cut, fold, one_line, unescape, web_url
-from api.services.wire import LONGEST_WAIT, is_this_machine, points_here, same_server, wait_of
+from api.interfaces.shared.comparison_table import cell
+from api.models.answer_parsing import booleans, entries, record
+from api.pipeline.evidence.duplicates import canonical_url
+from api.pipeline.question.product_name import sought
+from api.pipeline.question.query_guard import compared, guarded
+from api.pipeline.question.query_screen import neutralise, screen
+from api.reports.markdown_text import formatted, link, md
+from api.reports.quotes import verbatim
 from api.settings import variables
-from api.sources.amazon import fields as amazon
-from api.sources.amazon.pages import block_reason, parse_product_page, parse_search_page
-from api.sources.amazon.providers import PROVIDERS, Complaint
-from api.sources.discourse import answers as discourse
-from api.sources.fields import moment, number, pseudonym, whole
-from api.sources.fields import record as record_of
-from api.sources.items import read_items
-from api.sources.lemmy import answers as lemmy
+from api.sources import amazon_fields as amazon
+from api.sources import discourse, lemmy
+from api.sources.amazon_pages import block_reason, parse_product_page, parse_search_page
+from api.sources.amazon_providers import PROVIDERS, Complaint
+from api.sources.item_fields import moment, number, pseudonym, whole
+from api.sources.item_fields import record as record_of
+from api.sources.own_items import read_items
 from api.sources.paging import page_of
 from api.store.migrations import TODAY, Unreadable
-from api.wiring import load_settings
 from tests.fuzz import foreign
 from tests.sources.keyless_emulators import hit, posted, remark, results, talk, topic
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from api.core.domain import Assessed, Comment, Item, Verdict
+from api.core.text import Fence
+from api.reports.exhibits import BODY, Dossier, describe
 from api.sandbox import corpus
-from api.sandbox.answers import answer, report
-from api.sandbox.quoted import QuotedPrompt
-from api.services.reporting.dossier import BODY, Dossier, describe
-from api.services.schemas import Assessed, Comment, Item, Verdict
-from api.services.text import Fence
+from api.sandbox.model_answers import QuotedPrompt, answer, report
 from tests.sandbox.conftest import words
 
 FENCE = Fence("cafe")

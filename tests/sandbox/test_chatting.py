@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from api.sandbox.chatting import chat, last_question, looks
-from api.sandbox.quoted import QuotedPrompt
-from api.services.text import Fence
+from api.core.text import Fence
+from api.sandbox.model_answers import QuotedPrompt
+from api.sandbox.model_chat import chat, last_question, looks
 
 FENCE = Fence("00c0ffee")
 LAMP = {

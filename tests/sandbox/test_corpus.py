@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from api.sandbox import corpus
-from api.sandbox.search import Index
+from api.sandbox.site_search import Index
 from tests.sandbox.conftest import LAMPS, reddit_row
 
 SHAPES = {"reddit": r"1[0-9a-z]{6}", "youtube": r"[\w-]{11}", "amazon": r"B0[0-9A-Z]{8}"}

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.sandbox.discourse import FORUM
+from api.sandbox.discourse_server import FORUM
 from api.sandbox.server import Sandbox
 
 ROWS: list[dict[str, Any]] = [

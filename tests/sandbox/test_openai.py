@@ -11,9 +11,9 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from api.core.text import Fence
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
-from api.services.text import Fence
 from tests.sandbox.conftest import Start
 
 Connect = Callable[..., AsyncOpenAI]

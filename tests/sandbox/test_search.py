@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.sandbox.corpus import posts
-from api.sandbox.search import Index, tokens
+from api.sandbox.site_search import Index, tokens
 from tests.sandbox.conftest import reddit_row
 
 

@@ -1,1 +1,0 @@
-"""What the product does, without a socket."""

@@ -9,12 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from api.services.gate.adaptive import Policy, gather
-from api.services.gate.judging import Gate, RunGate
-from api.services.metering import charge
-from api.services.ports import Grades, Judgement, Probe, Recorder, Recording, Rewrites
-from api.services.progress import Event
-from api.services.schemas import (
+from api.core.context import charge
+from api.core.domain import (
     Batch,
     Comment,
     Commented,
@@ -28,6 +24,10 @@ from api.services.schemas import (
     Usage,
     Verdict,
 )
+from api.core.ports import Grades, Judgement, Probe, Recorder, Recording, Rewrites
+from api.core.progress import Event
+from api.pipeline.gate.refetch import Policy, gather
+from api.pipeline.gate.verdicts import Gate, RunGate
 
 NEVER: Literal["never"] = "never"
 Hitch = BaseException | asyncio.Event | asyncio.Barrier | Literal["never"]
@@ -209,7 +209,7 @@ class Ignored:
 
 
 @dataclass
-class Heard:
+class SourceAnswer:
     """A listener that keeps what it was told."""
 
     events: list[Event] = field(default_factory=list)

@@ -10,24 +10,21 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from api.core.display_names import Place
+from api.core.domain import Assessed, Comment, Grade, Item, Published, Question, Usage, Verdict
+from api.core.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
 from api.errors import SourceError
-from api.services.evidence.assessing import Assessor
-from api.services.evidence.pipeline import Evidence, Steps, collect
-from api.services.evidence.ranking import Ranked
-from api.services.evidence.run import Run
-from api.services.gate.judging import Gate
-from api.services.listening import Product
-from api.services.places import Place
-from api.services.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
-from api.services.question import Scope
-from api.services.reporting.citing import Drafted
-from api.services.reporting.clearing import Flaws
-from api.services.reporting.dossier import Dossier
-from api.services.reporting.explaining import Explainer, Explanation, Shortfall
-from api.services.reporting.findings import Finding
-from api.services.reporting.no_model import NoModel
-from api.services.reporting.writing import Writer, Written
-from api.services.schemas import Assessed, Comment, Grade, Item, Published, Question, Usage, Verdict
+from api.pipeline.evidence.collection import Assessor, Evidence, Steps, collect
+from api.pipeline.evidence.crawl import Run
+from api.pipeline.evidence.ranking import Ranked
+from api.pipeline.gate.verdicts import Gate
+from api.pipeline.question import Scope
+from api.reports.conclusion import NoModel, Writer, Written
+from api.reports.draft_rules import DraftFlaws, DraftText
+from api.reports.exhibits import Dossier
+from api.reports.report import Finding
+from api.reports.shortfall import Explainer, Explanation, Shortfall
+from api.services.product import Product
 from api.settings import (
     AdaptiveSettings,
     DeepDepth,
@@ -108,7 +105,7 @@ class Author:
     """A writer with one finding about the first exhibit, or an error."""
 
     fails: Exception | None = None
-    draft: Drafted | None = None
+    draft: DraftText | None = None
     calls: int = 0
 
     async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
@@ -117,9 +114,11 @@ class Author:
             raise self.fails
         return Written(self.draft or self._draft(evidence), Usage(1000, 100, 0.5))
 
-    def _draft(self, evidence: Evidence) -> Drafted:
+    def _draft(self, evidence: Evidence) -> DraftText:
         finding = Finding("It stays warm.", "praise", (evidence.kept[0].item.key,))
-        return Drafted("The mug", "People like it.", (finding,), (), ("Is it heavy?",), Flaws())
+        return DraftText(
+            "The mug", "People like it.", (finding,), (), ("Is it heavy?",), DraftFlaws()
+        )
 
 
 @dataclass
@@ -238,7 +237,7 @@ class Script:
 @contextmanager
 def providing(provided: object) -> Iterator[None]:
     """Fill the provider slot for a while."""
-    from api.services import provided as slot
+    from api.services import product_slot as slot
 
     async def current(own_items: bool) -> Any:
         return provided

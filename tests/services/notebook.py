@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
+from api.core.work import Work, WorkLease
 from api.errors import Conflict
-from api.services.durable import Life, Work
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Notebook:
     async def cancel(self, prefix: str) -> None:
         self.cancelled.append(prefix)
 
-    def life(self, work_id: str) -> Life:
+    def life(self, work_id: str) -> WorkLease:
         """Of whichever process works at it."""
 
         async def keep(name: str, shape: type[T], step: Callable[[], Awaitable[T]]) -> T:
@@ -52,4 +52,4 @@ class Notebook:
                 self.steps[work_id, name] = await step()
             return cast(T, self.steps[work_id, name])
 
-        return Life(work_id, keep)
+        return WorkLease(work_id, keep)

@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime
 from typing import cast
 
 from api.errors import StoreUnavailable, UsageError
-from api.services.keeping.storage import ApiKey, Kept, Store
-from api.services.reporting.report import Report
+from api.features.analyses.store_ports import ApiKey, Store, StoredAnalysis
+from api.reports.report import Report
 
 NOW = datetime(2026, 11, 27, 12, 0, 20, tzinfo=UTC)
 
@@ -23,7 +23,7 @@ class Shelf:
     broken: set[str] = field(default_factory=set)
     """Names of methods that raise."""
     units: Counter[tuple[str, date]] = field(default_factory=Counter)
-    analyses: dict[tuple[str, str], Kept] = field(default_factory=dict)
+    analyses: dict[tuple[str, str], StoredAnalysis] = field(default_factory=dict)
     claims: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     ring: dict[str, ApiKey] = field(default_factory=dict)
     beginning: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,7 +79,9 @@ class Shelf:
         self._may("begin")
         self.beginning.set()
         await self.may_begin.wait()
-        self.analyses[tenant, analysis_id] = Kept(analysis_id, tenant, "running", NOW, query, None)
+        self.analyses[tenant, analysis_id] = StoredAnalysis(
+            analysis_id, tenant, "running", NOW, query, None
+        )
         if work_id:
             self.durable[tenant, digest] = analysis_id
         return NOW
@@ -101,7 +103,7 @@ class Shelf:
             failed = replace(kept, state="failed", reason=reason)
             self.analyses[tenant, analysis_id] = failed
 
-    async def get(self, tenant: str, analysis_id: str) -> Kept | None:
+    async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
         return self.analyses.get((tenant, analysis_id))
 
     async def delete(self, tenant: str, analysis_id: str) -> bool:

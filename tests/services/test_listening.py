@@ -10,22 +10,21 @@ from typing import Any
 import pytest
 from pydantic_ai.exceptions import ModelAPIError
 
+from api.core.domain import Grade, Item, Outcome, Usage
+from api.core.model_cost import UnusableAnswer
+from api.core.ports import Grader
+from api.core.progress import Listener, silent
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
-from api.services import listening
-from api.services.bills import Wasted
-from api.services.listening import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
-from api.services.ports import Grader
-from api.services.progress import Listener, silent
-from api.services.reporting.agent import AgentWriter
-from api.services.reporting.citing import Drafted
-from api.services.reporting.clearing import Flaws
-from api.services.reporting.dossier import Dossier
-from api.services.reporting.explaining import Explanation, Shortfall
-from api.services.reporting.findings import Finding, Passage, Quote
-from api.services.reporting.writing import NotWritten
-from api.services.schemas import Grade, Item, Outcome, Usage
+from api.reports.agent_writer import AgentWriter
+from api.reports.conclusion import NotWritten
+from api.reports.draft_rules import DraftFlaws, DraftText
+from api.reports.exhibits import Dossier
+from api.reports.report import Finding, Passage, Quote
+from api.reports.shortfall import Explanation, Shortfall
+from api.services import product as product_service
+from api.services.product import MAX_LIMIT, MOST_RUNS, Ask, Product, fetch
 from api.settings import DepthName, RankingSettings
-from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, Heard
+from tests.services.fakes import FakeGrader, FakeJudge, FakeRewriter, FakeSource, SourceAnswer
 from tests.services.kit import (
     NOBODY,
     Author,
@@ -49,7 +48,7 @@ REDDIT_OFF = ("reddit", NotConfigured("reddit"))
 
 async def analyze(product: Product, ask: Ask, listener: Listener = silent) -> dict[str, Any]:
     """The report as its JSON."""
-    return plain(await listening.analyze(product, ask, listener))
+    return plain(await product_service.analyze(product, ask, listener))
 
 
 def note_of(answer: Mapping[str, Any], part: str) -> str:
@@ -78,7 +77,7 @@ async def test_a_full_report() -> None:
     """
     Decision, findings on kept posts, figures, cost and timings.
     """
-    listener, author = Heard(), Author()
+    listener, author = SourceAnswer(), Author()
     product = kit(FakeSource(posts(5)), FakeSource(posts(3, "youtube"), "youtube"),
                   grader=Grading(), writer=author)  # fmt: skip
 
@@ -144,7 +143,7 @@ async def test_no_suggestion_is_what_was_just_asked() -> None:
     """
     finding = Finding("It stays warm.", "praise", ("reddit:0",))
     ideas = ("Ember-Mug", "ember mug review", "Is it heavy?")
-    author = Author(draft=Drafted("Mug", "Nice.", (finding,), (), ideas, Flaws()))
+    author = Author(draft=DraftText("Mug", "Nice.", (finding,), (), ideas, DraftFlaws()))
     rewriter = FakeRewriter(("ember mug review",))
     product = kit(FakeSource(posts(5)), writer=author, rewriter=rewriter)
     answer = await analyze(product, Ask("ember mug", "deep"))
@@ -157,7 +156,7 @@ async def test_no_suggestion_is_what_was_just_asked() -> None:
 async def test_clarify_costs_nothing(query: str) -> None:
     """Guidance instead of a search: no source, judge, grader, writer or explainer is asked."""
     source, judge, grading = FakeSource(posts(5)), FakeJudge(), Grading()
-    author, teller, listener = Author(), Teller(), Heard()
+    author, teller, listener = Author(), Teller(), SourceAnswer()
     product = kit(source, judge=judge, grader=grading, writer=author, explainer=teller)
 
     answer = await analyze(product, Ask(query), listener)
@@ -270,7 +269,7 @@ async def test_an_explanation_that_could_not_be_used_is_paid_for() -> None:
     class Wasteful:
         async def explain(self, shortfall: Shortfall) -> Explanation:
             """Paid for, and useless."""
-            raise Wasted("malformed", "too short", Usage(7, 3, 0.25))
+            raise UnusableAnswer("malformed", "too short", Usage(7, 3, 0.25))
 
     product = kit(FakeSource([]), judge=FakeJudge(), explainer=Wasteful(),
                   rewriter=FakeRewriter(("ember cup",)))  # fmt: skip
@@ -379,7 +378,7 @@ async def test_a_report_says_how_much_its_writer_was_shown() -> None:
     Nothing where that was all, and nothing where themes of all that is kept stand instead.
     """
     ranking = RankingSettings(rerank_top_k=3)
-    source, empty = FakeSource(posts(5)), Drafted("t", "s", (), (), (), Flaws())
+    source, empty = FakeSource(posts(5)), DraftText("t", "s", (), (), (), DraftFlaws())
 
     best = await analyze(kit(source, ranking=ranking), ASK)
     whole = await analyze(kit(source), ASK)
@@ -407,7 +406,7 @@ async def test_a_draft_without_a_sound_finding_is_replaced() -> None:
     """
     A report that claims nothing is no report; what was removed is told.
     """
-    empty = Drafted("t", "s", (), (), (), Flaws(citations=("E9",), uncited=1))
+    empty = DraftText("t", "s", (), (), (), DraftFlaws(citations=("E9",), uncited=1))
 
     answer = await analyze(kit(FakeSource(posts(4)), writer=Author(draft=empty)), ASK)
 
@@ -428,7 +427,7 @@ async def test_quotes_of_the_writer_win_over_passages() -> None:
     quote = Quote("The battery", "reddit:0", "https://www.example.org/")
     passage = Passage("reddit:0", "battery lasts")
     finding = Finding.resting("It is warm.", "praise", (passage,), "unverified")
-    draft = Drafted("t", "s", (finding,), (quote,), (), Flaws())
+    draft = DraftText("t", "s", (finding,), (quote,), (), DraftFlaws())
     grading = Grading()
 
     written = await analyze(kit(source, grader=grading, writer=Author(draft=draft)), ASK)

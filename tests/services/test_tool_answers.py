@@ -23,11 +23,11 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.usage import UsageLimits
 
+from api.core.domain import Grade, Item, Outcome, Question, Usage, Verdict
+from api.core.ports import Judgement
 from api.errors import ConfigurationError, NotConfigured, RateLimited, SourceError
-from api.services.listening import Product
-from api.services.ports import Judgement
-from api.services.reporting.report import Fetched
-from api.services.schemas import Grade, Item, Outcome, Question, Usage, Verdict
+from api.reports.report import Fetched
+from api.services.product import Product
 from api.services.tools import listening_toolset
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Grading, calling, kit, posts, providing

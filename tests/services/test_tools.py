@@ -25,13 +25,13 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 import api
+from api.core.display_names import Place, Places
+from api.core.domain import Gated, Grade, Item, Verdict
 from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimited, UsageError
+from api.pipeline.gate.verdicts import Gate
+from api.reports.report import Fetched
 from api.services import tools
-from api.services.gate.judging import Gate
-from api.services.listening import Ask, Product
-from api.services.places import Place, Places
-from api.services.reporting.report import Fetched
-from api.services.schemas import Gated, Grade, Item, Verdict
+from api.services.product import Ask, Product
 from api.services.tools import Filtered, listening_toolset, relevance_filter, shown
 from tests.services.fakes import FakeJudge, FakeSource
 from tests.services.kit import Everything, Grading, calling, kit, post, posts, providing

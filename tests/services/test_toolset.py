@@ -11,9 +11,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolRetu
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.tools import ToolDefinition
 
+from api.core.display_names import Place
 from api.errors import NotConfigured
-from api.services.listening import Product
-from api.services.places import Place
+from api.services.product import Product
 from api.services.tools import listening_toolset
 from tests.services.fakes import FakeSource
 from tests.services.kit import PLACES, calling, kit, posts, providing

@@ -5,10 +5,10 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from api.bootstrap import load_settings
 from api.errors import ConfigurationError
 from api.settings import SourceSettings, variable
 from api.settings.addresses import MOST_FORUMS, forums_in, is_root
-from api.wiring import load_settings
 
 ROOTS = [
     variable(SourceSettings, field)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from api.bootstrap import load_settings
 from api.errors import ConfigurationError
 from api.settings import MailSettings
-from api.wiring import load_settings
 
 PASSWORD = "sesame-42"
 

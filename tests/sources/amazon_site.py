@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from api.services.ports import Source
-from api.services.schemas import Item
+from api.core.domain import Item
+from api.core.ports import Source
 from api.settings import SourceSettings
-from api.sources.amazon import AMAZON
+from api.sources.source_specs import AMAZON
 
 HTML = "text/html;charset=UTF-8"
 JSON = "application/json"

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from api.services.ports import Source
-from api.sources.reddit import REDDIT
-from api.sources.youtube.client import YouTubeSource
+from api.core.ports import Source
+from api.sources.source_specs import REDDIT
+from api.sources.youtube import YouTubeSource
 from tests.sources.emulators import RedditEmulator, YouTubeEmulator
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
+from api.core.domain import FetchPlan, Item
+from api.core.ports import Source
 from api.settings import SourceSettings
-from api.sources.pacing import pace_of
+from api.sources.web_client import pace_of
 from tests.loopback import Asked, Loopback, Reply
 from tests.sources.amazon_site import product_page, result_page, review, tile
 

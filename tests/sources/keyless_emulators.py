@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from api.settings import SourceSettings
-from api.sources.lemmy.client import version_of
+from api.sources.lemmy import version_of
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import NOW, Emulator
 

@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from api.core.context import metered
+from api.core.domain import FetchPlan
 from api.errors import (
     Blocked,
     Broken,
@@ -18,11 +20,9 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
-from api.services.metering import metered
-from api.services.schemas import FetchPlan
 from api.settings import SourceSettings
-from api.sources.amazon import AMAZON
-from api.sources.amazon.client import UNDATED
+from api.sources.amazon import UNDATED
+from api.sources.source_specs import AMAZON
 from tests.loopback import Reply
 from tests.sources.amazon_site import (
     JSON,

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from api.core.context import metered
+from api.core.display_names import WHY
+from api.core.domain import Outcome
 from api.errors import QuotaExhausted
-from api.services.metering import metered
-from api.services.reasons import WHY
-from api.services.schemas import Outcome
-from api.sources.amazon.client import NO_REVIEWS, SIGN_IN
+from api.sources.amazon import NO_REVIEWS, SIGN_IN
 from tests.sources.amazon_site import (
     JSON,
     Answer,

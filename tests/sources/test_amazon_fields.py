@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.sources.amazon.fields import (
+from api.sources.amazon_fields import (
     asin_of,
     brand_of,
     count_of,
@@ -14,10 +14,10 @@ from api.sources.amazon.fields import (
     price_of,
     ratings_of,
     review_title,
+    site_of,
     stars_of,
 )
-from api.sources.amazon.marketplaces import site_of
-from api.sources.amazon.products import shopper
+from api.sources.amazon_pages import shopper
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.sources.amazon.pages import (
-    block_path,
-    block_reason,
-    parse_product_page,
-    parse_search_page,
-)
+from api.sources.amazon_pages import block_path, block_reason, parse_product_page, parse_search_page
 from api.sources.markup import is_too_deep
 from tests.sources.amazon_site import product_page, result_page, review, tile
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError
-from api.services.schemas import Comment, FetchPlan, Item
 from api.settings import SourceSettings
-from api.sources.amazon import AMAZON
+from api.sources.source_specs import AMAZON
 from tests.replay import MISSING, UPSTREAM, replay
 
 RECORDED = UPSTREAM / "amazon"

@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import pytest
 
+from api.core.domain import FetchPlan
 from api.errors import StoreUnavailable, Unreachable
-from api.judges.embedding import embed
-from api.services.archive.imports import Card, ImportBatch, Mark
-from api.services.archive.shelf import Archive
-from api.services.reporting.report import ItemFacts
-from api.services.schemas import FetchPlan
-from api.sources.archive import ArchiveSource
+from api.features.archive.entries import Archive
+from api.features.archive.imports import ImportBatch, ImportCard, ImportPosition
+from api.models.local.word_vectors import embed
+from api.reports.report import ItemFacts
+from api.sources.archive_source import ArchiveSource
 from api.store import SqlStore, open_store
-from api.store.indexing import no_vectors
+from api.store.archive_index import no_vectors
 
 TENANT = "local"
 
@@ -46,8 +46,8 @@ def facts(id_: str, title: str, *comments: str, days: int = 400) -> ItemFacts:
 
 async def keep(store: SqlStore, *items: ItemFacts) -> None:
     """Store them as an import."""
-    begun = await store.begin_import(TENANT, Card("x", "jsonl", ""))
-    await store.keep_batch(TENANT, begun, ImportBatch(items, (), {}, Mark(1, 1)))
+    begun = await store.begin_import(TENANT, ImportCard("x", "jsonl", ""))
+    await store.keep_batch(TENANT, begun, ImportBatch(items, (), {}, ImportPosition(1, 1)))
 
 
 async def test_the_best_come_first_with_their_comments(store: SqlStore) -> None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from api.core.domain import Comment, Item
 from api.errors import Blocked, Broken, RateLimited, SourceError, TimedOut, Unreachable
-from api.services.schemas import Comment, Item
-from api.sources.commenting import read_each
+from api.sources.keyless_source import read_each
 
 GOOD = None
 SAID = (Comment(id="c", body="warm", url="https://example.org/c"),)

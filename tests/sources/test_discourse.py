@@ -9,23 +9,13 @@ from typing import Any
 
 import pytest
 
-from api.errors import (
-    Blocked,
-    Broken,
-    NotAsked,
-    RateLimited,
-    Refused,
-    SourceError,
-    Unreachable,
-)
-from api.services.gate.unfit import REMOVED
-from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
+from api.core.context import metered
+from api.core.domain import REMOVED, FetchPlan, Item
+from api.core.ports import Source
+from api.errors import Blocked, Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.bots import AUTOMATIC
-from api.sources.opinions import UNSEEN
+from api.sources.item_fields import AUTOMATIC, UNSEEN
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from api.core.domain import FetchPlan, Item
+from api.core.ports import Source
 from api.errors import (
     Blocked,
     Broken,
@@ -17,13 +19,11 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.services.ports import Source
-from api.services.question.query import neutralise
-from api.services.schemas import FetchPlan, Item
+from api.pipeline.question.query_screen import neutralise
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.github.client import GitHubSource
-from api.sources.pacing import Limit
+from api.sources.github import GitHubSource
+from api.sources.web_client import Limit
 from tests.loopback import Reply
 from tests.sources.emulators import SECRET, found_by, on
 from tests.sources.issue_emulators import GitHubEmulator, issue, remark

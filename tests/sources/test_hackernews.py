@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from api.core.domain import FetchPlan, Item
+from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, SourceError
-from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
 from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE

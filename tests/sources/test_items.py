@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.core.domain import FetchPlan, Item
 from api.errors import UsageError
-from api.services.gate.handed import BODIES, DATES
-from api.services.schemas import FetchPlan, Item
-from api.sources.items import ItemsSource, OwnItems, handed_items, item_of, read_items
-from api.sources.lines import read_lines
+from api.pipeline.gate.caller_items import BODIES, DATES
+from api.sources.own_items import (
+    ItemsSource,
+    OwnItems,
+    handed_items,
+    item_of,
+    read_items,
+    read_lines,
+)
 
 NOON = datetime(2023, 1, 15, 12, 34, 56, tzinfo=UTC)
 

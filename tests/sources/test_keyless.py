@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from api.core.domain import FetchPlan, Item
 from api.errors import (
     Blocked,
     Broken,
@@ -18,12 +19,10 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.services.schemas import FetchPlan, Item
-from api.sources.keyless import failure_of, joined, of_each, phrased
+from api.sources.keyless_source import failure_of, joined, of_each, phrased
 from api.sources.markup import LONGEST, words_of_html, words_of_markdown
-from api.sources.pacing import Limit, Pace, pace_of
 from api.sources.paging import Page
-from api.sources.web import Reply, host_of
+from api.sources.web_client import Limit, Pace, Reply, host_of, pace_of
 
 PHRASES = [
     ("plaud.ai", "plaud.ai", '"plaud.ai"'),

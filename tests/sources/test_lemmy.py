@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from api.core.context import metered
+from api.core.domain import REMOVED, FetchPlan, Item
+from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
-from api.services.gate.unfit import REMOVED
-from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
 from api.sources import SOURCES
-from api.sources.bots import AUTOMATIC
-from api.sources.lemmy.client import COARSE, NEWEST, UNKNOWN, version_of
+from api.sources.item_fields import AUTOMATIC
+from api.sources.lemmy import COARSE, NEWEST, UNKNOWN, version_of
 from tests.loopback import HANG, Asked, Reply
 from tests.replay import MORE, NO_MORE
 from tests.sources.emulators import on

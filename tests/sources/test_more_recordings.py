@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from api.core.domain import FetchPlan
 from api.errors import Broken, NotConfigured, QuotaExhausted, RateLimited, SourceError
-from api.services.schemas import FetchPlan
 from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.replay import MORE, NO_MORE

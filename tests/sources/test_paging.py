@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from api.core.domain import FetchPlan, Item
 from api.errors import Unreachable
-from api.services.schemas import FetchPlan, Item
 from api.sources.paging import HOLLOW, Page, Shelf, exact_first, since, within
 
 PLAN = FetchPlan("mug", 5)

@@ -1,6 +1,6 @@
 """What our clients touch of their libraries without a promise: a new version that changes it fails.
 
-Of praw, prawcore and requests they are touched in `api/sources/reddit/client.py` alone; YouTube's
+Of praw, prawcore and requests they are touched in `api/sources/reddit.py` alone; YouTube's
 httplib2 and Amazon's httpx need none.
 """
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from api.core.domain import FetchPlan, Item
+from api.core.ports import Source
 from api.errors import SourceError
-from api.services.ports import Source
-from api.services.schemas import FetchPlan, Item
 from api.settings import SourceSettings
 from api.sources import SOURCES
-from api.sources.reddit.answers import post
+from api.sources.reddit_answers import post
 from tests.loopback import Loopback
 from tests.replay import MISSING, UPSTREAM, replay
 

@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 from praw.config import Config
 
-from api.errors import (
-    ConfigurationError,
-    NotConfigured,
-)
-from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import FetchPlan
+from api.core.context import metered
+from api.core.domain import FetchPlan
+from api.core.ports import Source
+from api.errors import ConfigurationError, NotConfigured
 from api.settings import SourceSettings
-from api.sources.reddit import REDDIT
+from api.sources.source_specs import REDDIT
 from tests.loopback import Reply
 from tests.sources.emulators import NOW, RedditEmulator, comment, found_by, listing, on, post
 

@@ -10,19 +10,11 @@ from email.utils import format_datetime
 
 import pytest
 
-from api.errors import (
-    Blocked,
-    Broken,
-    RateLimited,
-    Refused,
-    SourceError,
-    TimedOut,
-    Unreachable,
-)
-from api.services.metering import metered
-from api.services.ports import Source
-from api.services.schemas import FetchPlan
-from api.sources.reddit import REDDIT
+from api.core.context import metered
+from api.core.domain import FetchPlan
+from api.core.ports import Source
+from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
+from api.sources.source_specs import REDDIT
 from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import SECRET, RedditEmulator, comment, found_by, listing, on, post
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError, StoreUnavailable
-from api.services.keeping.storage import PageCache, SourceMemory, Store
-from api.services.schemas import Comment, FetchPlan, Item
+from api.features.analyses.store_ports import PageCache, SourceMemory, Store
 from api.sources import SOURCES
 from api.sources.paging import LOST, Page, Shelf, page_of, text_of
 from api.store import open_store

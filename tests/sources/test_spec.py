@@ -10,14 +10,14 @@ from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
 from api import settings as all_settings
+from api.bootstrap import build, mode_of
+from api.bootstrap.estimates import estimate
 from api.errors import NotConfigured
 from api.services import tools
-from api.services.listening import Ask
+from api.services.product import Ask
 from api.settings import Settings, SourceSettings
 from api.sources import ARCHIVE, ASKABLE, EVERYWHERE, NAMED, PLACES, SOURCES, TITLES
-from api.sources.spec import SourceSpec
-from api.wiring import build, mode_of
-from api.wiring.estimating import estimate
+from api.sources.source_specs import SourceSpec
 from tests.services.kit import providing
 
 COMPLETE = [

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from api.core.context import metered
+from api.core.domain import FetchPlan, Item
+from api.core.ports import Source
 from api.errors import (
     Blocked,
     Broken,
@@ -19,10 +22,7 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.services.metering import metered
-from api.services.ports import Source
-from api.services.question.query import neutralise
-from api.services.schemas import FetchPlan, Item
+from api.pipeline.question.query_screen import neutralise
 from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.sources.emulators import found_by, on

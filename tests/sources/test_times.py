@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.sources.times import EARLIEST, plausible
+from api.sources.item_fields import EARLIEST, plausible
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from api.core.context import charge, metered
 from api.errors import TimedOut
-from api.services.metering import charge, metered
-from api.sources.workers import Workers
+from api.sources.worker_threads import Workers
 
 
 class Client:
@@ -178,7 +178,7 @@ def test_hung_job_does_not_hold_the_process(root: Path) -> None:
     program = """
 import asyncio, threading
 from api.errors import TimedOut
-from api.sources.workers import Workers
+from api.sources.worker_threads import Workers
 async def main():
     workers = Workers("test", object)
     try:

@@ -9,16 +9,14 @@ from typing import Any
 
 import pytest
 
-from api.errors import (
-    NotConfigured,
-)
-from api.services.keeping.storage import SourceMemory
-from api.services.metering import metered
-from api.services.schemas import FetchPlan, Item
+from api.core.context import metered
+from api.core.domain import FetchPlan, Item
+from api.errors import NotConfigured
+from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources.paging import Page, text_of
-from api.sources.youtube import YOUTUBE
-from api.sources.youtube.client import YouTubeSource
+from api.sources.source_specs import YOUTUBE
+from api.sources.youtube import YouTubeSource
 from tests.loopback import Asked, Reply
 from tests.sources.emulators import (
     YouTubeEmulator,

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from api.core.context import metered
+from api.core.domain import FetchPlan
 from api.errors import (
     Blocked,
     Broken,
@@ -20,11 +22,9 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
-from api.services.metering import metered
-from api.services.schemas import FetchPlan
-from api.sources.youtube import YOUTUBE
-from api.sources.youtube.client import YouTubeSource
-from api.sources.youtube.searches import next_reset
+from api.sources.source_specs import YOUTUBE
+from api.sources.youtube import YouTubeSource
+from api.sources.youtube_answers import next_reset
 from tests.loopback import DRIP, HANG, Reply
 from tests.sources.emulators import (
     SECRET,

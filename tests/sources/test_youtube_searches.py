@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from api.core.domain import FetchPlan
+from api.core.ports import Source
 from api.errors import QuotaExhausted, SourceError, StoreUnavailable, Unreachable
-from api.services.keeping.storage import SourceMemory, Store
-from api.services.ports import Source
-from api.services.schemas import FetchPlan
-from api.sources.youtube import YOUTUBE
-from api.sources.youtube.client import YouTubeSource
-from api.sources.youtube.searches import Searches, pacific_day
+from api.features.analyses.store_ports import SourceMemory, Store
+from api.sources.source_specs import YOUTUBE
+from api.sources.youtube import YouTubeSource
+from api.sources.youtube_answers import Searches, pacific_day
 from api.store import open_store
 from tests.loopback import HANG, Reply
 from tests.sources.emulators import SECRET, YouTubeEmulator, on, refusal

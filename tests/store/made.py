@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from api.services.reporting.report import VERSION, Report
+from api.reports.report import VERSION, Report
 from api.store.database import Database, engine_url
 from api.store.tables import METADATA
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from random import Random
 
-from api.services.archive.shelf import DIMENSIONS
-from api.services.archive.words import tokens
+from api.core.words import tokens
+from api.features.archive.entries import DIMENSIONS
 
 SAME = {"accumulator": "battery", "akku": "battery", "cover": "lid"}
 """Words of one meaning; any other has one of its own, unlike all others."""

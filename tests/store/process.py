@@ -10,8 +10,8 @@ from datetime import date
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-from api.services.keeping.storage import Store
-from api.services.reporting.report import Report
+from api.features.analyses.store_ports import Store
+from api.reports.report import Report
 from api.store import open_store
 from tests.store.made import item, report, typed
 

@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import Column, text
 
 from api.errors import StoreUnavailable
-from api.services.keeping.storage import Filters
+from api.features.analyses.store_ports import Filters
 from api.store import SqlStore, open_store
-from api.store.analyses import DAMAGED
+from api.store.analysis_repository import DAMAGED
 from api.store.database import Database, engine_url
 from api.store.tables import METADATA
 from tests.store.made import dropped, item, report, typed

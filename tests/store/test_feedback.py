@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from api.errors import UsageError
-from api.services.keeping.storage import Feedback, Store, Thumbs
+from api.features.analyses.store_ports import Feedback, Store, Thumbs
 from api.store import open_store
 from tests.store.made import ODD, counted, finding, item, report, typed
 

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 
 from api.errors import StoreUnavailable
-from api.services.keeping.storage import Counted, Filters
-from api.services.reporting.report import VERSION
+from api.features.analyses.store_ports import Counted, Filters
+from api.reports.report import VERSION
 from api.store import SqlStore, open_store
 from api.store.database import Database, engine_url
 from api.store.migrations import LATEST, TODAY, Unreadable, Upgrades, migrate

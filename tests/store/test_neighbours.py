@@ -9,9 +9,8 @@ from random import Random
 
 import pytest
 
-from api.services.archive.shelf import DIMENSIONS
-from api.store.neighbours import Neighbours
-from api.store.vector_entries import COMPARED
+from api.features.archive.entries import DIMENSIONS
+from api.store.vector_entries import COMPARED, Neighbours
 
 NAME = "mark-20260101"
 FAR = bytes([129, 127] * (DIMENSIONS // 2))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from api.errors import ConfigurationError, StoreUnavailable
-from api.services.keeping.storage import Filters
+from api.features.analyses.store_ports import Filters
 from api.store import open_store
 from api.store.database import Database, default_path, engine_url
 from tests.postgres import Postgres

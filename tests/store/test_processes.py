@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from api.services.keeping.storage import Filters
+from api.features.analyses.store_ports import Filters
 from api.store import open_store
 from api.store.migrations import LATEST
-from api.store.running import STOPPED
+from api.store.running_repository import STOPPED
 from tests.store.made import counted, report, typed
 from tests.store.process import DAY, ROUNDS, big, doing, go, line
 

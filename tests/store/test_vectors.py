@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from api.services.archive.imports import Card, ImportBatch, Mark
-from api.services.archive.shelf import ArchiveFilters
-from api.services.archive.words import tokens
-from api.services.reporting.report import ItemFacts
+from api.core.words import tokens
+from api.features.archive.entries import ArchiveFilters
+from api.features.archive.imports import ImportBatch, ImportCard, ImportPosition
+from api.reports.report import ItemFacts
 from api.store import SqlStore
 from api.store.database import Database, engine_url
 from api.store.migrations import migrate
-from api.store.vector_files import FiledVectors
+from api.store.vectors import FiledVectors
 from tests.store.made import item, report, typed
 from tests.store.meaning import embed
 
@@ -181,8 +181,10 @@ async def test_import_files_what_it_stores(database: Path, folder: Path) -> None
         for n, body in enumerate(words())
     ]
     async with opened(database, most_read=1, page=1) as store:
-        begun = await store.begin_import("a", Card("dump.jsonl", "jsonl", "d1"))
-        await store.keep_batch("a", begun, ImportBatch(tuple(facts), (), {}, Mark(10, 10)))
+        begun = await store.begin_import("a", ImportCard("dump.jsonl", "jsonl", "d1"))
+        await store.keep_batch(
+            "a", begun, ImportBatch(tuple(facts), (), {}, ImportPosition(10, 10))
+        )
         await settled(store)
         assert files(folder)
     async with opened(database, most_read=4, page=1) as store:

@@ -1,0 +1,125 @@
+"""The database, and the keys that it and the environment know.
+
+The search over what a store holds, with the product's judges and its tracing.
+
+Whether feedback is told to Langfuse, and how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from api.bootstrap import mode_of
+from api.core.domain import Item, Question
+from api.core.ports import Grader
+from api.errors import ModelError
+from api.features.analyses.api_keys import LOCAL, Keys, Tenant
+from api.features.analyses.feedback import Rated, Send
+from api.features.analyses.store_ports import Store
+from api.features.archive.entries import Archive
+from api.features.archive.index_words import Chunk
+from api.features.archive.search import ArchiveSearch, Rerank, by_words
+from api.models.local.word_vectors import embed
+from api.services.product import Product
+from api.settings import Settings
+from api.sources import ARCHIVE
+from api.sources.archive_source import ArchiveSource
+from api.store import open_store
+
+
+async def open_store_of(settings: Settings) -> Store:
+    """The store alone.
+
+    Raises:
+        ConfigurationError: the database URL is none of ours.
+        StoreUnavailable: the database cannot be used.
+    """
+    return await open_store(settings.general.database_url, embed)
+
+
+def environment_keys(settings: Settings, store: Store) -> Keys:
+    """The keys of the environment, and those of the store."""
+    secret = settings.general.api_keys
+    return Keys(secret.get_secret_value().split(",") if secret else (), store)
+
+
+def archive_search(settings: Settings, product: Product, archive: Archive) -> ArchiveSearch:
+    """A search that remembers its answers for a while: one for a product and a store."""
+    return ArchiveSearch(
+        archive,
+        embed,
+        settings.retrieval,
+        settings.ranking,
+        product.sample,
+        product.observer,
+        by_words if product.grader is None else graded(product.grader),
+    )
+
+
+def with_archive(
+    product: Product, settings: Settings, archive: Archive, tenant: Tenant = LOCAL
+) -> Product:
+    """The product with what this tenant has stored as one more place, for one question.
+
+    Everything else is the product's, which must stay open meanwhile and is closed by itself.
+    """
+    weight = settings.retrieval.vector_weight
+    place = ArchiveSource(archive, tenant.id, embed, weight, sample=product.sample)
+    watched = place if product.watched is None else product.watched(place)
+    return replace(
+        product,
+        sources={**product.sources, ARCHIVE.name: watched},
+        chosen=product.usual,
+        closing=AsyncExitStack(),
+    )
+
+
+def graded(grader: Grader) -> Rerank:
+    """A reranker that has the pieces graded from 1 to 5, by one call."""
+
+    async def rerank(query: str, pieces: Sequence[Chunk]) -> list[float]:
+        items = [
+            Item(key=piece.key, id=piece.key, source="", title=piece.title, body=piece.text)
+            for piece in pieces
+        ]
+        grades = await grader.grade(Question(query), items)
+        if any(grade.defaulted for grade in grades.grades):
+            raise ModelError("malformed", "not every piece was graded")
+        return [float(grade.score) for grade in grades.grades]
+
+    return rerank
+
+
+# Scores on their way: each holds a thread, and a server that hangs must not hold all there are.
+_AT_ONCE = 2
+PATIENCE = 10.0
+"""Seconds that one waits for its turn."""
+
+
+def feedback_sender(settings: Settings, patience: float = PATIENCE) -> Send | None:
+    """Sends a score while tracing is on; None without keys, switched off, and in the sandbox.
+
+    One for a server: few scores are sent at once, and one that waits too long is not sent.
+    """
+    tracing = settings.tracing
+    if not tracing.is_on or mode_of(settings) == "sandbox":
+        return None
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def send(rated: Rated) -> str:
+        from api.langfuse.tracing.observer import send_feedback  # loads an HTTP client
+
+        try:
+            async with asyncio.timeout(patience):
+                await turns.acquire()
+        except TimeoutError:
+            return "Langfuse is slow, and others wait for it already"
+        try:
+            return await asyncio.to_thread(send_feedback, tracing, rated)
+        finally:
+            turns.release()
+
+    return send

@@ -1,0 +1,295 @@
+"""Who can be evaluated, built without sources, tracing or a store, and the corpus to do it on.
+
+Judges that a better one has to beat: keep all, words, names, BM25, cosine and a mix of both.
+
+All but `keep_all` compute a score per text and keep it from a threshold on; the scores are no
+probabilities, so the verdicts carry none. Each sees the query and the text, not what it is about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import resources
+from math import log
+from typing import TYPE_CHECKING, Literal, get_args
+from urllib.parse import urlsplit
+
+import regex
+from pydantic import SecretStr
+
+from api.bootstrap import langfuse_prompts
+from api.core.domain import Item, Question, Verdict
+from api.core.ports import Grader, Judge, Judgement, SupportChecker
+from api.core.prompts import PackagedPrompts, Prompts
+from api.core.text import clean, cut, fold
+from api.core.words import split
+from api.errors import ConfigurationError, UsageError
+from api.evaluation.evaluate import Candidate, GraderCandidate, JudgeCandidate
+from api.evaluation.labelled_items import LabelledItem, LabelledQuery, labelled_item
+from api.models.answer_parsing import STAND_IN
+from api.models.local.judge import LocalJudge
+from api.models.local.support import LocalSupport
+from api.models.local.word_vectors import Vectors, vectors
+from api.pipeline.gate.excerpt import PASSAGE
+from api.pipeline.gate.name_matches import best, sightings
+from api.pipeline.gate.name_spellings import name_of
+from api.settings import ModelSettings, Settings
+
+if TYPE_CHECKING:
+    from api.langfuse.tracing import Tracing
+    from api.models.model_client import ModelClient
+
+
+NAMES, BM25, COSINE, HYBRID = 0.8, 0.09, 0.25, 0.27
+"""Thresholds: the best on the development data, by MCC over all."""
+VECTOR_WEIGHT = 0.65
+_SATURATION, _LENGTH = 1.2, 0.75
+_BOUNDLESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"
+# a word, or a letter of a script without blanks: `ember`, `mug2`; `小`, `米`
+_WORD = regex.compile(rf"{_BOUNDLESS}|(?:(?!{_BOUNDLESS})[\p{{L}}\p{{N}}])+")
+Scores = Callable[[str, Sequence[str]], Sequence[float]]
+"""A query and the texts of one page in, one score per text out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Keeps every text whose score reaches a threshold; implements `Judge`."""
+
+    name: str
+    scores: Scores
+    threshold: float
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """One verdict per item, in order; see `Judge.judge`. Costs nothing.
+
+        Raises:
+            ConfigurationError: it needs word vectors and they are not installed.
+        """
+        texts = [f"{clean(item.title)}\n{cut(clean(item.body), PASSAGE)}" for item in items]
+        scores = self.scores(clean(question.text), texts) if texts else ()
+        return Judgement(
+            tuple(Verdict(score >= self.threshold, self.name) for score in scores), self.name
+        )
+
+
+def everything(query: str, texts: Sequence[str]) -> list[float]:
+    """One for each text."""
+    return [1.0] * len(texts)
+
+
+def share_of_words(query: str, texts: Sequence[str]) -> list[float]:
+    """Share of the query's words in each text; characters count where a script has no blanks."""
+    wanted = set(_words(query))
+    return [len(wanted & set(_words(text))) / (len(wanted) or 1) for text in texts]
+
+
+def name_strength(query: str, texts: Sequence[str]) -> list[float]:
+    """How well each text holds the name in any of its spellings."""
+    name = name_of(query)
+    return [best(sightings(name, split(text), text)).strength for text in texts]
+
+
+def bm25(query: str, texts: Sequence[str]) -> list[float]:
+    """BM25 as a share of the most that any text could score; word weights are those of the page."""
+    wanted = set(_words(query))
+    counts = [Counter(_words(text)) for text in texts]
+    mean = sum(count.total() for count in counts) / (len(counts) or 1) or 1.0
+    held = {word: sum(word in count for count in counts) for word in wanted}
+    rarity = {word: log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in held.items()}
+    most = sum(rarity.values()) * (_SATURATION + 1) or 1.0
+    scores = []
+    for count in counts:
+        brake = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / mean)
+        score = sum(
+            weight * count[word] * (_SATURATION + 1) / (count[word] + brake)
+            for word, weight in rarity.items()
+        )
+        scores.append(score / most)
+    return scores
+
+
+def cosine(
+    query: str, texts: Sequence[str], load: Callable[[], Vectors | None] = vectors
+) -> list[float]:
+    """Cosine of the word vectors of query and text.
+
+    Raises:
+        ConfigurationError: the vectors are not installed.
+    """
+    known = load()
+    if known is None:
+        raise ConfigurationError("word vectors are missing here; install `wordllama`")
+    wanted = known.unit(query)
+    return [float(row @ wanted) for row in known.units(texts)]
+
+
+def hybrid(query: str, texts: Sequence[str]) -> list[float]:
+    """Cosine and BM25, each stretched from 0 to 1 over the page: some text always wins."""
+    near, same = _stretched(cosine(query, texts)), _stretched(bm25(query, texts))
+    return [VECTOR_WEIGHT * a + (1 - VECTOR_WEIGHT) * b for a, b in zip(near, same, strict=True)]
+
+
+BASELINES: Mapping[str, Baseline] = {
+    judge.name: judge
+    for judge in (
+        Baseline("keep_all", everything, 0.0),
+        Baseline("keyword", share_of_words, 1.0),
+        Baseline("names", name_strength, NAMES),
+        Baseline("bm25", bm25, BM25),
+        Baseline("cosine", cosine, COSINE),
+        Baseline("hybrid", hybrid, HYBRID),
+    )
+}
+"""Every baseline by name."""
+
+
+def _words(text: str) -> list[str]:
+    return [match[0] for match in _WORD.finditer(fold(text))]
+
+
+def _stretched(scores: Sequence[float]) -> list[float]:
+    low, high = min(scores), max(scores)
+    return [(score - low) / (high - low) if high > low else 0.0 for score in scores]
+
+
+JudgeName = Literal[
+    "local", "openai", "grader", "keyword", "names", "bm25", "cosine", "hybrid", "keep_all"
+]
+JUDGES: tuple[JudgeName, ...] = get_args(JudgeName)
+PAID = frozenset({"openai", "grader"})
+"""Those that ask a model server: their answers are worth keeping."""
+
+
+def sampled(settings: Settings, name: str) -> bool:
+    """Whether the sandbox's model answers for this name."""
+    return name in PAID and settings.general.mode == "sandbox"
+
+
+@asynccontextmanager
+async def candidate(
+    settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
+) -> AsyncIterator[Candidate]:
+    """The judge or grader of this name, closed at the end; traced when there is tracing.
+
+    `openai` and `grader` ask `model` (default: the filter model) at the configured server; see
+    `sampled` for when it is the sandbox, which spends nothing.
+
+    Raises:
+        UsageError: a model for a judge that asks none, or no key for one that does.
+    """
+    if name not in PAID:
+        if model is not None:
+            raise UsageError(f"`--model` goes with `openai` or `grader`; `{name}` asks no model")
+        judge: Judge = LocalJudge() if name == "local" else BASELINES[name]
+        yield JudgeCandidate(tracing.judge(judge, scored=False) if tracing else judge, judge.name)
+        return
+    async with _server(settings, name, tracing) as (client, host, prompts):
+        from api.core.text import Fence
+        from api.models.model_calls import OpenAIGrader, OpenAIJudge
+
+        models, bare = settings.models, Fence("")
+        if sampled(settings, name):
+            model = STAND_IN
+        model = model or models.filter_model
+        shown = model + (f"@{host}" if host else "")
+        if name == "openai":
+            judge = OpenAIJudge(client, model, models.scoring_timeout, prompts=prompts)
+            async with prompts.using("relevance") as prompt:
+                template = prompt.filled(rule=bare.rule)
+            judge = tracing.judge(judge, scored=False) if tracing else judge
+            yield JudgeCandidate(judge, shown, template)
+        else:
+            grader: Grader = OpenAIGrader(client, model, models.scoring_timeout, prompts=prompts)
+            grader = tracing.grader(grader) if tracing else grader
+            async with prompts.using("grades") as prompt:
+                template = prompt.filled(rule=bare.rule)
+            yield GraderCandidate(grader, f"grades:{shown}", template)
+
+
+@asynccontextmanager
+async def support_checker(
+    settings: Settings, name: str, model: str | None = None, tracing: Tracing | None = None
+) -> AsyncIterator[SupportChecker]:
+    """The support check of this name, `local` or `openai`, closed at the end; perhaps traced.
+
+    Raises:
+        UsageError: another name, or no key for `openai`.
+    """
+    if name == "local":
+        local = LocalSupport()
+        yield tracing.checker(local) if tracing else local
+    elif name == "openai":
+        async with _server(settings, name, tracing) as (client, _, prompts):
+            from api.models.model_calls import OpenAISupport
+
+            models = settings.models
+            model = STAND_IN if sampled(settings, name) else model or models.filter_model
+            openai = OpenAISupport(client, model, models.scoring_timeout, prompts=prompts)
+            yield tracing.checker(openai) if tracing else openai
+    else:
+        raise UsageError(f"`{name}` checks no support; there are `local` and `openai`")
+
+
+@asynccontextmanager
+async def _server(
+    settings: Settings, name: str, tracing: Tracing | None
+) -> AsyncIterator[tuple[ModelClient, str, Prompts]]:
+    """A client of the model server, the server where it is not the usual one, and the prompts.
+
+    The prompts are the product's, so that those with another label can be measured before they are
+    in use; the sandbox's model is asked by the files.
+    """
+    models = settings.models
+    prompts: Prompts = PackagedPrompts()
+    async with AsyncExitStack() as stack:
+        if sampled(settings, name):
+            from api.sandbox.server import Sandbox
+
+            url = stack.enter_context(Sandbox.start()).url
+            update = {"openai_api_key": SecretStr("sandbox"), "openai_base_url": f"{url}/v1"}
+            host, models = "", models.model_copy(update=update)
+        elif models.openai_api_key is None:
+            raise UsageError(f"`{name}` asks a model; set `OPENAI_API_KEY`")
+        elif models.openai_base_url == ModelSettings.model_fields["openai_base_url"].default:
+            host = ""
+        else:  # another server may be another model
+            host = urlsplit(models.openai_base_url).netloc.rpartition("@")[2]
+        if settings.tracing.prompts == "langfuse" and not sampled(settings, name):
+            prompts = stored = langfuse_prompts(settings.tracing, tracing)
+            stack.push_async_callback(stored.aclose)
+        from api.models.model_client import ModelClient
+
+        client = ModelClient(models)
+        stack.push_async_callback(client.aclose)
+        yield client, host, prompts
+
+
+def labelled_corpus() -> list[LabelledQuery]:
+    """The sample corpus, one query per product and source, with what a judge would see at the gate.
+
+    That is a title and the first 200 characters; on Amazon, where the gate sees tiles, the title.
+    The family is the product's short name.
+    """
+    from api.sandbox import corpus
+
+    data = resources.files("api.sandbox") / "data" / "products.json"
+    queries = []
+    for product in json.loads(data.read_text("utf-8")):
+        slug, query = product["slug"], product["query"]
+        labels = corpus.labels(slug)
+        items: dict[str, list[LabelledItem]] = defaultdict(list)
+        for post in corpus.load(slug):
+            if (label := labels.get(post.key)) is not None:
+                body = "" if post.source == "amazon" else post.body
+                items[post.source].append(
+                    labelled_item(query, post.title, body, label["relevant"], kind=label["kind"])
+                )
+        queries += [
+            LabelledQuery(query, source, tuple(labelled), slug, product["about"])
+            for source, labelled in items.items()
+        ]
+    return queries

@@ -1,0 +1,291 @@
+"""Asking a judge or a grader about labelled queries, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+import regex
+
+from api.core.domain import Item, Question, Usage
+from api.core.model_cost import UnusableAnswer, bill_of
+from api.core.ports import Grader, Judge, Judgement
+from api.errors import ConfigurationError, ModelError
+from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
+from api.evaluation.labelled_items import LabelledQuery
+
+HOPELESS = frozenset({"no_key", "unauthorized", "quota"})
+"""Failures that every further call would share: the run stops and says so."""
+Progress = Callable[[int, int], None]
+"""Items answered so far, and all."""
+
+T = TypeVar("T")
+Around = Callable[[int, Callable[[], Awaitable[T]]], Awaitable[T]]
+"""Called with the number of a case and what asks about it; must ask once and return the answer."""
+
+
+class Candidate(Protocol):
+    """Whoever is evaluated."""
+
+    @property
+    def name(self) -> str:
+        """Name and version."""
+        ...
+
+    @property
+    def template(self) -> str:
+        """Its prompt without the nonce; empty where there is none."""
+        ...
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """One opinion per item, in order.
+
+        Raises:
+            ModelError: no usable answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCandidate:
+    """A judge under evaluation."""
+
+    judge: Judge
+    name: str
+    template: str = ""
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """See `Candidate.answer`."""
+        judged: Judgement = await self.judge.judge(question, items, source)
+        return Answered(
+            tuple(Opinion(verdict.relevant, verdict.probability) for verdict in judged.verdicts),
+            judged.usage,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GraderCandidate:
+    """A grader under evaluation; a grade of `cutoff` or more counts as relevant."""
+
+    grader: Grader
+    name: str
+    template: str = ""
+    cutoff: int = 3
+
+    async def answer(self, question: Question, items: Sequence[Item], source: str) -> Answered:
+        """See `Candidate.answer`; a page with a defaulted grade is no answer."""
+        graded = await self.grader.grade(question, items)
+        if any(grade.defaulted for grade in graded.grades):
+            raise UnusableAnswer("malformed", "some grades are defaults", graded.usage)
+        return Answered(
+            tuple(Opinion(g.score >= self.cutoff, score=g.score) for g in graded.grades),
+            graded.usage,
+        )
+
+
+class AnswerCache:
+    """Answers that were paid for, kept on disk: a run that was cut goes on where it stopped.
+
+    One file of JSON lines per judge; only answered pages are written, never degraded ones. A page
+    is on the disk before the next one counts. A line that a kill cut short is skipped, and its page
+    is asked again.
+    """
+
+    def __init__(self, folder: Path, judge: str) -> None:
+        """Read what is there.
+
+        Raises:
+            ConfigurationError: the folder cannot be made, read or written.
+        """
+        # `gpt-4o-mini@host:8000` as `gpt-4o-mini_host_8000`
+        slug = regex.sub(r"[^\w.-]+", "_", judge)[:60]
+        self._path = folder / f"{slug}-{_digest(judge)[:8]}.jsonl"
+        self._known: dict[str, Answered] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab+") as file:
+                file.seek(0)
+                held = file.read()
+                if held and not held.endswith(b"\n"):
+                    file.write(b"\n")
+        except OSError as error:
+            raise _unusable(folder, error) from None
+        for line in held.splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                row: dict[str, Any] = json.loads(line)
+                opinions = tuple(Opinion(**opinion) for opinion in row["opinions"])
+                answered = Answered(opinions, Usage(**row["usage"]), row["seconds"])
+                self._known[row["key"]] = answered
+
+    def get(self, key: str, count: int) -> Answered | None:
+        """The answer kept under a key, if it has `count` opinions."""
+        known = self._known.get(key)
+        return known if known is not None and len(known.opinions) == count else None
+
+    def put(self, key: str, answered: Answered) -> None:
+        """Keep an answer; it is on the disk when this returns.
+
+        Raises:
+            ConfigurationError: the file cannot be written.
+        """
+        self._known[key] = answered
+        line = json.dumps({"key": key, **asdict(answered)}, separators=(",", ":")) + "\n"
+        try:
+            with self._path.open("ab") as file:
+                file.write(line.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unusable(self._path, error) from None
+
+
+def page_key(
+    judge: str, template: str, question: Question, source: str, items: Sequence[Item]
+) -> str:
+    """What an answer depends on, hashed: judge, prompt without its nonce, question and texts."""
+    texts = [[item.title, item.body] for item in items]
+    return _digest(json.dumps([judge, template, question.text, question.about, source, texts]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unusable(path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f"cache `{path}`: {error.strerror}; name a folder you can write to")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationOptions:
+    """How the queries are asked and counted."""
+
+    page: int = 25
+    """Items in one call at most."""
+    concurrency: int = 8
+    """Calls under way at once."""
+    about: bool = True
+    """The judge also sees what the query is about."""
+    min_yield: float = 0.5
+    """Yield below which the product would fetch again."""
+
+
+async def evaluate(
+    candidate: Candidate,
+    queries: Sequence[LabelledQuery],
+    manner: EvaluationOptions | None = None,
+    *,
+    cache: AnswerCache | None = None,
+    progress: Progress | None = None,
+    around: Around[list[AnswerSheet]] | None = None,
+) -> EvalResult:
+    """Ask everything and count; kept answers are not asked again.
+
+    A page that fails is counted as degraded, with its reason, and enters no measure. With `around`
+    the pages of one query are asked one after the other, inside of it.
+
+    Raises:
+        ModelError: a failure that every further call would share, or nothing was answered at all.
+        ConfigurationError: the cache cannot be written.
+    """
+    manner = manner or EvaluationOptions()
+    pages = [
+        _LabelledPage(number, start, question, query.source, items[start : start + manner.page])
+        for number, query in enumerate(queries)
+        for question in [Question(query.query, query.about if manner.about else "")]
+        for items in [query.shown()]
+        for start in range(0, len(items), manner.page)
+    ]
+    run = _Evaluation(candidate, manner, cache, progress, around, sum(len(p.items) for p in pages))
+    waiting = iter([[page] for page in pages])
+    if around is not None:
+        waiting = iter([list(group) for _, group in groupby(pages, key=lambda page: page.number)])
+    await asyncio.gather(*(run.work(waiting) for _ in range(manner.concurrency)))
+    if run.hopeless is not None:
+        raise run.hopeless
+    sheets = sorted(run.sheets, key=lambda sheet: (sheet.query, sheet.start))
+    reasons = sorted({sheet.reason for sheet in sheets if sheet.reason})
+    if not any(sheet.answered for sheet in sheets):
+        raise ModelError(reasons[0], "no page was answered") if reasons else ModelError("malformed")
+    result = score(candidate.name, queries, sheets, min_yield=manner.min_yield)
+    about = manner.about and any(query.about for query in queries)
+    return replace(result, reasons=tuple(reasons), page=manner.page, about=about)
+
+
+@dataclass(slots=True)
+class _LabelledPage:
+    number: int
+    """Which query."""
+    start: int
+    question: Question
+    source: str
+    items: tuple[Item, ...]
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    candidate: Candidate
+    manner: EvaluationOptions
+    cache: AnswerCache | None
+    progress: Progress | None
+    around: Around[list[AnswerSheet]] | None
+    total: int
+    """Items of all pages."""
+    sheets: list[AnswerSheet] = field(default_factory=list)
+    hopeless: ModelError | None = None
+    done: int = 0
+
+    async def work(self, waiting: Iterator[list[_LabelledPage]]) -> None:
+        """Take pages after pages until none is left or it makes no sense to go on."""
+        for pages in waiting:
+            if self.hopeless is not None:
+                return
+            ask = partial(self._sheets, pages)
+            around = self.around
+            sheets = await (ask() if around is None else around(pages[0].number, ask))
+            self.sheets.extend(sheets)
+
+    async def _sheets(self, pages: Sequence[_LabelledPage]) -> list[AnswerSheet]:
+        """The pages as they were answered, or why they were not."""
+        sheets = []
+        for page in pages:
+            if self.hopeless is not None:
+                break
+            sheet = AnswerSheet(page.number, page.start, None)
+            try:
+                sheet = replace(sheet, answered=await self._answered(page))
+            except ModelError as error:
+                sheet = replace(sheet, wasted=bill_of(error), reason=error.reason)
+                if error.reason in HOPELESS:
+                    self.hopeless = error
+            sheets.append(sheet)
+            self.done += len(page.items)
+            if self.progress is not None:
+                self.progress(self.done, self.total)
+        return sheets
+
+    async def _answered(self, page: _LabelledPage) -> Answered:
+        count = len(page.items)
+        key = page_key(
+            self.candidate.name, self.candidate.template, page.question, page.source, page.items
+        )
+        if self.cache is not None and (known := self.cache.get(key, count)) is not None:
+            return known
+        began = perf_counter()
+        answered = await self.candidate.answer(page.question, page.items, page.source)
+        if len(answered.opinions) != count:
+            detail = f"{len(answered.opinions)} for {count}"
+            raise UnusableAnswer("count_mismatch", detail, answered.usage)
+        answered = replace(answered, seconds=perf_counter() - began)
+        if self.cache is not None:
+            self.cache.put(key, answered)
+        return answered

@@ -1,1 +1,0 @@
-"""Ways in: translate the request, call one method, translate the answer."""

@@ -1,0 +1,174 @@
+"""What people think of a report, a finding or an item: kept here, and told to whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Literal
+
+from api.core.display_names import place_of
+from api.core.text import clean, one_line
+from api.errors import NotFound, UsageError
+from api.features.analyses.analysis_job import missing, stored_report
+from api.features.analyses.store_ports import Feedback, Rating, Store
+from api.reports.report import Report
+
+LONGEST_COMMENT = 2_000
+"""Characters of a comment."""
+MOST = 1_000
+"""Ratings that one analysis takes, of all authors."""
+Watched = Literal["sent", "off", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedReport:
+    """Feedback on a report, and the report."""
+
+    report: Report
+    feedback: Feedback
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTurn:
+    """What somebody thinks of one answer of a chat."""
+
+    number: int
+    """Of the turn in its session, from 1."""
+    trace_id: str | None
+    author: str
+    """A pseudonym."""
+    rating: Rating
+    comment: str
+    created_at: datetime
+
+
+Rated = RatedReport | RatedTurn
+Send = Callable[[Rated], Awaitable[str]]
+"""Tells whoever watches; empty when that was taken, else why it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOnTurn:
+    """What was kept of a turn, and whether whoever watches was told."""
+
+    session_id: str
+    turn: RatedTurn
+    watched: Watched
+    why: str = ""
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What somebody says: of one finding, of one item, or of the whole report."""
+
+    rating: Rating
+    comment: str = ""
+    finding: int | None = None
+    """Its number in the report, from 1."""
+    item_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Feedback as it was kept, and whether whoever watches was told."""
+
+    feedback: Feedback
+    decision: str
+    """Of the report."""
+    watched: Watched
+    why: str = ""
+    """Why it failed."""
+    sample: bool = False
+    """The report is made of sample data."""
+    repeated: bool = False
+    """The author had given the same thumb before."""
+
+
+def author_of(tenant: str, user: str = "") -> str:
+    """A pseudonym: the same for the same user of a tenant, and it leads back to neither."""
+    return sha256(f"listenpost feedback {tenant}\n{user}".encode("utf-8", "replace")).hexdigest()[
+        :16
+    ]
+
+
+async def give(
+    store: Store,
+    tenant: str,
+    author: str,
+    analysis_id: str,
+    opinion: Vote,
+    send: Send | None,
+) -> Given:
+    """Keep it, then tell whoever watches; that it could not be told loses nothing.
+
+    Without `send`, and of a report that has no trace or is sample data, nobody is told.
+
+    Raises:
+        NotFound: the tenant keeps no such report, or it has no such finding or item.
+        UsageError: the analysis is not done, the comment is too long, or there are too many.
+        StoreUnavailable: the database cannot be used, so nothing was kept or told.
+    """
+    if opinion.finding is not None and opinion.item_key is not None:
+        raise UsageError("rate a finding or an item, not both at once")
+    comment = worded(opinion.comment)
+    report = await stored_report(store, tenant, analysis_id)
+    subject: Literal["report", "finding", "item"] = "report"
+    if opinion.finding is not None:
+        subject = "finding"
+        if not 1 <= opinion.finding <= len(report.findings):
+            raise NotFound(
+                f"there is no finding {opinion.finding}; the report has {len(report.findings)}"
+            )
+    elif opinion.item_key is not None:
+        subject = "item"
+        if source_of(report, opinion.item_key) is None:
+            raise NotFound(f"the report has no item `{one_line(clean(opinion.item_key))[:60]}`")
+    given = Feedback(
+        report.id, author, subject, opinion.rating, opinion.finding, opinion.item_key, comment
+    )
+    repeated = any(
+        replace(opinion, comment=comment, created_at=None) == given
+        for opinion in await store.feedback(tenant, report.id)
+    )
+    kept = await store.keep_feedback(tenant, given, MOST)
+    if kept is None:
+        raise missing(report.id)
+    trace_id = None if report.sample else report.trace_id
+    watched, why = await inform(send, RatedReport(report, kept), trace_id)
+    return Given(kept, str(report.decision), watched, why, report.sample, repeated)
+
+
+def worded(comment: str) -> str:
+    """A comment as it is kept.
+
+    Raises:
+        UsageError: it is too long.
+    """
+    comment = clean(comment)
+    if len(comment) > LONGEST_COMMENT:
+        raise UsageError(
+            f"a comment has {LONGEST_COMMENT} characters at most; yours has {len(comment)}"
+        )
+    return comment
+
+
+async def inform(send: Send | None, rated: Rated, trace_id: str | None) -> tuple[Watched, str]:
+    """Whether whoever watches was told, and why not; `off` also where there is no trace for it."""
+    if send is None or trace_id is None:
+        return "off", ""
+    why = await send(rated)
+    return ("failed" if why else "sent"), why
+
+
+def source_of(report: Report, key: str) -> str | None:
+    """Which source an item of the report is of, dropped ones too; None of no item."""
+    for item in report.items:
+        if item.key == key:
+            return item.source
+    for name, source in report.sources.items():
+        if any(item.key == key for item in source.dropped):
+            return name
+    return place_of(key) if any(item.key == key for item in report.dropped) else None

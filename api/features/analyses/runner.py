@@ -1,0 +1,432 @@
+"""One analysis from its beginning to what is kept of it, whoever waits for it.
+
+Identical requests of one tenant share one flight; it is cancelled when the last who waits for it
+leaves, unless it was detached to run on its own. Whoever loses the connection to it may come back
+and follow it: that never begins another.
+
+Comparisons of a tenant: an analysis for each product, begun together and kept like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import secrets
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from api.core.context import admit, caller, current_trace_id, keep_trace_id
+from api.core.display_names import Places
+from api.core.progress import Listener, silent
+from api.core.work import Engine, Failure, ProcessStopping, SharedEngine, Unkept, WorkLease
+from api.errors import Conflict, ListenpostError, UsageError
+from api.features.analyses.analysis_job import (
+    CANCELLED,
+    AnalysisFlight,
+    AnalysisJob,
+    Analyze,
+    Begin,
+    Ended,
+    Estimate,
+    Tenants,
+    WorkOrder,
+    nobody,
+)
+from api.features.analyses.api_keys import REVOKED, Tenant
+from api.features.analyses.limits import Limits
+from api.features.analyses.store_ports import COMPARISON, Idempotency, Store, StoredAnalysis
+from api.features.comparisons.compare import analyze_each, ask_of, comparison_of
+from api.features.comparisons.comparison import Comparison
+from api.reports.report import Report
+from api.services.product import Ask
+
+_log = logging.getLogger(__name__)
+KIND = "analysis"
+"""Of durable work."""
+PAUSE = 1.0
+"""Seconds between two looks at an analysis that another process runs."""
+
+
+class Runner:
+    """Begins analyses, shares them, keeps what came of them; one per process and event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits,
+        analyze: Analyze,
+        estimate: Estimate,
+        grace: float = 0.0,
+        pause: float = PAUSE,
+        engine: SharedEngine | None = None,
+        tenants: Tenants = nobody,
+    ) -> None:
+        """Nothing runs yet; `grace` is how many seconds a lost connection still counts as one."""
+        self._store, self._limits = store, limits
+        self._shared, self._tenants = engine, tenants
+        self._engine: Engine = engine or Unkept()
+        self._performance = AnalysisJob(store, limits, analyze, estimate)
+        self._grace, self._pause = grace, pause
+        self._flights: dict[str, AnalysisFlight] = {}
+        self._claiming = asyncio.Lock()
+        self._closed = False
+
+    def on_end(self, ended: Ended) -> None:
+        """Tell `ended` about every analysis that ends."""
+        self._performance.ended.append(ended)
+
+    async def run(
+        self, tenant: Tenant, ask: Ask, listener: Listener = silent, key: str | None = None
+    ) -> Report:
+        """A finished report; cancelling the caller cancels the work nobody else waits for.
+
+        One that another process works on is waited for.
+
+        Raises:
+            Conflict: the key was used for another request, or what it stood for has failed.
+            LimitReached: the tenant may begin none now.
+            StoreUnavailable: it could not be kept, so it was not begun.
+            UsageError: it cannot be asked.
+        """
+        flight = await self.join(tenant, ask, key)
+        if isinstance(flight, StoredAnalysis):
+            return await self.outcome(flight)
+        try:
+            flight.listen(listener)
+            return await flight.result()
+        finally:
+            self.leave(flight)
+
+    async def join(
+        self, tenant: Tenant, ask: Ask, key: str | None = None, *, detached: bool = False
+    ) -> AnalysisFlight | StoredAnalysis:
+        """The flight for a request, begun or shared; call `leave` when done with it.
+
+        One that nobody waits for, `detached`, runs on, and is left to the queue when it would wait
+        here.
+
+        With an idempotency key that was used before it is that request's flight, or what is kept of
+        it: a report, or one that runs in another process. One that failed is begun again.
+
+        Raises:
+            Conflict: the key was used for another request.
+            LimitReached: the tenant may begin none now.
+            StoreUnavailable: it could not be kept, so it was not begun.
+        """
+        begin: Begin = self._launch
+        if detached and self._shared is not None and self._limits.turns.full(tenant):
+            begin = partial(self._queue, self._shared)
+        async with self._claiming:
+            flight = await self._claimed(tenant, ask, key, begin)
+        if isinstance(flight, StoredAnalysis):
+            return flight
+        flight.detached |= detached
+        flight.waiting += 1
+        boarded = False
+        try:
+            await flight.begun.wait()
+            flight.check()
+            boarded = True
+        finally:
+            if not boarded:
+                self.leave(flight)
+        return flight
+
+    async def kept(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
+        """One analysis of this tenant as it is stored, or as it ended if that could not be."""
+        unstored = self._performance.unstored.get(analysis_id)
+        if unstored is not None and unstored.tenant == tenant:
+            return unstored
+        return await self._store.get(tenant, analysis_id)
+
+    async def follow(
+        self, tenant: Tenant, analysis_id: str
+    ) -> AnalysisFlight | StoredAnalysis | None:
+        """One that was begun before, and None when there is none; nothing is begun.
+
+        Its flight while it runs here, call `leave` when done with that; else what is kept of it.
+        """
+        flight = self._flights.get(analysis_id)
+        if flight is not None and flight.tenant.id == tenant.id and flight.begun.is_set():
+            flight.waiting += 1
+            return flight
+        return await self.kept(tenant.id, analysis_id)
+
+    async def awaited(self, kept: StoredAnalysis) -> AnalysisFlight | StoredAnalysis:
+        """What is kept, once it has ended; or its flight, call `leave` when done with that.
+
+        Another process works on it; when that dies, the work may come here.
+
+        Raises:
+            Conflict: it was deleted meanwhile.
+        """
+        while kept.state == "running":
+            flight = self._flights.get(kept.id)
+            if flight is not None and flight.begun.is_set():
+                flight.waiting += 1
+                return flight
+            await asyncio.sleep(self._pause)
+            later = await self.kept(kept.tenant, kept.id)
+            if later is None:
+                raise _no_report(kept, "it was deleted")
+            kept = later
+        return kept
+
+    async def outcome(self, kept: StoredAnalysis) -> Report:
+        """The report of what is kept; while it is worked on, it is waited for.
+
+        Raises:
+            Conflict: it has failed, or was deleted meanwhile.
+        """
+        ended = await self.awaited(kept)
+        if isinstance(ended, AnalysisFlight):
+            try:
+                return await ended.result()
+            finally:
+                self.leave(ended)
+        if ended.report is None:
+            raise _no_report(ended, ended.reason or ended.state)
+        return ended.report
+
+    def leave(self, flight: AnalysisFlight, *, lost: bool = False) -> None:
+        """Wait no longer; the last to leave a flight that is not detached cancels it.
+
+        Who did not mean to, since the connection was `lost`, has the grace to come back: until it
+        is over the flight runs as if somebody waited.
+        """
+        if lost and self._grace:
+            asyncio.get_running_loop().call_later(self._grace, flight.leave)
+        else:
+            flight.leave()
+
+    async def cancel(self, tenant: Tenant, analysis_id: str) -> None:
+        """End an analysis if it runs, here or elsewhere; that it was cancelled is kept."""
+        flight = self._flights.get(analysis_id)
+        if flight is not None and flight.tenant.id == tenant.id:
+            await self._stop(flight)
+        elif (kept := await self.kept(tenant.id, analysis_id)) and kept.state == "running":
+            await self._engine.cancel(_work_of(analysis_id))
+            await self._store.fail(tenant.id, analysis_id, CANCELLED)
+
+    async def delete(self, tenant: Tenant, analysis_id: str) -> bool:
+        """Delete an analysis, cancelling it first if it runs; False when there is none."""
+        await self.cancel(tenant, analysis_id)
+        deleted = await self._store.delete(tenant.id, analysis_id)
+        if deleted:
+            self._performance.unstored.pop(analysis_id, None)
+        return deleted
+
+    async def aclose(self) -> None:
+        """Stop everything under way: what is durable goes on elsewhere, the rest has failed."""
+        self._closed = True  # nor is anything begun that was about to be
+        await asyncio.gather(*map(self._end, self._flights.values()))
+
+    async def go_on(self, written: str, life: WorkLease) -> None:
+        """Go on with an analysis that another process began, or left in the queue."""
+        request = WorkOrder.read(written)
+        tenant = await self._tenants(request.tenant)
+        if tenant is None:
+            await self._store.fail(request.tenant, request.analysis_id, REVOKED)
+            return
+        kept = await self._store.get(tenant.id, request.analysis_id)
+        if kept is not None and (kept.state, kept.reason) == ("failed", CANCELLED):
+            return  # its process died before the engine heard of that
+        admit(request.caller)
+        keep_trace_id(request.trace_id)
+        flight = AnalysisFlight(
+            id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True
+        )
+        self._flights[flight.id], name = flight, f"analysis {flight.id}"
+        flight.begin(self._flown(flight, self._performance.perform(flight, life)), name)
+        try:
+            await flight.result()
+        except ListenpostError as error:  # one that ran has said so itself
+            await self._store.fail(tenant.id, flight.id, str(error))
+
+    async def _stop(self, flight: AnalysisFlight) -> None:
+        flight.cancel()
+        await flight.over()
+
+    def _same(self, tenant: Tenant, ask: Ask) -> AnalysisFlight | None:
+        for flight in self._flights.values():
+            if flight.tenant.id == tenant.id and flight.ask == ask and not flight.cancelled:
+                return flight
+        return None
+
+    async def _elsewhere(self, tenant: Tenant, ask: Ask) -> StoredAnalysis | None:
+        """The same question, when another process runs it."""
+        if self._shared is None:
+            return None
+        analysis_id = await self._store.running(tenant.id, ask.digest)
+        return None if analysis_id is None else await self.kept(tenant.id, analysis_id)
+
+    async def _claimed(
+        self, tenant: Tenant, ask: Ask, key: str | None, begin: Begin
+    ) -> AnalysisFlight | StoredAnalysis:
+        same = self._same(tenant, ask)
+        if key is None:
+            shared = same or await self._elsewhere(tenant, ask)
+            return shared or await begin(tenant, ask, _new_id())
+        wanted = same.id if same else _new_id()
+        try:
+            owner, mine = await self._store.claim(tenant.id, key, ask.digest, wanted)
+        except UsageError as error:
+            raise Conflict(str(error)) from None
+        flight = self._flights.get(owner)
+        if flight is not None and flight.cancelled:
+            await self._stop(flight)
+        elif flight is not None:
+            return flight
+        if same is not None or not mine:
+            kept = await self.kept(tenant.id, owner) or await self._noted(tenant, ask, owner)
+            if kept is not None and kept.state != "failed":
+                return kept
+        return await begin(tenant, ask, owner)
+
+    async def _noted(self, tenant: Tenant, ask: Ask, analysis_id: str) -> StoredAnalysis | None:
+        """One whose process died before it was begun: the next will begin it, and nobody else."""
+        work_id = await self._engine.noted(_work_of(analysis_id))
+        if work_id is None:
+            return None
+        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
+        return _running(tenant, analysis_id, ask, began)
+
+    async def _end(self, flight: AnalysisFlight) -> None:
+        flight.abandon()
+        await flight.over()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ProcessStopping("this process stops; ask again later")
+
+    async def _queue(
+        self, shared: SharedEngine, tenant: Tenant, ask: Ask, analysis_id: str
+    ) -> StoredAnalysis:
+        self._check_open()
+        usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
+        await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
+        began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
+        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        await shared.enqueue(KIND, work_id, request.written, tenant.id)
+        return _running(tenant, analysis_id, ask, began)
+
+    async def _launch(self, tenant: Tenant, ask: Ask, analysis_id: str) -> AnalysisFlight:
+        self._check_open()
+        flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
+        self._flights[analysis_id] = flight
+        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        work = partial(self._performance.perform, flight)
+        running = self._engine.run(KIND, _new_work(analysis_id), request.written, work)
+        flight.begin(self._flown(flight, running), f"analysis {analysis_id}")
+        return flight
+
+    async def _flown(self, flight: AnalysisFlight, work: Coroutine[Any, Any, Report]) -> Report:
+        try:
+            return await work
+        finally:  # also when it could not begin
+            del self._flights[flight.id]
+            flight.begun.set()
+
+
+def _no_report(kept: StoredAnalysis, reason: str) -> Conflict:
+    return Conflict(f"the analysis `{kept.id}` has no report: {reason}")
+
+
+def _running(tenant: Tenant, analysis_id: str, ask: Ask, began: datetime) -> StoredAnalysis:
+    return StoredAnalysis(analysis_id, tenant.id, "running", began, ask.query, None)
+
+
+def _new_work(analysis_id: str) -> str:
+    return f"{_work_of(analysis_id)}{secrets.token_hex(4)}"
+
+
+def _work_of(analysis_id: str) -> str:
+    """How the ids of all work at an analysis begin."""
+    return f"{analysis_id}."
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """Begins them; the work is the runner's."""
+
+    runner: Runner
+    limits: Limits
+    claims: Idempotency
+
+    @asynccontextmanager
+    async def begun(
+        self, tenant: Tenant, asks: Sequence[Ask], key: str | None = None
+    ) -> AsyncIterator[list[AnalysisFlight | StoredAnalysis]]:
+        """The analyses in the order of the questions; left at the end: who is last cancels.
+
+        The caller's own request is counted already, so each further product is one more. When one
+        may not begin, none goes on.
+
+        Raises:
+            Conflict: the idempotency key was used for another request.
+            LimitReached: the tenant may not begin all of them now.
+            StoreUnavailable: they could not be kept.
+        """
+        for _ in asks[1:]:
+            await self.limits.admit(tenant)
+        keys: list[str | None] = [None] * len(asks)
+        fresh = True
+        if key is not None:
+            request = json.dumps([asdict(ask) for ask in asks], sort_keys=True)
+            digest = hashlib.sha256(request.encode()).hexdigest()
+            mark = uuid.uuid4().hex  # of this attempt; the first one owns the key
+            try:
+                _, fresh = await self.claims.claim(tenant.id, f"{COMPARISON}{key}", digest, mark)
+            except UsageError as error:
+                raise Conflict(str(error)) from None
+            keys = [f"{COMPARISON}{number}:{key}" for number in range(len(asks))]
+        if fresh:  # whatever fails later: the day's analyses suffice for all, or nothing begins
+            async with self.limits.spending(tenant, usd=0.0, analyses=len(asks)):
+                pass
+        flights: list[AnalysisFlight | StoredAnalysis] = []
+        try:
+            for ask, name in zip(asks, keys, strict=True):
+                flights.append(await self.runner.join(tenant, ask, name))
+            yield flights
+        finally:
+            for flight in flights:
+                if isinstance(flight, AnalysisFlight):
+                    self.runner.leave(flight)
+
+    async def answers(
+        self,
+        asks: Sequence[Ask],
+        flights: Sequence[AnalysisFlight | StoredAnalysis],
+        listener: Listener = silent,
+    ) -> list[Report | Failure]:
+        """The report of each question, or how its analysis failed."""
+        begun = dict(zip(asks, flights, strict=True))
+
+        async def landed(ask: Ask, hear: Listener) -> Report:
+            flight = begun[ask]
+            if isinstance(flight, StoredAnalysis):
+                return await self.runner.outcome(flight)
+            flight.listen(hear)
+            return await flight.result()
+
+        return await analyze_each(landed, asks, listener)
+
+
+def side_by_side(kept: Sequence[StoredAnalysis], places: Places) -> Comparison:
+    """Analyses that have ended, compared in this order; one without a report has failed."""
+    asks = [ask_of(each.report) if each.report else Ask(each.query) for each in kept]
+    answers = [
+        each.report or Failure("failed", (each.reason or each.state).rstrip(".")) for each in kept
+    ]
+    return comparison_of(asks, answers, places)

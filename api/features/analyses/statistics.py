@@ -1,0 +1,416 @@
+"""Sums and means over kept analyses; what one of them counts for is defined in `tallies`.
+
+Statistics over the analyses that a tenant keeps, as every door answers them.
+
+What a dashboard shows, without one. An answer whose gate failed open counts as such, and never in a
+yield: all its items passed unjudged. What is unknown, or of nothing, is None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from api.core.domain import DAYS_BY_DAY, Decision, Outcome, Published
+from api.errors import UsageError
+from api.features.analyses.analysis_counts import SourceTally, Tally
+from api.features.analyses.store_ports import Counted, Store, Thumbs
+from api.reports.report import Share, Timestamp
+
+
+class YieldStats(Published):
+    """How much of what was judged was about the question."""
+
+    runs: int
+    """With a sound verdict on at least one item: what `mean` is over."""
+    judged: int
+    relevant: int
+    pooled: Share | None
+    """`relevant` / `judged`: an item weighs as much as any other."""
+    mean: Share | None
+    """Of the yields of `runs`: a run weighs as much as any other."""
+    degraded: int
+    """Runs that are in none of these figures, since their gate failed open."""
+
+
+class SourceStats(Published):
+    """One source in all runs that asked it."""
+
+    runs: int
+    """That asked it."""
+    outcomes: Mapping[Outcome, int]
+    answered: int
+    """What the rates are over: runs in which it could be asked and answered."""
+    yields: YieldStats
+    fail_open: int
+    """Runs in which some of its items went unjudged."""
+    fail_open_rate: Share | None
+    fail_open_reasons: Mapping[str, int]
+    refetched: int
+    refetch_rate: Share | None
+    refetch_gain: int
+    """Relevant items that only second fetches brought."""
+    gain_per_refetch: float | None
+    upstream_calls: int
+
+
+class StatsPeriod(Published):
+    """A day or week (from Monday), UTC, in which analyses were begun."""
+
+    start: date
+    runs: int
+    yields: Mapping[str, YieldStats]
+    """By source."""
+
+
+class ItemStats(Published):
+    """What became of items, over all runs."""
+
+    judged: int
+    relevant: int
+    """Past the gate."""
+    kept: int
+    """In the end: past grades and copies too."""
+    cited: int
+    """By findings."""
+
+
+class SupportStats(Published):
+    """Passages that say what their sentence says, of those that were checked."""
+
+    reports: int
+    """With a check."""
+    pairs: int
+    supported: int
+    rate: Share | None
+
+
+class CostStats(Published):
+    """What analyses cost that a source answered and whose price is known."""
+
+    usd: float
+    left_out: float
+    """USD of the others: those of own items, and those that no source answered."""
+    priced: int
+    """Analyses in these figures."""
+    unpriced: int
+    """Analyses left out, since a model's price is unknown."""
+    per_analysis: float | None
+    per_kept_item: float | None
+
+
+class ThumbStats(Published):
+    """What people thought: of reports, findings and items together."""
+
+    up: int
+    down: int
+    share: Share | None
+    """`up` of both."""
+
+
+class Stats(Published):
+    """Figures over the analyses of one tenant."""
+
+    since: Timestamp | None
+    """None: from the first on."""
+    unit: Literal["day", "week"]
+    """Of `periods`: days up to 31 of them, else weeks."""
+    runs: int
+    """Analyses that ended with an answer, of every decision."""
+    failed: int
+    own_items: int
+    """Analyses of a person's own items; in no mean over analyses, and in no yield of runs."""
+    unanswered: int
+    """Analyses that no source answered; in no mean over analyses."""
+    samples: int
+    """Analyses of made-up sample data; they are in no other figure unless `with_samples`."""
+    with_samples: bool
+    cut: bool
+    """There are more than can be counted: these are the newest."""
+    decisions: Mapping[Decision, int]
+    yields: YieldStats
+    """Of whole runs, over all their sources; one with a degraded source is degraded."""
+    sources: Mapping[str, SourceStats]
+    periods: tuple[StatsPeriod, ...]
+    """Those in which there were runs, in order."""
+    items: ItemStats
+    support: SupportStats
+    upstream_calls: int
+    calls_per_analysis: float | None
+    """Over those that a source answered."""
+    cost: CostStats
+    feedback: ThumbStats
+    feedback_by_decision: Mapping[Decision, ThumbStats]
+
+
+MOST = 10_000
+"""Analyses that are counted at most, the newest."""
+SINCE = "30d"
+"""How far back without being told."""
+_DAYS = {"d": 1, "w": 7}
+# how far back in days or weeks: `30d`, `12w`
+_SPAN = re.compile(r"([1-9][0-9]{0,4})([dw])")
+_NO_THUMBS = Thumbs()
+
+
+def since_of(text: str, now: datetime) -> datetime | None:
+    """From when on: `30d`, `12w`, a date or time (UTC where it does not say), or `all`: None.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    wanted = text.strip().lower()
+    if wanted == "all":
+        return None
+    try:
+        if span := _SPAN.fullmatch(wanted):
+            return now - timedelta(days=int(span[1]) * _DAYS[span[2]])
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            "`since` needs days or weeks (`30d`, `12w`), a date (`2026-03-01`), a time "
+            "(`2026-03-01T08:00+02:00`; in an address the `+` is `%2B`) or `all`"
+        ) from None
+
+
+async def stats_of(
+    store: Store, tenant: str, since: datetime | None, now: datetime, *, with_samples: bool = False
+) -> Stats:
+    """Count what the tenant keeps and was begun since then.
+
+    Raises:
+        StoreUnavailable: the database cannot be used.
+    """
+    sums = Sums(await store.thumbs(tenant, since), with_samples)
+    cut = await store.each_counted(tenant, since, MOST, sums.add)
+    return sums.stats(since, now, cut=cut)
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+@dataclass(slots=True)
+class YieldSums:
+    """Of runs, or of one source in them."""
+
+    runs: int = 0
+    judged: int = 0
+    relevant: int = 0
+    ratios: float = 0.0
+    """The sum of the runs' yields."""
+    degraded: int = 0
+
+    def add(self, tally: Tally | SourceTally) -> None:
+        """One run more."""
+        if tally.degraded:
+            self.degraded += 1
+        elif judged := tally.judged:
+            relevant = tally.relevant
+            self.runs += 1
+            self.judged += judged
+            self.relevant += relevant
+            self.ratios += relevant / judged
+
+    def join(self, other: YieldSums) -> None:
+        """Those of another time."""
+        self.runs += other.runs
+        self.judged += other.judged
+        self.relevant += other.relevant
+        self.ratios += other.ratios
+        self.degraded += other.degraded
+
+    def stats(self) -> YieldStats:
+        """As they are published."""
+        return YieldStats(
+            runs=self.runs,
+            judged=self.judged,
+            relevant=self.relevant,
+            pooled=_ratio(self.relevant, self.judged),
+            mean=_ratio(self.ratios, self.runs),
+            degraded=self.degraded,
+        )
+
+
+@dataclass(slots=True)
+class SourceSums:
+    """Of one source."""
+
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    yields: YieldSums = field(default_factory=YieldSums)
+    reasons: Counter[str] = field(default_factory=Counter)
+    refetched: int = 0
+    gains: int = 0
+    """Refetches whose second batch was judged."""
+    gain: int = 0
+    calls: int = 0
+
+    def add(self, tally: SourceTally) -> None:
+        """One run more that asked it."""
+        self.outcomes[tally.outcome] += 1
+        self.calls += tally.upstream_calls
+        if not tally.outcome.answered:
+            return
+        self.yields.add(tally)
+        self.refetched += tally.refetched
+        if tally.refetched and all(attempt.status != "degraded" for attempt in tally.attempts):
+            self.gains += 1
+            self.gain += tally.refetch_gain
+        if tally.open_reason is not None:
+            self.reasons[tally.open_reason] += 1
+
+    def stats(self) -> SourceStats:
+        """As they are published."""
+        answered = sum(count for outcome, count in self.outcomes.items() if outcome.answered)
+        fail_open = self.reasons.total()
+        return SourceStats(
+            runs=self.outcomes.total(),
+            outcomes=dict(self.outcomes.most_common()),
+            answered=answered,
+            yields=self.yields.stats(),
+            fail_open=fail_open,
+            fail_open_rate=_ratio(fail_open, answered),
+            fail_open_reasons=dict(self.reasons.most_common()),
+            refetched=self.refetched,
+            refetch_rate=_ratio(self.refetched, answered),
+            refetch_gain=self.gain,
+            gain_per_refetch=_ratio(self.gain, self.gains),
+            upstream_calls=self.calls,
+        )
+
+
+@dataclass(slots=True)
+class DaySums:
+    """Of one day, or of a longer period."""
+
+    runs: int = 0
+    yields: dict[str, YieldSums] = field(default_factory=dict)
+
+    def join(self, other: DaySums) -> None:
+        """Those of another day."""
+        self.runs += other.runs
+        for name, sums in other.yields.items():
+            self.yields.setdefault(name, YieldSums()).join(sums)
+
+
+@dataclass(slots=True)
+class Sums:
+    """Takes analyses one by one, in any order, and holds none of them."""
+
+    thumbs: Mapping[str, Thumbs]
+    """By the id of an analysis."""
+    with_samples: bool
+    failed: int = 0
+    samples: int = 0
+    decisions: Counter[Decision] = field(default_factory=Counter)
+    yields: YieldSums = field(default_factory=YieldSums)
+    sources: dict[str, SourceSums] = field(default_factory=dict)
+    days: dict[date, DaySums] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    usd: float = 0.0
+    usd_left_out: float = 0.0
+    feedback: dict[Decision, Thumbs] = field(default_factory=dict)
+
+    def add(self, counted: Counted) -> None:
+        """One more: of those that failed only that; one that runs is not yet counted."""
+        tally = counted.tally
+        if tally is None:
+            self.failed += counted.state == "failed"
+            return
+        self.samples += tally.sample
+        if tally.sample and not self.with_samples:
+            return
+        self.decisions[tally.decision] += 1
+        if not tally.own_items:
+            self.yields.add(tally)
+        day = self.days.setdefault(counted.created_at.date(), DaySums())
+        day.runs += 1
+        for name, source in tally.sources.items():
+            self.sources.setdefault(name, SourceSums()).add(source)
+            if source.outcome.answered:
+                day.yields.setdefault(name, YieldSums()).add(source)
+        thumbs = self.thumbs.get(counted.id, _NO_THUMBS)
+        self.feedback[tally.decision] = self.feedback.get(tally.decision, _NO_THUMBS) + thumbs
+        comparable, calls, pairs = tally.comparable, tally.cost.upstream_calls, tally.support.pairs
+        priced = comparable and tally.price is not None
+        if priced:
+            self.usd += tally.price or 0.0
+        else:
+            self.usd_left_out += tally.price or 0.0
+        self.counts.update(
+            judged=tally.judged, relevant=tally.relevant, kept=tally.items, cited=tally.cited,
+            checked=bool(pairs), pairs=pairs, supported=tally.support.supported,
+            own_items=tally.own_items, unanswered=tally.unanswered, calls=calls,
+            comparable=comparable, calls_compared=calls * comparable,
+            priced=priced, unpriced=comparable and not priced, kept_priced=tally.items * priced,
+        )  # fmt: skip
+
+    def stats(self, since: datetime | None, now: datetime, *, cut: bool) -> Stats:
+        """As they are published."""
+        counts = self.counts
+        first = min(self.days, default=now.date())
+        weekly = (now.date() - first).days > DAYS_BY_DAY
+        periods: dict[date, DaySums] = {}
+        for day in sorted(self.days):
+            start = day - timedelta(days=day.weekday() if weekly else 0)
+            periods.setdefault(start, DaySums()).join(self.days[day])
+        return Stats(
+            since=since,
+            unit="week" if weekly else "day",
+            runs=self.decisions.total(),
+            failed=self.failed,
+            own_items=counts["own_items"],
+            unanswered=counts["unanswered"],
+            samples=self.samples,
+            with_samples=self.with_samples,
+            cut=cut,
+            decisions=dict(self.decisions.most_common()),
+            yields=self.yields.stats(),
+            sources={name: self.sources[name].stats() for name in sorted(self.sources)},
+            periods=tuple(
+                StatsPeriod(
+                    start=start,
+                    runs=period.runs,
+                    yields={name: period.yields[name].stats() for name in sorted(period.yields)},
+                )
+                for start, period in periods.items()
+            ),
+            items=ItemStats(
+                judged=counts["judged"],
+                relevant=counts["relevant"],
+                kept=counts["kept"],
+                cited=counts["cited"],
+            ),
+            support=SupportStats(
+                reports=counts["checked"],
+                pairs=counts["pairs"],
+                supported=counts["supported"],
+                rate=_ratio(counts["supported"], counts["pairs"]),
+            ),
+            upstream_calls=counts["calls"],
+            calls_per_analysis=_ratio(counts["calls_compared"], counts["comparable"]),
+            cost=CostStats(
+                usd=round(self.usd, 6),
+                left_out=round(self.usd_left_out, 6),
+                priced=counts["priced"],
+                unpriced=counts["unpriced"],
+                per_analysis=_ratio(self.usd, counts["priced"]),
+                per_kept_item=_ratio(self.usd, counts["kept_priced"]),
+            ),
+            feedback=_thumb_stats(self.feedback.values()),
+            feedback_by_decision={
+                decision: _thumb_stats([thumbs])
+                for decision, thumbs in self.feedback.items()
+                if thumbs != _NO_THUMBS
+            },
+        )
+
+
+def _thumb_stats(thumbs: Iterable[Thumbs]) -> ThumbStats:
+    total = sum(thumbs, _NO_THUMBS)
+    return ThumbStats(up=total.up, down=total.down, share=_ratio(total.up, total.up + total.down))

@@ -1,0 +1,202 @@
+"""What a search needs of the store, and what it gets.
+
+What a search of the archive answers: entries that stand there, and how they were found.
+
+Which entries a caller wants searched, refused in words where it cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Protocol
+
+from pydantic import Field
+
+from api.core.domain import Published
+from api.core.text import clean, one_line
+from api.core.words import is_language
+from api.errors import UsageError
+from api.reports.report import Credit, ItemFacts, Share, Thread, Timestamp
+
+Embed = Callable[[Sequence[str]], Sequence[bytes] | None]
+"""Texts as vectors of `DIMENSIONS` signed bytes, at length 127; None where there are no vectors."""
+DIMENSIONS = 256
+MOST_COUNTED = 20_000
+"""Entries of a tenant up to which they are counted."""
+ChunkId = tuple[str, str, int]
+"""The item's key, the comment's number in it (from 1) or nothing, the number of the piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFilters:
+    """Which entries are searched."""
+
+    source: str | None = None
+    since: datetime | None = None
+    """Undated entries are not since any time."""
+    until: datetime | None = None
+    """Exclusive."""
+    kept: bool | None = None
+    """True: kept by a report or imported; False: dropped by every report that saw it."""
+    product: str | None = None
+    """Seen by an analysis with this query, in any case."""
+    language: str | None = None
+    """Code of a language (`de`) that most small words of an entry may be of; short texts may be of
+    many. Applied to what was found."""
+    sample: bool = False
+    """Made-up entries of the sample world instead of what was really heard; never both."""
+
+
+EVERYTHING = ArchiveFilters()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An entry that one of the two searches found."""
+
+    id: ChunkId
+    thread: str
+    """Key of the item, or of the thread whose title it bears."""
+    tokens: tuple[str, ...]
+    vector: bytes | None
+    """None: it has none."""
+    by_words: bool
+    """Found by its words."""
+    by_vector: bool
+    """Among the nearest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What both searches found, and what is needed to score it."""
+
+    matches: tuple[Match, ...]
+    """Each entry once, in the order of their ids."""
+    frequencies: Mapping[str, int]
+    """How many entries hold each word, counted up to a bound."""
+    entries: int
+    """How many the tenant has, up to `MOST_COUNTED`."""
+    vectors: bool
+    """Whether the nearest were looked for."""
+    unread: int = 0
+    """Entries that were not among those, since their vectors are still being read."""
+
+
+class Archive(Protocol):
+    """Everything a tenant has stored, by words and by meaning.
+
+    All methods raise `StoreUnavailable` when the database cannot be used, and nothing else.
+    """
+
+    async def matches(
+        self, tenant: str, words: Sequence[str], vector: bytes | None, filters: ArchiveFilters,
+        most: int,
+    ) -> Matches:  # fmt: skip
+        """The best `most` entries by words and the nearest `most` by vector."""
+        ...
+
+    async def facts(self, tenant: str, keys: Iterable[str]) -> Mapping[str, ItemFacts]:
+        """Items as they are stored; without those that are gone or damaged."""
+        ...
+
+    async def queries(self, tenant: str, most: int) -> Sequence[str]:
+        """Queries of this tenant's analyses, the newest first, each once."""
+        ...
+
+
+class ArchiveHit(Published):
+    """One stored entry: an item's own text, or a comment under it."""
+
+    label: str
+    """`E1` and so on, in the order of the answer."""
+    key: str
+    """The item's."""
+    comment_id: str | None
+    """None: the item's own text."""
+    source: str
+    title: str
+    """The item's, or that of the thread it stands in."""
+    url: str
+    place: str | None
+    created_at: Timestamp | None
+    passage: str
+    """Its sentence that is nearest to the question, verbatim."""
+    relevance: Share
+    """Beside the other hits of this answer: both scores stretched over them."""
+    low_relevance: bool
+    credit: Credit = None
+    thread: Thread = ""
+
+
+class FloorCounts(Published):
+    """Entries that a floor left out."""
+
+    absolute: int = 0
+    score: int = 0
+    vector: int = 0
+
+
+class Retrieval(Published):
+    """How the hits were found."""
+
+    vectorMax: float | None = None  # noqa: N815
+    """Highest raw cosine of all that was found; None: nobody looked for the nearest."""
+    keywordMax: float | None = None  # noqa: N815
+    """Highest raw BM25; None: no word was found."""
+    combinedTop: float | None = None  # noqa: N815
+    usedRerank: bool = False  # noqa: N815
+    rerankMs: Annotated[int, Field(ge=0)] | None = None  # noqa: N815
+    filteredByFloor: FloorCounts = FloorCounts()  # noqa: N815
+    candidates: int = 0
+    """Entries that either search found."""
+    shown: int = 0
+    cacheHit: bool = False  # noqa: N815
+    words_only: bool = False
+    """There were no vectors to compare."""
+    unread: Annotated[int, Field(ge=0)] = 0
+    """Entries whose vectors were not compared, since they are still being read."""
+    rerank_failed: str | None = None
+    """Why the order stayed as it was."""
+
+
+class ArchiveAnswer(Published):
+    """What is stored about a question; `text` says how much, the hits say what."""
+
+    query: str
+    text: str
+    guidance: str
+    """What to ask instead, when nothing was searched; else empty."""
+    hits: tuple[ArchiveHit, ...]
+    """The best first."""
+    sample: bool = False
+    """Everything in it is made up."""
+    retrieval: Retrieval
+
+
+def filters_of(
+    source: str | None,
+    since: datetime | None,
+    about: str,
+    sources: Container[str],
+    language: str | None = None,
+    kept: bool | None = None,
+) -> ArchiveFilters:
+    """The filters behind what a door takes; empty text is no filter.
+
+    Raises:
+        UsageError: there is no such source, or no language with that code.
+    """
+    if source and source not in sources:
+        raise UsageError(f"there is no source `{one_line(clean(source))[:40]}`")
+    code = one_line(clean(language)).lower()
+    if code and not is_language(code):
+        raise UsageError(f"`{code[:20]}` is no code of a language that is known, such as `de`")
+    return ArchiveFilters(
+        source=source or None,
+        since=since,
+        product=one_line(clean(about)) or None,
+        language=code or None,
+        kept=kept,
+    )

@@ -1,0 +1,183 @@
+"""Conversations that are kept, as they are listed and shown again.
+
+What people think of one answer of a chat: kept in its session, and told to whoever watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pydantic import TypeAdapter, ValidationError
+
+from api.core.text import clean, one_line
+from api.errors import NotFound, UsageError
+from api.features.analyses.feedback import GivenOnTurn, RatedTurn, Send, inform, worded
+from api.features.analyses.store_ports import KeptSession, Rating, Sessions, SessionShelf
+from api.features.chat.chat_citations import cited
+from api.features.chat.chat_turn import Citation
+from api.features.chat.session import Exchange, Thumb, saved_in, written
+from api.reports.citable import LABEL
+from api.reports.exhibits import Exhibit
+
+
+@dataclass(frozen=True, slots=True)
+class ListedChat:
+    """One conversation in a listing."""
+
+    id: str
+    title: str
+    """The first question that is remembered; empty when there is none, or none that can be read."""
+    updated_at: datetime
+    """When its last turn ended."""
+    sample: bool
+    """What it knows is made up, in part at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatListing:
+    """One page of conversations, the last used first; `cursor` asks for the next."""
+
+    chats: list[ListedChat]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """One question of a conversation and what was answered."""
+
+    question: str
+    text: str
+    citations: list[Citation]
+    """Posts that it cites and that are still remembered."""
+    turn: int | None
+    """Its number, by which it is rated; None of one that an older release saved."""
+    opinions: tuple[Thumb, ...]
+    stopped: bool
+    """The person left before the answer was complete; `text` is what was shown by then."""
+    sample: bool
+    """It rests on what is made up, in part at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One conversation as far as it is remembered, oldest turn first."""
+
+    id: str
+    turns: list[PastTurn]
+    sample: bool
+    """What it knows is made up, in part at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    exchanges: list[Exchange]
+    sample: bool = False
+
+
+_OUTLINE = TypeAdapter(_Outline)
+
+
+async def list_chats(
+    shelf: SessionShelf, tenant: str, limit: int, cursor: str | None = None
+) -> ChatListing:
+    """A tenant's conversations.
+
+    Raises:
+        UsageError: the cursor is none of ours.
+        StoreUnavailable: the database cannot be used.
+    """
+    page = await shelf.sessions(tenant, limit, cursor)
+    chats = await asyncio.to_thread(lambda: list(map(_listed, page.sessions)))  # 400 kB each
+    return ChatListing(chats, page.cursor)
+
+
+def _listed(kept: KeptSession) -> ListedChat:
+    try:
+        outline = _OUTLINE.validate_json(kept.text)
+    except ValidationError:
+        outline = _Outline([])
+    title = outline.exchanges[0].question if outline.exchanges else ""
+    return ListedChat(kept.id, title, kept.saved_at, outline.sample)
+
+
+async def read_chat(sessions: Sessions, tenant: str, session_id: str) -> Transcript:
+    """What is kept of a conversation; of one whose text cannot be read, nothing.
+
+    Raises:
+        NotFound: no conversation of that id is the tenant's.
+        StoreUnavailable: the database cannot be used.
+    """
+    text = await sessions.session(tenant, session_id)
+    if text is None:
+        raise no_chat(session_id)
+    saved = saved_in(text)
+    if saved is None:
+        return Transcript(session_id, [], sample=False)
+    exhibits = {entry.label: Exhibit(entry.label, entry.assessed) for entry in saved.exhibits}
+    turns = []
+    made_up = {entry.label for entry in saved.exhibits if entry.sample}
+    for exchange in saved.exchanges:
+        labels = dict.fromkeys(LABEL.findall(exchange.answer))
+        shown = [exhibits[label] for label in labels if label in exhibits]
+        citations = list(cited(exchange.answer, shown, saved.subjects))
+        sample = exchange.sample or not made_up.isdisjoint(labels)
+        turns.append(
+            PastTurn(
+                exchange.question, exchange.answer, citations, exchange.number or None,
+                exchange.opinions, exchange.stopped, sample,
+            )
+        )  # fmt: skip
+    return Transcript(session_id, turns, saved.sample)
+
+
+def no_chat(session_id: str) -> NotFound:
+    """That there is no conversation of that id."""
+    return NotFound(f"there is no chat session `{one_line(clean(session_id))[:40]}`")
+
+
+MOST = 10
+"""Authors whose opinions one turn keeps."""
+
+
+async def rate_turn(
+    sessions: Sessions,
+    tenant: str,
+    author: str,
+    session_id: str,
+    number: int,
+    rating: Rating,
+    comment: str,
+    send: Send | None,
+) -> GivenOnTurn:
+    """Keep it with the turn, in the place of what its author thought of it before, then tell it.
+
+    It goes with its turn. Without `send`, and of a turn without a trace or over sample data, nobody
+    is told.
+
+    Raises:
+        NotFound: the tenant has no such session, or it does not remember that turn.
+        UsageError: the comment is too long, or the turn has `MOST` opinions of others.
+        StoreUnavailable: the database cannot be used, so nothing was kept or told.
+    """
+    comment = worded(comment)
+    text = await sessions.session(tenant, session_id)
+    if text is None:
+        raise no_chat(session_id)
+    saved = saved_in(text)
+    exchange = next((e for e in saved.exchanges if e.number == number), None) if saved else None
+    if saved is None or exchange is None or not number:
+        raise NotFound(f"the session remembers no turn {number}")
+    before = next((known for known in exchange.opinions if known.author == author), None)
+    others = tuple(known for known in exchange.opinions if known.author != author)
+    if len(others) >= MOST:
+        raise UsageError(f"turn {number} has {MOST} ratings; no more are taken")
+    given_at = before.created_at if before else datetime.now(UTC)
+    opinion = Thumb(author, rating, comment, given_at)
+    rated = replace(exchange, opinions=(*others, opinion))
+    exchanges: list[Exchange] = [rated if e.number == number else e for e in saved.exchanges]
+    await sessions.keep_session(tenant, session_id, written(replace(saved, exchanges=exchanges)))
+    trace_id = None if exchange.sample else exchange.trace_id
+    turn = RatedTurn(number, trace_id, author, rating, comment, given_at)
+    return GivenOnTurn(session_id, turn, *await inform(send, turn, trace_id))

@@ -1,0 +1,122 @@
+"""A chat turn as values: what a person sees while it runs, and what it came to.
+
+Work in a task and a context of its own, read as a stream of what it reports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from api.core.domain import Usage
+from api.reports.report import Credit
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """An exhibit that an answer cites."""
+
+    label: str
+    """As it stands in the text, for example `E3`; the same throughout the session."""
+    key: str
+    title: str
+    url: str
+    passage: str = ""
+    """The sentence of the exhibit that comes nearest to what cites it, word for word."""
+    credit: Credit = None
+    """Whose words the passage is."""
+
+    def json(self) -> dict[str, Any]:
+        """As the interface has it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished answer."""
+
+    session_id: str
+    text: str
+    """Markdown without links; exhibits are cited as `[E1]` or `[E1, E3]`."""
+    citations: tuple[Citation, ...] = ()
+    """What the text cites, in the order of first mention."""
+    notes: tuple[str, ...] = ()
+    """What was removed, cut short or could not be asked."""
+    partial: bool = False
+    """A bound or a failure ended the turn early; the text rests on what was found by then."""
+    outcome: str = "answered"
+    """`answered`, `clarify` (the gate gave guidance), `insufficient_data` or `not_asked`."""
+    usage: Usage = field(default_factory=Usage)
+    trace_id: str | None = None
+    number: int | None = None
+    """In the session, from 1, by which it is rated; None of guidance, which is not kept."""
+    sample: bool = False
+    """It rests on what is made up, in part at least, whatever the session's other turns do."""
+
+    def json(self) -> dict[str, Any]:
+        """As the interface has it."""
+        return {
+            "session_id": self.session_id,
+            "turn": self.number,
+            "text": self.text,
+            "citations": [citation.json() for citation in self.citations],
+            "notes": list(self.notes),
+            "partial": self.partial,
+            "sample": self.sample,
+            "trace_id": self.trace_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """A piece of the answer that is already checked."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookupStarted:
+    """A look-up begins."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LookupEnded:
+    """A look-up has ended; `line` says how, for a person."""
+
+    id: str
+    tool: str
+    line: str
+
+
+ChatEvent = AnswerPiece | LookupStarted | LookupEnded | Turn
+"""What a running turn reports, in order; the last one is the `Turn`."""
+
+
+T = TypeVar("T")
+_END = object()
+
+
+async def streamed(
+    work: Callable[[Callable[[T], None]], Coroutine[Any, Any, T]],
+) -> AsyncGenerator[T]:
+    """What `work` reports while it runs, then what it returns; closing the iterator cancels it.
+
+    Spans and counters that `work` opens are closed in the context they were opened in, whichever
+    tasks read the iterator.
+    """
+    moments: asyncio.Queue[Any] = asyncio.Queue()
+    task = asyncio.create_task(work(moments.put_nowait))
+    task.add_done_callback(lambda _: moments.put_nowait(_END))
+    try:
+        while (moment := await moments.get()) is not _END:
+            yield moment
+        yield await task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

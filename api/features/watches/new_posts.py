@@ -1,0 +1,162 @@
+"""What of a report is new to a watch: each post once, whatever its edit, crosspost or copy.
+
+What a run counts: posts of a source since the run before, and what the new ones speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from api.core.domain import Item
+from api.features.comparisons.comparison import Measure
+from api.features.comparisons.product_counts import FEELINGS, LEANS, ProductCounts, contender_of
+from api.features.watches.watch import Watch
+from api.features.watches.watch_ports import SeenPost
+from api.features.watches.watch_run import NewPost, RunCounts, SourceCount
+from api.pipeline.evidence.duplicates import COMPARED, copies_among
+from api.reports.composition import item_of
+from api.reports.keyless.aspects import aspects
+from api.reports.report import KeptItem, Report
+from api.services.product import Ask
+
+# What drops a post for not being about it, or not enough.
+_VERDICTS = frozenset({"gate", "cutoff", "floor"})
+
+
+@dataclass(frozen=True, slots=True)
+class NewPosts:
+    """A report as a watch sees it."""
+
+    counted: tuple[KeptItem, ...]
+    """Judged to be about it, without copies of what earlier runs had and what they dropped."""
+    new: tuple[KeptItem, ...]
+    """Of these, what no run has seen, written since the watch began or at an unknown time."""
+    learnt: tuple[SeenPost, ...]
+    """What is known from now on."""
+
+
+def sifted(report: Report, watch: Watch, known: Iterable[SeenPost], similarity: float) -> NewPosts:
+    """Compare with what is known; what passed unjudged is neither new nor known."""
+    memory = {entry.key: entry for entry in known}
+    kept = {key for key, entry in memory.items() if not entry.dropped_by}
+    dropped = {key for key, entry in memory.items() if entry.dropped_by == watch.rule}
+    judged = [item for item in report.items if item.verdict and item.key not in dropped]
+    unknown = [item for item in judged if item.key not in kept]
+    copies = copies_among(
+        [item_of(item) for item in unknown],
+        [entry.item for entry in memory.values() if entry.item is not None],
+        similarity,
+    )
+    began = watch.began_at
+    new = tuple(
+        item
+        for item in unknown
+        if item.key not in copies
+        and (began is None or item.created_at is None or item.created_at > began)
+    )
+    learnt = [SeenPost(item.key, item=_recognisable(item_of(item))) for item in unknown]
+    for out in report.dropped:
+        if out.key not in kept:
+            if out.dropped_by == "duplicate":
+                learnt.append(SeenPost(out.key))
+            elif out.dropped_by in _VERDICTS:
+                learnt.append(SeenPost(out.key, watch.rule))
+    return NewPosts(tuple(item for item in judged if item.key not in copies), new, tuple(learnt))
+
+
+def _recognisable(item: Item) -> Item:
+    """As much of it as is compared."""
+    return replace(item, body=item.body[:COMPARED], comments=(), notes=(), engagement={}, places=())
+
+
+def sources_heard(report: Report) -> Sequence[str]:
+    """The sources that answered, and whose answers a judge has seen."""
+    return [
+        name
+        for name, source in report.sources.items()
+        if source.outcome.answered and not source.gate.unjudged
+    ]
+
+
+POSTS: Measure = "posts"
+Keys = Mapping[tuple[Measure, str], tuple[str, ...]]
+"""By measure and subject, the keys of the posts that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRun:
+    """A run's counts, the posts behind them, and the new posts in words."""
+
+    counts: RunCounts
+    keys: Keys
+    new: tuple[NewPost, ...]
+
+
+def counted(
+    report: Report, ask: Ask, sift: NewPosts, since: datetime, until: datetime
+) -> CountedRun:
+    """Count what a report holds of the time after `since` up to `until`.
+
+    The aspects are the known ones whose words mean the same in every run: those that the question
+    alone gives their meaning.
+    """
+    stated = f"{report.query} {report.about}"
+    names = tuple(aspect.name for aspect in aspects() if aspect.fits(stated))
+    contender = contender_of(ask, report.model_copy(update={"items": sift.new}), names)
+    looks: list[tuple[Measure, str]] = [
+        (measure, name) for name in contender.words for measure in ("mentions", *LEANS)
+    ]
+    if contender.standing.sentiment is not None:
+        looks += [(measure, "") for measure in FEELINGS]
+    heard = sources_heard(report)
+    keys: dict[tuple[Measure, str], tuple[str, ...]] = {
+        (measure, name): contender.counted(measure, name, heard) for measure, name in looks
+    }
+    for source in heard:
+        keys[POSTS, source] = tuple(
+            item.key
+            for item in sift.counted
+            if item.source == source and item.created_at and since < item.created_at <= until
+        )
+    sources = {
+        source: SourceCount(
+            posts=len(keys[POSTS, source]),
+            capped=report.sources[source].capped is not False,
+            fresh=contender.total("mentions", (source,)),
+            undated=sum(item.source == source and item.created_at is None for item in sift.new),
+            graded=contender.total("sounds_negative", (source,)) if not report.sample else 0,
+            tallies={
+                f"{measure}:{name}": number
+                for measure, name in looks
+                if (number := len(contender.counted(measure, name, (source,))))
+            },
+        )
+        for source in heard
+    }
+    counts = RunCounts(since=since, until=until, sources=sources)
+    new = tuple(_post(item, contender, report.sample) for item in sift.new)
+    return CountedRun(counts, keys, new)
+
+
+def _post(item: KeptItem, contender: ProductCounts, sample: bool) -> NewPost:
+    """A new post in the words that tell most of it: a complaint's before others."""
+    complaints = [
+        name for name in contender.words if item.key in contender.leans[name, "complaint"]
+    ]
+    passages = [
+        passage.passage
+        for name in (*complaints, *contender.words)
+        for passage in contender.words[name]
+        if passage.key == item.key
+    ]
+    return NewPost(
+        key=item.key,
+        source=item.source,
+        title=item.title,
+        url=item.url,
+        created_at=item.created_at,
+        passage=passages[0] if passages else "",
+        complains=bool(complaints) or (item.sentiment == -1 and not sample),
+    )

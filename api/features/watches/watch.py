@@ -1,0 +1,265 @@
+"""A watch: what is asked, when, and who hears of what has changed.
+
+When a watch is due: `mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
+from typing import Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from api.core.text import clean, cut, one_line, web_url
+from api.errors import UsageError
+from api.services.caller_arguments import question_of
+from api.settings import DepthName
+from api.settings.addresses import is_mail_address
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+"""As they are written, in the order of `datetime.weekday`."""
+_MOST = timedelta(days=31)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FORMS = "`mon 08:00`, `mon,thu 08:00`, `daily 08:00`, `hourly` or `every 15 min`"
+# Days and a time of day: `mon,thu 08:00`.
+_CLOCK = re.compile(r"(?P<days>daily|[a-z]{3}(?:,[a-z]{3})*) (?P<hour>\d{1,2}):(?P<minute>\d\d)")
+# A number of minutes, hours or days: `every 15 min`.
+_INTERVAL = re.compile(r"every (?P<number>\d{1,5}) ?(?P<unit>min|minutes?|h|hours?|days?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Days of the week and a time of day, or an interval."""
+
+    days: frozenset[int] = frozenset()
+    """0 is Monday; empty of an interval."""
+    at: time = time()
+    interval: timedelta = timedelta()
+
+
+def schedule_of(text: str) -> Schedule:
+    """What these words mean.
+
+    Raises:
+        UsageError: they are none of the forms, or an interval is below a minute or above 31 days.
+    """
+    words = ",".join(part.strip() for part in " ".join(text.lower().split()).split(","))
+    if words == "hourly":
+        return Schedule(interval=timedelta(hours=1))
+    if match := _CLOCK.fullmatch(words):
+        names = DAYS if match["days"] == "daily" else match["days"].split(",")
+        hour, minute = int(match["hour"]), int(match["minute"])
+        if set(names) <= set(DAYS) and hour < 24 and minute < 60:
+            return Schedule(frozenset(map(DAYS.index, names)), time(hour, minute))
+    if match := _INTERVAL.fullmatch(words):
+        unit = {"m": "minutes", "h": "hours", "d": "days"}[match["unit"][0]]
+        interval = timedelta(**{unit: int(match["number"])})
+        if timedelta() < interval <= _MOST:
+            return Schedule(interval=interval)
+        wrong = f"`{words}` is no interval from 1 min to {_MOST.days} days"
+        raise UsageError(wrong, field="every")
+    raise UsageError(f"“{words[:40]}” is no schedule; write {_FORMS}", field="every")
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UsageError(
+            f"there is no time zone “{name[:40]}”; write one such as `Europe/Berlin` or `UTC`",
+            field="tz",
+        ) from None
+
+
+def next_after(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> datetime:
+    """The first moment after this one at which it is due, aware UTC.
+
+    A time of day that the clock skips is the first moment after the gap; one that comes twice is
+    the first of both. Intervals count from midnight UTC of a fixed day, so they do not drift.
+    """
+    if schedule.interval:
+        return moment - (moment - _EPOCH) % schedule.interval + schedule.interval
+    first = moment.astimezone(zone).date()
+    dates = (first + timedelta(days=ahead) for ahead in range(9))  # a week, and one left out
+    return min(
+        due
+        for date in dates
+        if date.weekday() in schedule.days
+        and (due := _instant(datetime.combine(date, schedule.at), zone)) > moment
+    )
+
+
+def length_of(schedule: Schedule, moment: datetime, zone: ZoneInfo) -> timedelta:
+    """From the next time that it is due to the one after that."""
+    following = next_after(schedule, moment, zone)
+    return next_after(schedule, following, zone) - following
+
+
+def runs_a_week(schedule: Schedule) -> float:
+    """How often it is due in a week; below 1 of an interval that is longer."""
+    return timedelta(weeks=1) / schedule.interval if schedule.interval else len(schedule.days)
+
+
+def _instant(local: datetime, zone: ZoneInfo) -> datetime:
+    """When a clock in this zone first shows this, or shows more than it."""
+    before = local.replace(tzinfo=zone).astimezone(UTC)
+    if before.astimezone(zone).replace(tzinfo=None) == local:
+        return before
+    # skipped: by the offset of after the gap this is before it, by that of before it is after it
+    low, high = local.replace(tzinfo=zone, fold=1).astimezone(UTC), before
+    skipped = low.astimezone(zone).utcoffset()
+    while high - low > timedelta(seconds=1):
+        middle = low + timedelta(seconds=(high - low) // timedelta(seconds=1) // 2)
+        if middle.astimezone(zone).utcoffset() == skipped:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+Only = Literal["complaints"]
+Kind = Literal["webhook", "slack", "mail", "file"]
+MOST_TARGETS = 5
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where it is told."""
+
+    kind: Kind
+    address: str = field(repr=False)
+    """A URL, which may hold a secret, an address of e-mail, or a path."""
+
+    @property
+    def shown(self) -> str:
+        """On one line its kind and server, without what may be secret; of others the whole."""
+        whole = self.kind in {"mail", "file"}
+        public = self.address if whole else urlsplit(self.address).hostname
+        return f"{self.kind}:{one_line(clean(public))}"
+
+
+def target_of(text: str, *, files: bool) -> Target:
+    """`https://...`, `slack:https://...`, `mailto:ADDRESS`, or, where allowed, `file:PATH`.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    kind, _, rest = text.strip().partition(":")
+    if kind == "file" and files and rest:
+        return Target("file", rest)
+    if kind.lower() == "mailto" and is_mail_address(rest):
+        return Target("mail", rest)
+    address = web_url(rest if kind == "slack" else text.strip())
+    if not address or urlsplit(address).username is not None:
+        forms = "`https://...`, `slack:https://...`, `mailto:ann@example.org`"
+        forms += " or `file:PATH`" if files else ""
+        wrong = f"a notification goes to {forms}, and no URL holds a user"
+        raise UsageError(wrong, field="notify")
+    return Target("slack" if kind == "slack" else "webhook", address)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """One question of one tenant, asked again and again."""
+
+    id: str
+    tenant: str
+    name: str
+    """By which its tenant calls it; no two of a tenant have the same."""
+    query: str
+    about: str = ""
+    sources: tuple[str, ...] = ()
+    """Empty: those of the settings."""
+    depth: DepthName = "standard"
+    limit: int | None = None
+    sandbox: bool = False
+    every: str
+    zone: str = "UTC"
+    only: Only | None = None
+    """What is told; None: every new post."""
+    notify: tuple[Target, ...] = ()
+    secret: str = field(repr=False)
+    """With which what a webhook gets is signed."""
+    tell_first: bool = False
+    """Its first run is told, too."""
+    paused: bool = False
+    created_at: datetime
+    due_at: datetime
+    began_at: datetime | None = None
+    """When its first run asked; what was written before is no news."""
+    feed: str | None = field(default=None, repr=False)
+    """Digest of the token that reads its feed; None: it has none."""
+
+    @property
+    def rule(self) -> str:
+        """A digest of what decides whether a post is one of its: verdicts by another are void."""
+        deciding = json.dumps([self.query, self.about, sorted(self.sources), self.sandbox])
+        return hashlib.sha256(deciding.encode()).hexdigest()[:16]
+
+    @property
+    def is_signed(self) -> bool:
+        """What is told of it is signed with its secret, which somebody needs to know."""
+        return any(target.kind == "webhook" for target in self.notify)
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it is due."""
+        return schedule_of(self.every)
+
+
+def check_watch(watch: Watch) -> None:
+    """Refuse one that could never run.
+
+    Raises:
+        UsageError: its name, question, schedule or zone makes no sense, or too many are to be told.
+    """
+    if not 0 < len(watch.name) <= _LONGEST_NAME or watch.name != one_line(clean(watch.name)):
+        wrong = f"the name of a watch is one line of 1 to {_LONGEST_NAME} characters"
+        raise UsageError(wrong, field="name")
+    question_of(watch.query, watch.about)
+    schedule_of(watch.every)
+    zone_of(watch.zone)
+    if len(watch.notify) > MOST_TARGETS:
+        wrong = f"a watch tells {MOST_TARGETS} at most, not {len(watch.notify)}"
+        raise UsageError(wrong, field="notify")
+
+
+def new_watch(tenant: str, query: str, every: str, now: datetime) -> Watch:
+    """A watch that is called as it asks, and is due at once; the rest is `replace`d into it."""
+    name = name_of_query(query)
+    return Watch(
+        id=uuid.uuid4().hex,
+        tenant=tenant,
+        name=name,
+        query=query,
+        every=every,
+        secret=f"whsec_{secrets.token_urlsafe(24)}",
+        created_at=now,
+        due_at=now,
+    )
+
+
+def name_of_query(query: str) -> str:
+    """What a watch is called that was given no name."""
+    return cut(one_line(clean(query)), _LONGEST_NAME)
+
+
+def chosen(watches: Sequence[Watch], name: str) -> Watch | None:
+    """The watch of this name or id, or the only one whose id begins so."""
+    exact = [watch for watch in watches if name in {watch.name, watch.id}]
+    begun = [watch for watch in watches if name and watch.id.startswith(name)]
+    fitting = exact or begun
+    return fitting[0] if len(fitting) == 1 else None

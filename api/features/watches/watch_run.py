@@ -1,0 +1,155 @@
+"""What one run of a watch came to: typed like a report. No model wrote any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field
+
+from api.core.domain import Outcome, Published
+from api.features.comparisons.comparison import Measure
+from api.pipeline.evidence.figures import Interval
+from api.reports.report import Timestamp
+
+VERSION = 1
+"""Of a `WatchRun`; raised when a field changes meaning."""
+State = Literal["baseline", "changed", "nothing", "not_asked", "failed"]
+"""The first run, by which later ones are measured; something is new or unusual; nothing is; no
+source could be asked; it ended without a report."""
+
+
+class SourceCount(Published):
+    """What one source that answered, and was judged, held about it in a run."""
+
+    posts: int
+    """Written since the run before."""
+    capped: bool
+    """It may hold more: `posts` is a minimum."""
+    fresh: int
+    """New to the watch, whenever they were written; the shares are of these."""
+    undated: int | None = None
+    """Of these, those without a date, so never in `posts`; None in a run of an earlier version."""
+    graded: int
+    """Of these, those of which a model said how they sound."""
+    tallies: Mapping[str, int]
+    """Of the fresh ones: `MEASURE` or `MEASURE:ASPECT` -> how many."""
+
+
+class RunCounts(Published):
+    """What later runs are compared with."""
+
+    since: Timestamp
+    until: Timestamp
+    sources: Mapping[str, SourceCount]
+    """Those that could not be asked are not in it: nothing is known, which is not 0."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the time is; nothing where this machine's clock was set back."""
+        return max(0.0, (self.until - self.since).total_seconds())
+
+
+class NewPost(Published):
+    """A post that the watch had not seen: where it is, and a few of its words."""
+
+    key: str
+    source: str
+    title: str
+    url: str
+    created_at: Timestamp | None
+    passage: str
+    """Verbatim, as a report quotes it; empty where none tells of a known aspect."""
+    complains: bool
+    """Plainly of an aspect, or by its grade."""
+
+
+class Change(Published):
+    """Something that differs from the watch's own past by more than chance makes likely."""
+
+    measure: Measure
+    subject: str
+    """A source of `posts`, an aspect, or empty of how posts sound."""
+    more: bool
+    count: int
+    of: int | None
+    """New posts; None of `posts`."""
+    past: int
+    past_of: int | None
+    usual: Interval
+    """Of `posts` how many are usual in as long a time, else the ends of the difference of shares,
+    at 95 %."""
+    chance: Annotated[float, Field(ge=0, le=1)]
+    """How often chance alone makes one as large, after Holm's correction for `looked_at`."""
+    cites: tuple[str, ...]
+    """Keys of the counted posts."""
+    text: str
+
+
+class NewQuestion(Published):
+    """What somebody asks in a new post, and nobody in a post of an earlier run."""
+
+    text: str
+    """Verbatim, one sentence."""
+    cites: tuple[str, ...]
+    """Keys of the new posts that ask it, the best first; the words are the first one's."""
+
+
+class Gap(Published):
+    """A source of which this run knows nothing."""
+
+    source: str
+    outcome: Outcome
+    reason: str | None
+
+
+Failure = Literal[
+    "not_configured", "not_allowed", "no_address", "unauthorized", "refused", "unavailable",
+    "insecure", "timed_out", "unreachable", "unwritable",
+]  # fmt: skip
+"""Why a message did not arrive; docs/watches.md has a row for each."""
+
+
+class Delivery(Published):
+    """Whether somebody was told."""
+
+    target: str
+    """Its kind and server; of e-mail and files the whole."""
+    delivered: bool
+    tries: int
+    """All of them, also those of `notify-again`."""
+    failure: Failure | None = None
+    reason: str = ""
+    """Why it was not, with what helps."""
+    at: Timestamp | None = None
+    """When it was tried last."""
+
+
+class WatchRun(Published):
+    """One run."""
+
+    version: int
+    id: str
+    watch_id: str
+    state: State
+    reason: str | None
+    """Why it failed."""
+    report_id: str | None
+    counts: RunCounts | None
+    new: tuple[NewPost, ...]
+    """Told by this run, best first."""
+    kept: int
+    """Posts that its report holds, known ones too."""
+    unusual: tuple[Change, ...]
+    """The surest first."""
+    looked_at: int
+    """Comparisons that could have been unusual; 0 while there is too little past."""
+    new_aspects: tuple[str, ...]
+    gaps: tuple[Gap, ...]
+    sample: bool
+    created_at: AwareDatetime
+    news: bool = False
+    """Worth telling: everybody who is to be told was, and it stands in the feed."""
+    questions: tuple[NewQuestion, ...] = ()
+    """Asked for the first time; those that most posts ask first."""
+    deliveries: tuple[Delivery, ...] = ()

@@ -1,0 +1,1 @@
+"""Interfaces: each translates a request, calls one method and translates the answer."""

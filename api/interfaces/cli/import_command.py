@@ -1,0 +1,325 @@
+"""`import`: what others have collected comes into the archive, and goes again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from contextlib import AbstractContextManager, closing
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from api.core.text import many, minute
+from api.errors import NotFound, UsageError
+from api.interfaces.cli.output import as_json, say, tell
+from api.interfaces.cli.stats_commands import OutputFormat, StatsFormat
+from api.interfaces.cli.stored_commands import with_store
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from api.features.analyses.api_keys import Keys
+    from api.features.analyses.store_ports import Store
+    from api.features.archive.import_file import Rehearsal
+    from api.features.archive.imports import Import, ImportPosition, ImportProgress, Imports
+    from api.sources.imported.detection import CollectedFile
+
+
+# What stands in the place of a command's name when a file is named.
+_FILE = "FILE"
+# Between two lines of progress where there is no terminal.
+_SECONDS = 5.0
+
+
+class _FileOrCommand(TyperGroup):
+    """`import FILE` beside `import list`; a file that is called `list` is `./list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the command for files before what is no command's name."""
+        if args and args[0] not in {*self.commands, "--help"}:
+            args = [_FILE, *args]
+        return super().parse_args(ctx, args)
+
+
+imports = typer.Typer(
+    cls=_FileOrCommand,
+    no_args_is_help=True,
+    subcommand_metavar="FILE | COMMAND",
+    help="Bring a dump, an export or a table into the archive: `listenpost import FILE`, `-` for "
+    "stdin. See `listenpost import FILE --help`, and docs/archive.md.",
+)
+
+
+class FormatChoice(StrEnum):
+    """What a file holds."""
+
+    auto = "auto"
+    reddit = "reddit"
+    youtube = "youtube"
+    amazon = "amazon"
+    csv = "csv"
+    jsonl = "jsonl"
+
+
+Id = Annotated[str, typer.Argument(help="As listed, or its beginning.")]
+
+
+@imports.command(name=_FILE)
+def bring(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, `-` for stdin.")],
+    form: Annotated[FormatChoice, typer.Option("--as", help="What it holds.")] = FormatChoice.auto,
+    columns: Annotated[
+        str, typer.Option("--map", help="Columns of a table: title=Headline,body=Full Text,...")
+    ] = "",
+    product: Annotated[str, typer.Option(help="What it is about, as title of what has none.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it holds, and write nothing.")
+    ] = False,
+) -> None:
+    """Store what a file holds; one that was stopped is gone on with."""
+    from api.sources.imported.detection import ReadOptions, collected, read_columns
+
+    wish = ReadOptions(form.value, read_columns(columns) or None, product.strip())
+    with closing(collected(file, wish, sys.stdin.buffer)) as source:
+        _bring(source, file, dry_run=dry_run)
+
+
+def _bring(source: CollectedFile, file: str, *, dry_run: bool) -> None:
+    for line in source.findings:
+        tell(_shown(line))
+    if dry_run:
+        from api.features.archive.import_file import rehearse
+
+        with _Following(source) as following:
+            rehearsal = rehearse(source, following.hear)
+        _say_rehearsal(rehearsal)
+        return
+
+    async def work(store: Store, keys: Keys) -> None:
+        from api.features.analyses.api_keys import LOCAL
+        from api.features.archive.import_file import import_file
+
+        with _Following(source) as following:
+            brought, fresh = await import_file(source, store, LOCAL.id, following.hear)
+        if fresh:
+            say(_summary(brought))
+            if brought.intake.refused:
+                tell(f"what was kept aside, and why: `listenpost import show {brought.id}`")
+        else:
+            say(
+                f"`{_shown(file)}` was imported before, as {brought.id}; to import it again, first "
+                f"`listenpost import remove {brought.id}`"
+            )
+
+    with_store(work)
+
+
+@imports.command(name="list")
+def list_imports(form: StatsFormat = OutputFormat.text) -> None:
+    """What was imported, the newest first."""
+
+    async def work(store: Store, keys: Keys) -> None:
+        from api.features.analyses.api_keys import LOCAL
+
+        listed = await store.imports(LOCAL.id)
+        if form is OutputFormat.json:
+            say(as_json([_plain(row) for row in listed]))
+            return
+        for row in listed:
+            when = minute(row.created_at) if row.created_at else "unknown"
+            state = "" if row.finished_at else "  unfinished"
+            say(f"{row.id}  {when}  {_counts(row.intake)}  {_shown(row.card.name)}{state}")
+        if not listed:
+            tell("nothing was imported yet; `listenpost import FILE` does")
+
+    with_store(work)
+
+
+@imports.command()
+def show(import_id: Id, form: StatsFormat = OutputFormat.text) -> None:
+    """One import: its counts, and the lines that were kept aside, with the reason of each."""
+
+    async def work(store: Store, keys: Keys) -> None:
+        from api.features.analyses.api_keys import LOCAL
+
+        row = await _import_of(store, import_id)
+        aside = await store.refusals(LOCAL.id, row.id)
+        if form is OutputFormat.json:
+            lines = [{"line": r.line, "reason": r.reason, "start": r.start} for r in aside]
+            say(as_json({**_plain(row), "refusals": lines}))
+            return
+        say(_summary(row))
+        for refusal in aside:
+            say(f"line {refusal.line}: {_shown(refusal.reason)}: {_shown(refusal.start)[:100]}")
+        if row.intake.refused > len(aside):
+            say(f"and {row.intake.refused - len(aside):,} more, which are only counted")
+
+    with_store(work)
+
+
+@imports.command()
+def remove(import_id: Id) -> None:
+    """Take an import back: what no report and no other import holds is deleted."""
+
+    async def work(store: Store, keys: Keys) -> None:
+        from api.features.analyses.api_keys import LOCAL
+
+        row = await _import_of(store, import_id)
+        gone = await store.remove_import(LOCAL.id, row.id)
+        tell(f"`{row.id}` is removed, with {gone or 0:,} items that nothing else held")
+
+    with_store(work)
+
+
+@imports.command()
+def forget(
+    file: Annotated[Path, typer.Argument(help="Ids or keys of what was deleted, one a line.")],
+) -> None:
+    """Remove from everything stored what the owner of a file, or a place, has deleted."""
+    try:
+        text = file.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"`{file}` cannot be read: {error.strerror}") from None
+    ids = {line.strip() for line in text.splitlines()} - {""}
+    if not ids:
+        raise UsageError(f"`{file}` names nothing; write an id or a key on each line")
+
+    async def work(store: Store, keys: Keys) -> None:
+        from api.features.analyses.api_keys import LOCAL
+
+        gone = await store.forget(await store.keys_of(LOCAL.id, ids))
+        comments = await store.forget_comments(LOCAL.id, ids)
+        named = many(len(ids), "id")
+        say(f"{named}: {many(gone, 'item')} and {many(comments, 'comment')} forgotten")
+
+    with_store(work)
+
+
+class _Following(AbstractContextManager["_Following"]):
+    """How far a file is read, on stderr: a bar in a terminal, else a line now and then."""
+
+    def __init__(self, source: CollectedFile) -> None:
+        self._opened, self._began = source.opened, time.monotonic()
+        self._last = self._began
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> _Following:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+                TransferSpeedColumn,
+            )
+
+            self._bar = Progress(
+                BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(),
+                TextColumn("{task.description}"), console=Console(stderr=True),
+            )  # fmt: skip
+            self._task = self._bar.add_task("", total=self._opened.size)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def hear(self, intake: ImportProgress, mark: ImportPosition) -> None:
+        """Show what has become of the file so far."""
+        taken, size = self._opened.taken, self._opened.size
+        if self._bar is not None:
+            rate = mark.line / max(time.monotonic() - self._began, 0.001)
+            words = f"{_counts(intake)}, {rate:,.0f} lines/s"
+            self._bar.update(self._task, completed=taken, description=words)
+            return
+        now = time.monotonic()
+        if now - self._last < _SECONDS:
+            return
+        self._last = now
+        rate = taken / max(now - self._began, 0.001)
+        parts = [f"{taken / 1e6:,.0f} MB", _counts(intake), f"{rate / 1e6:.1f} MB/s"]
+        if size:
+            parts[0] += f" of {size / 1e6:,.0f}"
+            parts.append(f"{max(size - taken, 0) / max(rate, 1):,.0f} s left")
+        tell(", ".join(parts))
+
+
+async def _import_of(store: Imports, name: str) -> Import:
+    """The import of this id, or the only one whose id begins so.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: there are several.
+    """
+    from api.features.analyses.api_keys import LOCAL
+
+    listed = await store.imports(LOCAL.id)
+    rows = [row for row in listed if row.id == name] or [
+        row for row in listed if name and row.id.startswith(name)
+    ]
+    if len(rows) > 1:
+        raise UsageError(f"several imports begin with `{name[:60]}`; write more of it")
+    if not rows:
+        raise NotFound(f"there is no import `{name[:60]}`; `listenpost import list` lists them")
+    return rows[0]
+
+
+def _summary(row: Import) -> str:
+    intake = row.intake
+    lines = [
+        f"{row.id}: {_shown(row.card.name)} as {row.card.form}: {_counts(intake)} new, "
+        f"{intake.merged:,} there already",
+    ]
+    if intake.over:
+        lines.append(f"{many(intake.over, 'comment')} not kept: one item keeps its best 500")
+    for reason, count in intake.left_out.items():
+        lines.append(f"{count:,} left out: {_shown(reason)}")
+    if intake.refused:
+        lines.append(f"{many(intake.refused, 'line')} kept aside: not readable")
+    if row.finished_at is None:
+        lines.append(f"unfinished: stored up to line {row.mark.line:,}; import it again to go on")
+    return "\n".join(lines)
+
+
+def _say_rehearsal(rehearsal: Rehearsal) -> None:
+    intake = rehearsal.intake
+    say(
+        f"{_counts(intake)}, {many(intake.refused, 'line')} that nobody can read, "
+        f"{sum(intake.left_out.values()):,} left out; nothing was written"
+    )
+    for item in rehearsal.examples:
+        text = item.body or (item.comments[0].body if item.comments else "")
+        day = f"{item.created_at:%Y-%m-%d}" if item.created_at else "undated"
+        width = shutil.get_terminal_size((100, 24)).columns
+        say(f"  {item.key}  {day}  {_shown(item.title)}: {_shown(text)}"[: max(width, 60)])
+    for refusal in rehearsal.refusals:
+        say(f"  line {refusal.line}: {_shown(refusal.reason)}")
+
+
+def _counts(intake: ImportProgress) -> str:
+    return f"{many(intake.items, 'item')}, {many(intake.comments, 'comment')}"
+
+
+def _plain(row: Import) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    created, finished = row.created_at, row.finished_at
+    return {
+        "id": row.id, "file": row.card.name, "format": row.card.form, "line": row.mark.line,
+        **asdict(row.intake), "created_at": created and created.isoformat(),
+        "finished_at": finished and finished.isoformat(),
+    }  # fmt: skip
+
+
+def _shown(text: str) -> str:
+    from api.interfaces.cli.terminal_text import shown
+
+    return shown(text)

@@ -1,0 +1,350 @@
+"""Answers as text for a terminal: plain words, bars and footnotes; nothing of it is markup.
+
+A Chinese character takes two columns.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import regex
+from rich.cells import cell_len
+
+from api.core.text import clean, one_line, web_url
+from api.features.archive.entries import ArchiveAnswer
+from api.features.archive.search import heading as heading_of
+from api.features.archive.search import whence
+from api.features.comparisons.comparison import Comparison
+from api.interfaces.shared import chart_data, comparison_table, presentation
+from api.interfaces.shared.presentation import openable
+from api.reports.composition import parts_of
+from api.reports.markdown_text import quotation, unlinked
+from api.reports.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
+from api.sources import PLACES
+
+_TABLE, _BAR, _NAME = 76, 24, 26
+# Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide.
+_NARROW_BAR, _NARROW_NAME = 8, 14
+# Columns of a source's name.
+_SOURCE = 14
+# Rows of a chart at most.
+_ASPECTS, _PERIODS = 8, 12
+# a word, or one character of a script that does not use spaces: `Ember`, `小`
+_PIECE = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff00-\uffef]"
+    r"|[^\s\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff00-\uffef]+"
+)
+# What no line begins with.
+_NO_START = frozenset("，。、！？；：）」』】》…")
+_SAMPLE = "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
+
+
+def report_text(report: Report, dropped: bool, width: int | None) -> str:
+    """The whole report; `width` in columns, None: the terminal's."""
+    report = openable(report)
+    page, numbers = _TextPage(width), presentation.numbered(report.items)
+    items = {item.key: item for item in report.items}
+    page.title(presentation.heading(report))
+    if report.sample:
+        page.wrapped(_SAMPLE)
+    for note in report.quality_notes:
+        page.wrapped(note, "! ")
+    if report.disclaimer:
+        page.wrapped(report.disclaimer, "! ")
+    page.wrapped(presentation.decision(report))
+    for paragraph in presentation.paragraphs(report):
+        page.row()
+        page.wrapped(paragraph)
+    for title, findings in presentation.findings_by_kind(report):
+        page.head(title)
+        for finding in findings:
+            also = presentation.unshown(finding, numbers, lambda keys: _cites(keys, numbers))
+            page.wrapped(f"{finding.text}{also}{presentation.badge(finding)}", "- ")
+            for passage in presentation.evidence(finding, numbers):
+                by, profile = presentation.signature(items[passage.key], passage.passage)
+                cites = f"{_cites([passage.key], numbers)}{by and f' by {by}'}"
+                page.wrapped(f"“{quotation(passage.passage)}” {cites}", "    ")
+                page.address(profile)
+    quotes = presentation.further_quotes(report)
+    if quotes:
+        page.head("In their words")
+    for quote in quotes:
+        by, profile = presentation.signature(items.get(quote.key), quote.text)
+        cites = f"{_cites([quote.key], numbers)}{by and f' by {by}'}"
+        page.wrapped(f"“{quotation(quote.text)}” {cites}", "  ")
+        page.address(quote.url)
+        page.address(profile)
+    _figures(page, report)
+    _sources(page, list(report.sources.values()))
+    for note in presentation.source_notes(report):
+        page.wrapped(note, "! ")
+    page.wrapped(presentation.trouble(report))
+    _listed(page, "Cited and kept", report.items)
+    if dropped:
+        _dropped(page, report.dropped)
+    if report.suggestions:
+        page.head("Next questions")
+        for question in report.suggestions:
+            page.wrapped(question, "- ")
+    page.row()
+    page.wrapped(
+        f"{presentation.spent(report)} It took {(report.timings_ms.total or 0) / 1000:.1f} s."
+    )
+    return page.text
+
+
+def fetched_text(fetched: Fetched, dropped: bool, width: int | None) -> str:
+    """One source's kept items."""
+    fetched = openable(fetched)
+    page = _TextPage(width)
+    if fetched.sample:
+        page.wrapped(_SAMPLE)
+    _sources(page, [fetched])
+    if fetched.reason:
+        page.wrapped(fetched.reason)
+    for note in fetched.notes:
+        page.wrapped(note, "! ")
+    _listed(page, "Kept", fetched.items)
+    if dropped:
+        _dropped(page, fetched.dropped)
+    return page.text
+
+
+def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
+    """What is stored about a question: each hit with its words, its place, its day and its link."""
+    page = _TextPage(width)
+    if answer.sample:
+        page.wrapped(_SAMPLE)
+    page.wrapped(answer.text)
+    for hit in answer.hits:
+        page.row()
+        place = f" ({hit.place})" if hit.place else ""
+        page.wrapped(f"[{hit.label}] {heading_of(hit)}")
+        page.wrapped(f"{whence(hit, PLACES)}{place}", "    ")
+        if hit.passage != hit.title:
+            page.wrapped(f"“{quotation(hit.passage)}”", "    ")
+        if hit.credit:
+            by, profile = parts_of(hit.credit)
+            page.wrapped(f"by {by}", "    ")
+            page.address("" if answer.sample else profile)
+        page.address("" if answer.sample else hit.url)
+    return page.text
+
+
+def comparison_text(comparison: Comparison, width: int | None) -> str:
+    """The table, what it marks, the words of each side, and what is cited."""
+    comparison = openable(comparison)
+    page, numbers = _TextPage(width), presentation.numbered(comparison.items)
+    page.title(comparison_table.title(comparison))
+    if comparison.sample:
+        page.wrapped(_SAMPLE)
+    page.wrapped(comparison_table.alike(comparison))
+    page.row()
+    _table(page, comparison)
+    page.row()
+    for note in comparison_table.notes(comparison):
+        page.wrapped(note)
+    items = {item.key: item for item in comparison.items}
+    for heading, bullets in comparison_table.sections(comparison):
+        page.head(heading)
+        for bullet in bullets:
+            page.wrapped(f"{bullet.text} {_cites(bullet.cites, numbers)}", "- ")
+            for name, passage in bullet.words:
+                by, profile = presentation.signature(items[passage.key], passage.passage)
+                cites = f"{_cites([passage.key], numbers)}{by and f' by {by}'}"
+                page.wrapped(f"{name}: “{quotation(passage.passage)}” {cites}", "    ")
+                page.address(profile)
+    _listed(page, "Cited", comparison.items)
+    page.row()
+    page.wrapped(presentation.spent(comparison))
+    return page.text
+
+
+def _table(page: _TextPage, comparison: Comparison) -> None:
+    """Columns, `7 of 36` as `7/36` where that is too wide, else a sentence for each row."""
+    names = tuple(shown(comparison_table.name_of(each)) for each in comparison.products)
+    rows = comparison_table.table(comparison)
+    brief = [
+        replace(row, cells=tuple(each.replace(" of ", "/") for each in row.cells)) for row in rows
+    ]
+    for lines in (rows, brief):
+        lines = [comparison_table.Row("", names), *lines]
+        columns = zip(*((line.name, *line.cells) for line in lines), strict=True)
+        widths = [max(map(cell_len, column)) for column in columns]
+        if sum(widths) + 2 * len(names) <= page.width:
+            for line in lines:
+                cells = zip((line.name, *line.cells), widths, strict=True)
+                page.row("  ".join(padded(*cell) for cell in cells))
+            return
+    for row in rows:
+        pairs = ", ".join(" ".join(pair) for pair in zip(names, row.cells, strict=True))
+        page.wrapped(f"{row.name}: {pairs}", "- ")
+
+
+class _TextPage:
+    """Lines of text, wrapped to a width, without control characters."""
+
+    def __init__(self, width: int | None) -> None:
+        columns = width or shutil.get_terminal_size((100, 24)).columns
+        self.width = max(40, min(columns, 120))
+        self.narrow = self.width < _TABLE
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._lines)
+
+    def row(self, *cells: str) -> None:
+        """Cells that are laid out already, or are ours."""
+        self._lines.append(" ".join(cells).rstrip())
+
+    def title(self, text: object) -> None:
+        """A heading of strangers' words."""
+        lines = wrapped(text, self.width)
+        widest = max(map(cell_len, lines), default=0)
+        self._lines += [*lines, "=" * min(widest, self.width)]
+
+    def head(self, text: str) -> None:
+        """A heading of ours."""
+        self._lines += ["", text, "-" * len(text)]
+
+    def wrapped(self, text: object, lead: str = "") -> None:
+        """Strangers' words, within the width."""
+        self._lines += wrapped(text, self.width, lead)
+
+    def bar(self, value: int, most: int) -> str:
+        """A share as a bar."""
+        columns = _NARROW_BAR if self.narrow else _BAR
+        filled = round(columns * value / most) if most else 0
+        return "█" * filled + "·" * (columns - filled)
+
+    def address(self, url: object) -> None:
+        """A link on a line of its own; nothing when it is not http."""
+        if target := web_url(url):
+            self._lines.append(f"    {target}")
+
+
+def _cites(keys: Sequence[str], numbers: Mapping[str, int]) -> str:
+    return "".join(f"[{number}]" for number in presentation.cited(keys, numbers))
+
+
+def _figures(page: _TextPage, report: Report) -> None:
+    sentiment, feelings = chart_data.sentiment(report)
+    timeline, periods = chart_data.timeline(report, _PERIODS)
+    naming, aspects = chart_data.aspects(report, _ASPECTS)
+    if not (sentiment or timeline or naming):
+        return
+    page.head("Figures")
+    page.wrapped(sentiment)
+    n = sum(feeling.count for feeling in feelings)
+    for feeling in feelings:
+        spread = ""
+        if feeling.interval is not None and not page.narrow:
+            low, high = feeling.interval
+            spread = f" ({low * 100:.0f}-{high * 100:.0f} %)"
+        count = f"{feeling.count} of {n}{spread}"
+        page.row(f"  {feeling.name:<9}", page.bar(feeling.count, n), count)
+    if feelings and not page.narrow:
+        page.wrapped(
+            f"in brackets: where the share of all {chart_data.TONED} likely lies (95 %)", "  "
+        )
+    page.wrapped(timeline)
+    most = max((period.count for period in periods), default=0)
+    for period in periods:
+        start = period.start.isoformat()
+        page.row(f"  {start}", page.bar(period.count, most), str(period.count))
+    page.wrapped(naming)
+    most = max((aspect.count for aspect in aspects), default=0)
+    widest = _NARROW_NAME if page.narrow else _NAME
+    columns = min(widest, max((cell_len(shown(row.aspect)) for row in aspects), default=0))
+    for aspect in aspects:
+        count = f"{aspect.count} {chart_data.sides(aspect)}".rstrip()
+        page.row(f"  {padded(aspect.aspect, columns)}", page.bar(aspect.count, most), count)
+    page.wrapped(chart_data.legend(report, aspects), "  ")
+
+
+def _sources(page: _TextPage, sources: Sequence[SourceReport]) -> None:
+    """A table, or a sentence for each source where a row is too wide."""
+    if not sources:
+        return
+    page.head("Sources")
+    if not page.narrow:
+        page.row(
+            f"{'source':<{_SOURCE}}{'found':>5}{'about it':>10}{'share':>7}  "
+            f"{'searched':<10}{'judged':<11}outcome"
+        )
+    for row in presentation.source_rows(sources):
+        if page.narrow:
+            about = f"{row.kept} of {row.fetched}"
+            if row.judged == "not judged":
+                about = f"nobody judged which of {row.fetched}"
+            page.wrapped(
+                f"{row.name}: {row.outcome}, {about} were about it, "
+                f"searched {row.searched}, judged: {row.judged}",
+                "- ",
+            )
+        else:
+            page.row(
+                f"{padded(row.name, _SOURCE)}{row.fetched:>5}{row.kept:>10}{row.share:>7}  "
+                f"{row.searched:<10}{row.judged:<11}{row.outcome}"
+            )
+    page.wrapped(presentation.unset(sources))
+    page.wrapped(presentation.judged_by(sources))
+
+
+def _listed(page: _TextPage, title: str, items: Sequence[KeptItem]) -> None:
+    if items:
+        page.head(title)
+    for number, item in enumerate(items, 1):
+        caption = presentation.caption(item)
+        place = f" ({caption.place})" if caption.place else ""
+        details = "".join(f", {detail}" for detail in (caption.date, *caption.badges) if detail)
+        by, profile = presentation.signature(item)
+        text = (
+            f"{presentation.title_of(item)} - {caption.source}{place}{details}{by and f', by {by}'}"
+        )
+        page.wrapped(text, f"[{number}] ")
+        page.address(item.url)
+        page.address(profile)
+
+
+def _dropped(page: _TextPage, dropped: Sequence[DroppedItem]) -> None:
+    if dropped:
+        page.head("Dropped")
+    for item in dropped:
+        page.wrapped(f"{presentation.title_of(item)} - {presentation.why_dropped(item)}", "- ")
+
+
+def shown(text: object) -> str:
+    """Anything as one line without control characters, escapes, overrides and links of its own."""
+    return unlinked(one_line(clean(text)))
+
+
+def padded(text: object, columns: int) -> str:
+    """The text cut or filled up to so many columns."""
+    line = shown(text)
+    while cell_len(line) > columns:
+        line = line[:-1]
+    return line + " " * (columns - cell_len(line))
+
+
+def wrapped(text: object, columns: int, lead: str = "") -> list[str]:
+    """Lines of at most so many columns, the first after `lead`, the rest below its end.
+
+    A word that is too long for a line (an address) keeps a line of its own.
+    """
+    line, margin = lead, " " * cell_len(lead)
+    lines: list[str] = []
+    filled = False
+    words = shown(text)
+    for piece in _PIECE.finditer(words):
+        space = " " if filled and words[piece.start() - 1] == " " else ""
+        fits = cell_len(line) + len(space) + cell_len(piece[0]) <= columns
+        if filled and not fits and piece[0] not in _NO_START:
+            lines.append(line)
+            line, space = margin, ""
+        line += space + piece[0]
+        filled = True
+    return [*lines, line] if filled else []

@@ -1,0 +1,196 @@
+"""The HTTP app over an open house, with the MCP tools at `/mcp` behind the same keys and limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from importlib.metadata import version
+from secrets import token_urlsafe
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import HTTPConnection
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.bootstrap.app_context import AppContext
+from api.errors import UsageError
+from api.interfaces.http import (
+    access,
+    analysis_routes,
+    chat_routes,
+    comparison_routes,
+    errors_json,
+    feedback_routes,
+    gate_routes,
+    health_routes,
+    watch_routes,
+)
+from api.interfaces.http.access import admitted
+from api.interfaces.http.errors_json import HeadAsGet
+from api.interfaces.http.health_routes import counted
+from api.interfaces.pages import (
+    analysis_page,
+    ask_page,
+    chat_page,
+    compare_page,
+    evidence_page,
+    history_pages,
+    screen,
+    templates_rendering,
+    watch_pages,
+)
+from api.interfaces.pages.screen import page_for_browser
+from api.interfaces.pages.templates_rendering import TEMPLATES
+from api.sources import NAMED
+
+Part = Callable[[FastAPI, AppContext], AbstractAsyncContextManager[None]]
+"""Something that mounts itself and lives as long as the app."""
+ROUTERS: tuple[APIRouter, ...] = (
+    health_routes.router,
+    analysis_routes.router,
+    comparison_routes.router,
+    gate_routes.router,
+    chat_routes.router,
+    chat_routes.chats_router,
+    feedback_routes.router,
+    gate_routes.search_router,
+    gate_routes.stats_router,
+    watch_routes.router,
+    watch_routes.notification_router,
+    watch_routes.feeds,
+    watch_routes.trend_router,
+)
+"""Every route; another door over HTTP is another router here. A router's routes are built when a
+request first gets to it: whoever asks whether this is ready waits for the first one's alone."""
+SCREENS: tuple[APIRouter, ...] = (
+    ask_page.router,
+    analysis_page.router,
+    analysis_page.share_router,
+    evidence_page.router,
+    chat_page.router,
+    compare_page.router,
+    history_pages.router,
+    ask_page.sources_router,
+    history_pages.search_page_router,
+    watch_pages.router,
+    watch_pages.notification_page_router,
+    history_pages.gate_page_router,
+    screen.router,
+    templates_rendering.router,
+)
+"""The pages for people; they are no part of the API and its document."""
+PATH = "/mcp"
+_DESCRIPTION = f"""
+Beyond the answers of its routes a path answers 405 to a method that it does not have, with those
+that it has in `Allow`, and 408 to a request whose headers do not come in time.
+
+As MCP tools the same questions are asked by `POST {PATH}`, with the same key; that protocol
+describes itself.
+"""
+# It keeps no sessions, so there is none to listen to with GET, and none to DELETE.
+_MCP_METHODS = ("POST",)
+
+
+@asynccontextmanager
+async def mounted(app: FastAPI, app_context: AppContext) -> AsyncIterator[None]:
+    """Serve `/mcp` while the app lives; the protocol's library loads with the first request."""
+    door = McpMount(app_context)
+    for path in (PATH, f"{PATH}/"):
+        app.router.routes.append(Route(path, door, methods=_MCP_METHODS, include_in_schema=False))
+    try:
+        yield
+    finally:
+        await door.aclose()
+
+
+class McpMount:
+    """Lets in who has a key and a request left, then hands over to the MCP server."""
+
+    def __init__(self, app_context: AppContext) -> None:
+        """Nothing is loaded yet."""
+        self._house = app_context
+        self._serving: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[ASGIApp] | None = None
+        self._over = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        connection = HTTPConnection(scope)
+        tenant = await admitted(self._house, connection, "mcp")
+        media = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != "application/json":
+            raise UsageError(errors_json.NO_JSON_TYPE)
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._ready), name="serving MCP")
+            self._serving.add_done_callback(self._ended)
+        server = await asyncio.shield(self._ready)
+        await server({**scope, "path": PATH, "listenpost.tenant": tenant}, receive, send)
+
+    async def aclose(self) -> None:
+        """End what is under way."""
+        self._over.set()
+        if self._serving is not None:
+            await asyncio.wait([self._serving])
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A server that did not come up is tried again with the next request."""
+        error = None if task.cancelled() else task.exception()
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(error or asyncio.CancelledError())
+        self._ready = None
+
+    async def _serve(self, ready: asyncio.Future[ASGIApp]) -> None:
+        await self._house.product()
+        module: Any = await asyncio.to_thread(import_module, "api.interfaces.mcp.mcp_transports")
+        app, running = module.over_http(self._house)
+        async with running:
+            ready.set_result(app)
+            await self._over.wait()
+
+
+PARTS: tuple[Part, ...] = (mounted,)
+"""Doors that are no routers."""
+
+
+def create_app(
+    app_context: AppContext, routers: Sequence[APIRouter] = ROUTERS, parts: Sequence[Part] = PARTS
+) -> FastAPI:
+    """The app; it loads the product once it serves, and closes the house at the end."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(app_context.aclose)
+            for part in parts:
+                await stack.enter_async_context(part(app, app_context))
+            app_context.load("api.interfaces.http.metrics", TEMPLATES)
+            yield
+
+    app = FastAPI(
+        title="Listenpost",
+        summary=f"What people really say about a product on {NAMED}.",
+        description=_DESCRIPTION,
+        version=version("listenpost"),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        servers=[{"url": "/", "description": "The server that this document comes from."}],
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.app_context, app.state.csrf = app_context, token_urlsafe(32)
+    app_context.runner.on_end(lambda report, reason: counted(app).ended(report, reason))
+    app_context.on_fetch(lambda fetched: counted(app).fetched(fetched))
+    app.add_middleware(GZipMiddleware)  # never of an event stream
+    app.add_middleware(HeadAsGet)
+    errors_json.install(app, page_for_browser)
+    access.install(app, app_context)
+    for router in (*routers, *SCREENS):
+        app.include_router(router)
+    return app

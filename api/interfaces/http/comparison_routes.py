@@ -1,0 +1,175 @@
+"""`/v1/comparisons`: products side by side, an analysis for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.bootstrap.app_context import AppContext
+from api.core.text import many
+from api.errors import UsageError
+from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.runner import Comparisons
+from api.features.analyses.store_ports import StoredAnalysis
+from api.features.comparisons.compare import FEWEST, MOST, asks_of, comparison_of
+from api.features.comparisons.comparison import Comparison
+from api.interfaces.http.access import Asker, OpenContext
+from api.interfaces.http.analysis_routes import (
+    COMMON,
+    HTML_HEADERS,
+    RETRY_AFTER,
+    IdempotencyKey,
+    preferred,
+)
+from api.interfaces.http.errors_json import documented
+from api.interfaces.http.event_stream import GONE, unless_gone
+from api.interfaces.http.schemas import (
+    About,
+    Format,
+    Pending,
+    Query,
+    RequestBody,
+    Since,
+    SourceName,
+)
+from api.interfaces.pages.report_files import comparison_html
+from api.interfaces.shared.comparison_table import comparison_csv
+from api.interfaces.shared.markdown_report import comparison_markdown
+from api.services.product import Ask
+from api.settings import DepthName
+from api.sources import EVERYWHERE
+
+router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
+_WRONG = f"`products` must be a list of {FEWEST} to {MOST}, not of 1"
+
+
+class ComparisonRequest(RequestBody):
+    """The same question about each of several products."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"products": ["Oura", "Whoop"], "depth": "quick"}]}
+    )
+    products: Annotated[list[Query], Field(min_length=FEWEST, max_length=MOST)]
+    about: Annotated[
+        tuple[About, ...],
+        Field(max_length=MOST, description="What each is, in their order; empty: of none."),
+    ] = ()
+    depth: DepthName = "standard"
+    sources: Annotated[tuple[SourceName, ...], Field(max_length=20, description="Empty: all.")] = ()
+    since: Since = "all"
+    sandbox: Annotated[
+        bool, Field(strict=True, description="Made-up data, on a server that is live too.")
+    ] = False
+
+    def asks(self) -> tuple[Ask, ...]:
+        """As the product takes them.
+
+        Raises:
+            UsageError: the same product twice, one that names nothing, or `about` of some only.
+        """
+        abouts = self.about or [""] * len(self.products)
+        if len(abouts) != len(self.products):
+            texts = many(len(abouts), "text")
+            raise UsageError(f"`about` has {texts} for {len(self.products)} products")
+        like = Ask("", self.depth, self.sources, self.since, sandbox=self.sandbox)
+        return asks_of(list(zip(self.products, abouts, strict=True)), like)
+
+
+class PendingComparison(BaseModel):
+    """Its analyses run; the same request with the same `Idempotency-Key` gives the comparison."""
+
+    analyses: list[Pending]
+
+
+def comparisons_of(app_context: AppContext) -> Comparisons:
+    """What begins comparisons in a house."""
+    return Comparisons(app_context.runner, app_context.limits, app_context.store)
+
+
+_BEGUN: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": Comparison,
+        "description": "The comparison.",
+        "content": {
+            media: {"schema": {"type": "string"}, "example": example}
+            for media, example in (
+                ("text/html", "<!doctype html>..."),
+                ("text/markdown", "# Oura and Whoop, compared"),
+                ("text/csv", ",Oura,Whoop"),
+            )
+        },
+    },
+    202: {
+        "model": PendingComparison,
+        "description": "Its analyses run on their own; ask again with the same key.",
+        "headers": {
+            "Preference-Applied": {"schema": {"type": "string"}, "description": "respond-async"},
+            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
+        },
+    },
+    **documented(409, 413, 422, *COMMON, wrong=_WRONG),
+}
+
+
+@router.post("", responses=_BEGUN, response_model=None, summary="Compare products")
+async def create_comparison(
+    request: Request,
+    body: ComparisonRequest,
+    tenant: Asker,
+    app_context: OpenContext,
+    prefer: Annotated[str, Header(description="`respond-async` for 202 at once.")] = "",
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Ask the same about each product at the same time, and set them side by side.
+
+    Each product is an analysis of its own, counted, charged and kept as one; each counts against
+    the limits. Hanging up cancels those that nobody else waits for. With `Prefer: respond-async`
+    and an `Idempotency-Key` they run on their own: follow each at `/v1/analyses/{id}`, and ask for
+    the comparison again. `Accept` chooses JSON, HTML, markdown or CSV.
+    """
+    asks, detached = body.asks(), "respond-async" in prefer.lower()
+    if detached and idempotency_key is None:
+        raise UsageError(
+            "`Prefer: respond-async` needs an `Idempotency-Key`, by which you ask for it again"
+        )
+    wanted = preferred(request.headers.get("accept", ""))
+
+    async def work() -> Response:
+        comparisons = comparisons_of(app_context)
+        async with comparisons.begun(tenant, asks, idempotency_key) as flights:
+            if detached and (running := left_running(flights)):
+                headers = {"Preference-Applied": "respond-async", "Retry-After": str(RETRY_AFTER)}
+                body = PendingComparison(analyses=running).model_dump(mode="json")
+                return JSONResponse(body, 202, headers)
+            answers = await comparisons.answers(asks, flights)
+        return shown_as(comparison_of(asks, answers, EVERYWHERE), wanted)
+
+    return await unless_gone(request.receive, work()) or Response(status_code=GONE)
+
+
+def left_running(flights: Sequence[AnalysisFlight | StoredAnalysis]) -> list[Pending]:
+    """Those that have not ended; from now on they run whoever waits."""
+    running = []
+    for flight in flights:
+        if isinstance(flight, AnalysisFlight):
+            flight.detached = True
+        if isinstance(flight, AnalysisFlight) or flight.state == "running":
+            running.append(Pending.of(flight))
+    return running
+
+
+def shown_as(comparison: Comparison, form: Format) -> Response:
+    """A comparison in one of its formats; JSON where the name is none of those."""
+    match form:
+        case "html":
+            return Response(comparison_html(comparison), 200, HTML_HEADERS, "text/html")
+        case "markdown":
+            return Response(comparison_markdown(comparison), media_type="text/markdown")
+        case "csv":
+            return Response(comparison_csv(comparison), media_type="text/csv")
+        case _:
+            return JSONResponse(comparison.model_dump(mode="json"))

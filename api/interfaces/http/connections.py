@@ -1,0 +1,182 @@
+"""Connections: only so many at a time, and each has only so long to ask and to take its answer.
+
+uvicorn closes a kept connection that asks nothing more, but waits for ever for a request that does
+not come, stops in its headers or drips in its body, and for somebody who does not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import logging
+import sys
+from http import HTTPStatus
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from api.interfaces.http.errors_json import error_body
+
+_log = logging.getLogger(__name__)
+MOST = 512
+"""Connections at a time, where there are descriptors enough."""
+# Connections that wait to be accepted; that many may be accepted before one can be refused.
+_BACKLOG = 128
+_GRACE_SECONDS = 5
+_OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+_PAUSE_SECONDS = 60.0
+
+
+class BoundedConnection(H11Protocol):
+    """One connection; beyond `most` it is refused, and what it does not say in time ends it."""
+
+    most: int = MOST
+    header_seconds: float = 10.0
+    """From the start, or the last answer, to the end of a request's headers."""
+    body_seconds: float = 30.0
+    """From there to the end of its body."""
+    answer_seconds: float = 60.0
+    """To take what was sent, once the network holds no more of it."""
+    _awaited: str | None = None
+    _clock: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Refuse it, or start its clock."""
+        if len(self.connections) >= self.most:
+            self.transport = transport
+            words = f"all {self.most} connections are taken; try again in a moment"
+            transport.write(_answer(HTTPStatus.SERVICE_UNAVAILABLE, "busy", words))
+            transport.close()
+            return
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # nothing waits here without a clock
+        self._watch()
+
+    def handle_events(self) -> None:
+        """As uvicorn does it; then look what is awaited."""
+        super().handle_events()
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """As uvicorn does it; then the next request is awaited."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """As uvicorn does it; then there is only so long to read on."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.answer_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """As uvicorn does it; everything was taken."""
+        self._read()
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say in the one shape that this is no HTTP; nothing where an answer was given already."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            words = "this is no valid HTTP/1.1 request"
+            self.transport.write(_answer(HTTPStatus.BAD_REQUEST, "invalid_request", words))
+        self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop its clocks."""
+        super().connection_lost(exc)
+        self._stop()
+        self._read()
+
+    def _watch(self) -> None:
+        """The clock of headers, or a body, starts once and is not set back by a byte that drips."""
+        awaited = None
+        if self.cycle is None or self.cycle.response_complete:
+            awaited = "headers"
+        elif self.cycle.more_body:
+            awaited = "body"
+        if awaited == self._awaited:
+            return
+        self._stop()
+        if awaited is not None and not self.transport.is_closing():
+            seconds = self.header_seconds if awaited == "headers" else self.body_seconds
+            self._clock = self.loop.call_later(seconds, self._expired, awaited, seconds)
+        self._awaited = awaited
+
+    def _stop(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+        self._clock, self._awaited = None, None
+
+    def _read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+        self._unread = None
+
+    def _expired(self, awaited: str, seconds: float) -> None:
+        if awaited == "body" and self.cycle.response_started:
+            self.transport.abort()
+            return
+        words = f"the request's {awaited} did not come within {seconds:g} s"
+        self.transport.write(_answer(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", words))
+        self.transport.close()
+
+
+def _answer(status: HTTPStatus, code: str, words: str) -> bytes:
+    """An error in the one shape, before there is a request that the app could answer."""
+    body = json.dumps(error_body(code, words, "")).encode()
+    wait = "retry-after: 5\r\n" if status is HTTPStatus.SERVICE_UNAVAILABLE else ""
+    return (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\n{wait}connection: close\r\n\r\n"
+    ).encode() + body
+
+
+def bounded_config(app: ASGIApp) -> uvicorn.Config:
+    """How `app` is served: a quarter of the descriptors stays free for files and upstream."""
+    descriptors = _descriptors()
+
+    class Connection(BoundedConnection):
+        most = min(MOST, descriptors // 2)
+
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http=Connection,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=min(_BACKLOG, descriptors // 4),
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
+def _descriptors() -> int:
+    """Files and connections that this process may have open at a time."""
+    if sys.platform == "win32":
+        return 2 * MOST
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2 * MOST if soft == resource.RLIM_INFINITY else soft
+
+
+def quieten(loop: asyncio.AbstractEventLoop) -> None:
+    """Say once a minute, not a thousand times a second, that no connection can be accepted."""
+    next_words = loop.time()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal next_words
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _OUT_OF_DESCRIPTORS:
+            loop.default_exception_handler(context)
+        elif loop.time() >= next_words:
+            next_words = loop.time() + _PAUSE_SECONDS
+            _log.error("no connection can be accepted (%s); raise `ulimit -n`", error.strerror)
+
+    loop.set_exception_handler(handle)

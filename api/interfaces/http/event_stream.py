@@ -1,0 +1,271 @@
+"""Progress as server-sent events, and noticing at once that a client is gone.
+
+A chat turn as it happens, on the wire that its reader understands; hanging up ends its work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fastapi.responses import Response
+from fastapi.sse import format_sse_event
+from starlette.types import Receive, Scope, Send
+
+from api.core.progress import Event
+from api.errors import ListenpostError, UsageError
+from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.runner import Runner
+from api.features.analyses.store_ports import State, StoredAnalysis
+from api.features.chat.chat_turn import ChatEvent
+from api.interfaces.http.errors_json import described, trace_id_of
+from api.interfaces.http.schemas import Pending
+
+T = TypeVar("T")
+MEDIA_TYPE = "text/event-stream"
+KINDS = frozenset(
+    f"source.{step}"
+    for step in ("started", "fetched", "judged", "refetching", "looked_again", "kept", "gathered")
+) | {"graded", "writing"}
+"""What is told on the way, after `begun`; `report` or `error` is the last event."""
+EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string"},
+        "id": {"type": "string"},
+    },
+    "required": ["data"],
+}
+"""One event, as OpenAPI describes it."""
+# Keeps a connection open. No blank line follows: httpx-sse would take that for an empty event.
+_COMMENT = b": ping\n"
+RETRY = 1_000
+"""Milliseconds after which a client that lost the connection shall come back."""
+HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+"""Of every stream: no proxy may keep it or hold it back."""
+GONE = 499
+"""The status of an answer that nobody is there to read."""
+
+
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+    """What `work` gives; it is cancelled, and there is nothing, when the client hangs up."""
+
+    async def gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            continue
+
+    working = asyncio.create_task(work)
+    watching = asyncio.create_task(gone())
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        for task in (working, watching):
+            task.cancel()
+        await asyncio.wait({working, watching})
+
+
+async def pour(
+    send: Send, headers: list[tuple[bytes, bytes]], frames: AsyncGenerator[bytes], keepalive: float
+) -> None:
+    """Send a stream, each frame a whole event; with a comment every `keepalive` seconds."""
+
+    async def commenting() -> None:
+        while True:
+            await asyncio.sleep(keepalive)
+            await send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
+
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    comments = asyncio.create_task(commenting())
+    try:
+        async with aclosing(frames):
+            async for each in frames:
+                await send({"type": "http.response.body", "body": each, "more_body": True})
+    finally:
+        comments.cancel()
+        await asyncio.wait({comments})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """The event after which a client lost the stream, from the `Last-Event-ID` that it sends."""
+
+    analysis_id: str
+    number: int | None
+    """None: it was the last one."""
+    ended: State | None = None
+    """How the analysis had ended by it, if it was the last one. One that failed may run again."""
+
+    @classmethod
+    def read(cls, header: str) -> LastSeen | None:
+        """None when there is none, or it is no id of ours."""
+        # `8c1f0a...:1764338400000012`; `8c1f0a...:end` behind a report, `8c1f0a...:failed` an error
+        parts = re.fullmatch(r"([0-9a-f]{32}):(?:([0-9]{1,20})|end|(failed))", header)
+        if parts is None:
+            return None
+        if parts[2] is not None:
+            return cls(parts[1], int(parts[2]))
+        return cls(parts[1], None, "failed" if parts[3] else "done")
+
+    @classmethod
+    def required(cls, header: str) -> LastSeen | None:
+        """None when there is none.
+
+        Raises:
+            UsageError: it is no id of ours.
+        """
+        last_seen = cls.read(header)
+        if header and last_seen is None:
+            raise UsageError(
+                "`Last-Event-ID` must be the `id` of an event as it came, `ANALYSIS:NUMBER`, "
+                "`ANALYSIS:end` or `ANALYSIS:failed`; leave it out to begin an analysis"
+            )
+        return last_seen
+
+
+class EventStream(Response):
+    """What happens to an analysis, then its report; who hangs up leaves the flight."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(
+        self,
+        runner: Runner,
+        analysis: AnalysisFlight | StoredAnalysis,
+        last_seen: LastSeen | None,
+        keepalive: float,
+        headers: Mapping[str, str],
+    ) -> None:
+        """A flight was joined and is left at the end."""
+        super().__init__(headers={**headers, **HEADERS})
+        del self.headers["content-length"]
+        self._runner, self._analysis, self._keepalive = runner, analysis, keepalive
+        self._after = -1 if last_seen is None or last_seen.number is None else last_seen.number
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until there is a report or nobody to read it."""
+
+        async def sending() -> bool:
+            await pour(send, self.raw_headers, self._frames(trace_id_of(scope)), self._keepalive)
+            return True
+
+        sent = None
+        try:
+            sent = await unless_gone(receive, sending())
+        finally:
+            if isinstance(self._analysis, AnalysisFlight):
+                self._runner.leave(self._analysis, lost=sent is None)
+
+    async def _frames(self, trace_id: str) -> AsyncGenerator[bytes]:
+        try:
+            if isinstance(self._analysis, StoredAnalysis):
+                # what another process runs may come here, when that one dies
+                self._analysis = await self._runner.awaited(self._analysis)
+            if isinstance(self._analysis, StoredAnalysis):
+                result = self._runner.outcome(self._analysis)
+            else:
+                async for each in self._progress(self._analysis):
+                    yield each
+                result = self._analysis.result()
+            yield frame(
+                "report", (await result).model_dump(mode="json"), f"{self._analysis.id}:end"
+            )
+        except ListenpostError as error:
+            yield frame("error", described(error, trace_id), f"{self._analysis.id}:failed")
+
+    async def _progress(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
+        """Each moment under its number; `begun` has the flight's first."""
+        frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+        # a number that the flight has not reached is none that was sent
+        after = self._after if self._after <= flight.first + flight.moments else -1
+        number = flight.first + flight.forgotten
+
+        def hear(event: Event) -> None:
+            nonlocal number
+            number += 1
+            if number > after and event.kind in KINDS:
+                source = {} if event.source is None else {"source": event.source}
+                data = {**source, **event.data}
+                frames.put_nowait(frame(event.kind, data, f"{flight.id}:{number}"))
+
+        if after < flight.first:
+            begun = Pending.of(flight).model_dump(mode="json")
+            yield frame("begun", begun, f"{flight.id}:{flight.first}", RETRY)
+        flight.listen(hear)
+        flight.when_over(lambda: frames.put_nowait(None))
+        while (each := await frames.get()) is not None:
+            yield each
+
+
+def frame(kind: str, data: Mapping[str, Any], mark: str, retry: int | None = None) -> bytes:
+    """One event on the wire; `mark` is its id."""
+    return format_sse_event(event=kind, data_str=json.dumps(data), id=mark, retry=retry)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWire:
+    """How a turn is written down for those who read it."""
+
+    media_type: str
+    frames: Callable[[AsyncIterator[ChatEvent]], AsyncGenerator[bytes]]
+    """Each a whole event; an error of ours is the last one."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class TurnStream(Response):
+    """A turn as it happens."""
+
+    def __init__(
+        self,
+        moments: AsyncGenerator[ChatEvent],
+        first: asyncio.Future[ChatEvent],
+        wire: TurnWire,
+        keepalive: float,
+    ) -> None:
+        """`first` is being read already, so that what fails soon is an error of its own."""
+        super().__init__(media_type=wire.media_type)
+        del self.headers["content-length"]
+        self.headers.update({**HEADERS, **wire.headers})
+        self._moments, self._first, self._wire = moments, first, wire
+        self._keepalive = keepalive
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the turn is over or nobody reads."""
+        async with aclosing(self._moments):
+            frames = self._wire.frames(self._all())
+            try:
+                await unless_gone(receive, pour(send, self.raw_headers, frames, self._keepalive))
+            finally:
+                self._first.cancel()
+                await asyncio.wait({self._first})
+
+    async def _all(self) -> AsyncIterator[ChatEvent]:
+        yield await self._first
+        async for moment in self._moments:
+            yield moment
+
+
+async def turn_stream(
+    moments: AsyncGenerator[ChatEvent], wire: TurnWire, keepalive: float
+) -> TurnStream:
+    """A response that begins once the turn has: what fails before is an error with a status.
+
+    A turn that is silent for longer than a connection may be begins without its first moment.
+    """
+    first = asyncio.ensure_future(anext(moments))
+    try:
+        await asyncio.wait({first}, timeout=keepalive)
+        if first.done():
+            first.result()
+    except asyncio.CancelledError:
+        first.cancel()
+        await asyncio.wait({first})
+        raise
+    return TurnStream(moments, first, wire, keepalive)

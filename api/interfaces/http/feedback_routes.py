@@ -1,0 +1,142 @@
+"""`/v1/analyses/{id}/feedback`: what people think of a report, a finding or an item."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, FastAPI, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.bootstrap.app_context import AppContext
+from api.bootstrap.storage import feedback_sender
+from api.core.context import caller
+from api.features.analyses.analysis_job import missing
+from api.features.analyses.feedback import (
+    LONGEST_COMMENT,
+    Given,
+    Send,
+    Vote,
+    Watched,
+    author_of,
+    give,
+)
+from api.features.analyses.store_ports import Feedback, Rating, Subject
+from api.interfaces.http.access import Asker, OpenContext
+from api.interfaces.http.errors_json import documented
+from api.interfaces.http.health_routes import counted
+from api.interfaces.http.schemas import RequestBody
+
+router = APIRouter(prefix="/v1/analyses/{analysis_id}/feedback", tags=["feedback"])
+_COMMON = (401, 403, 404, 422, 429, 500, 503)
+
+
+class FeedbackRequest(RequestBody):
+    """A thumb, on the whole report unless a finding or an item of it is named."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"rating": "up", "comment": "just what I needed"},
+                {"rating": "down", "finding": 2, "comment": "the post says the opposite"},
+                {"rating": "down", "item_key": "reddit:t3_1abcde"},
+            ]
+        }
+    )
+    rating: Rating
+    comment: Annotated[str, Field(max_length=LONGEST_COMMENT)] = ""
+    finding: Annotated[
+        int | None, Field(ge=1, le=1_000, description="Its number in the report, from 1.")
+    ] = None
+    item_key: Annotated[
+        str | None, Field(max_length=5_000, description="Of an item, dropped ones too.")
+    ] = None
+
+    def opinion(self) -> Vote:
+        """As the product takes it."""
+        return Vote(self.rating, self.comment, self.finding, self.item_key)
+
+
+class KeptFeedback(BaseModel):
+    """Feedback as it is kept: the last word of its author on this subject."""
+
+    analysis_id: str
+    subject: Subject
+    finding: int | None
+    item_key: str | None
+    rating: Rating
+    comment: str
+    author: str
+    """A pseudonym."""
+    created_at: datetime | None
+    """When it was first given."""
+
+    @classmethod
+    def of(cls, feedback: Feedback) -> Self:
+        """From what the store has of it."""
+        return cls(**{name: getattr(feedback, name) for name in KeptFeedback.model_fields})
+
+
+class LangfuseState(BaseModel):
+    """Whether Langfuse was told: `failed` has a reason, and the feedback is kept all the same."""
+
+    status: Watched
+    reason: str | None
+
+
+class GivenFeedback(KeptFeedback):
+    """What was kept just now, and whether Langfuse was told."""
+
+    langfuse: LangfuseState
+
+    @classmethod
+    def told_of(cls, given: Given) -> Self:
+        """From what became of it."""
+        state = LangfuseState(status=given.watched, reason=given.why or None)
+        return cls(**dict(KeptFeedback.of(given.feedback)), langfuse=state)
+
+
+class FeedbackList(BaseModel):
+    """Feedback on one analysis, oldest first."""
+
+    feedback: list[KeptFeedback]
+
+
+def sender_of(app: FastAPI, app_context: AppContext) -> Send | None:
+    """The server's one way to tell Langfuse of a thumb; None while tracing is off."""
+    if not hasattr(app.state, "send_feedback"):
+        app.state.send_feedback = feedback_sender(app_context.settings)
+    send: Send | None = app.state.send_feedback
+    return send
+
+
+_GIVEN: dict[int | str, dict[str, Any]] = documented(413, *_COMMON)
+
+
+@router.post("", status_code=201, responses=_GIVEN, summary="Rate a report")
+async def give_feedback(
+    request: Request,
+    analysis_id: str,
+    body: FeedbackRequest,
+    tenant: Asker,
+    app_context: OpenContext,
+) -> GivenFeedback:
+    """A thumb up or down, with a comment; said again it replaces what was said before.
+
+    Each key has one word on each subject, and so has each of its users that `X-Listenpost-User`
+    names. It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
+    """
+    app = request.app
+    send, author = sender_of(app, app_context), author_of(tenant.id, caller().user)
+    given = await give(app_context.store, tenant.id, author, analysis_id, body.opinion(), send)
+    counted(app).rated(given)
+    return GivenFeedback.told_of(given)
+
+
+@router.get("", responses=documented(*_COMMON), summary="Read what was thought of a report")
+async def list_feedback(analysis_id: str, tenant: Asker, app_context: OpenContext) -> FeedbackList:
+    """Of your own analyses alone."""
+    kept = await app_context.store.feedback(tenant.id, analysis_id)
+    if not kept and await app_context.store.get(tenant.id, analysis_id) is None:
+        raise missing(analysis_id)
+    return FeedbackList(feedback=list(map(KeptFeedback.of, kept)))

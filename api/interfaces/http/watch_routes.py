@@ -1,0 +1,392 @@
+"""`/v1/watches`: questions that are asked again and again, and what has changed meanwhile.
+
+`/v1/watches/{id}/...`: who is told of a watch, what did not arrive, and its feed.
+
+`/v1/watches/{id}/trend`: how a watch has gone, week by week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.bootstrap.watch_work import keep_watch, notifier_of
+from api.bootstrap.watch_work import run_watch as ran_now
+from api.features.analyses.share_links import feed_of, open_feed
+from api.features.watches.trend import MOST_WEEKS, WEEKS, Trend, read_trend
+from api.features.watches.watch import (
+    MOST_TARGETS,
+    Only,
+    Watch,
+    name_of_query,
+    new_watch,
+    target_of,
+)
+from api.features.watches.watch_run import Delivery, WatchRun
+from api.features.watches.watch_service import (
+    changed,
+    run_to_tell,
+    tell_again,
+    trial,
+    undelivered,
+    utc_now,
+    watch_of,
+)
+from api.interfaces.http.access import Asker, OpenContext
+from api.interfaces.http.analysis_routes import COMMON
+from api.interfaces.http.errors_json import WRONG_LIMIT, documented
+from api.interfaces.http.event_stream import GONE, unless_gone
+from api.interfaces.http.http_headers import unless_kept
+from api.interfaces.http.schemas import About, RequestBody, SourceName
+from api.interfaces.http.schemas import Query as Question
+from api.interfaces.shared.watch_view import (
+    MEDIA_TYPE,
+    UndeliveredView,
+    WatchView,
+    atom,
+    undelivered_views,
+    watch_view,
+)
+from api.services.product import MAX_LIMIT
+from api.settings import DepthName
+from api.sources import EVERYWHERE
+
+router = APIRouter(prefix="/v1/watches", tags=["watches"])
+_COMMON = (422, *COMMON)
+Every = Annotated[
+    str,
+    Field(max_length=60, description="`mon,thu 08:00`, `daily 08:00`, `hourly`, `every 15 min`."),
+]
+Zone = Annotated[str, Field(max_length=60, description="Whose clock: `Europe/Berlin`.")]
+Places = Annotated[tuple[SourceName, ...], Field(max_length=20, description="Empty: all.")]
+OnlyTold = Annotated[Only | None, Field(description="Tell nothing else.")]
+Targets = Annotated[
+    tuple[Annotated[str, Field(max_length=2_000)], ...],
+    Field(
+        max_length=MOST_TARGETS,
+        description="`https://...`, `slack:https://...` or `mailto:ann@example.org`.",
+    ),
+]
+Name = Annotated[str, Field(max_length=100, description="Empty: as it asks.")]
+
+
+def _of_watch(given: Mapping[str, Any]) -> dict[str, Any]:
+    """These fields by the names that a watch has for them; nobody's files are written over HTTP.
+
+    Raises:
+        UsageError: somebody who is to be told is no address.
+    """
+    fields = {{"tz": "zone"}.get(name, name): value for name, value in given.items()}
+    if "notify" in fields:
+        fields["notify"] = tuple(target_of(text, files=False) for text in fields["notify"])
+    return fields
+
+
+class WatchRequest(RequestBody):
+    """What to watch, when, and who is to be told."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "plaud.ai", "every": "mon 08:00", "tz": "Europe/Berlin"}]
+        }
+    )
+    query: Question
+    every: Every = "mon 08:00"
+    tz: Zone = "UTC"
+    about: About = ""
+    sources: Places = ()
+    depth: DepthName = "standard"
+    limit: Annotated[int | None, Field(ge=1, le=MAX_LIMIT)] = None
+    only: OnlyTold = None
+    notify: Targets = ()
+    tell_first: Annotated[bool, Field(description="Tell of the first run, too.")] = False
+    name: Name = ""
+    sandbox: Annotated[
+        bool, Field(strict=True, description="Made-up data, on a server that is live too.")
+    ] = False
+
+    def fields(self) -> dict[str, Any]:
+        """By the names that a watch has for them.
+
+        Raises:
+            UsageError: somebody who is to be told is no address.
+        """
+        fields = _of_watch(self.model_dump())
+        return fields | {"name": self.name or name_of_query(self.query)}
+
+    def watch(self, tenant: str) -> Watch:
+        """A new one.
+
+        Raises:
+            UsageError: somebody who is to be told is no address.
+        """
+        return replace(new_watch(tenant, self.query, self.every, utc_now()), **self.fields())
+
+
+class WatchPatch(RequestBody):
+    """What to change; what is left out, or null, stays; `only` is taken away by null."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"paused": True}]})
+    paused: bool | None = None
+    query: Question | None = None
+    about: About | None = None
+    sources: Places | None = None
+    depth: DepthName | None = None
+    every: Every | None = None
+    tz: Zone | None = None
+    only: OnlyTold = None
+    notify: Annotated[Targets | None, Field(description="All who are told, anew.")] = None
+    name: Name | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """By the names that a watch has for them.
+
+        Raises:
+            UsageError: somebody who is to be told is no address.
+        """
+        given = self.model_dump(exclude_none=True)
+        return _of_watch(given | ({"only": self.only} if "only" in self.model_fields_set else {}))
+
+
+class NewWatch(WatchView):
+    """A watch that was added, with the secret that signs its webhooks: shown this once."""
+
+    secret: str
+
+
+class WatchList(BaseModel):
+    """Watches, oldest first."""
+
+    watches: list[WatchView]
+
+
+class RunsQuery(RequestBody):
+    """How many."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+
+
+class RunList(BaseModel):
+    """Runs, newest first."""
+
+    runs: list[WatchRun]
+
+
+@router.post("", status_code=201, responses=documented(413, *_COMMON), summary="Watch a product")
+async def add_watch(body: WatchRequest, tenant: Asker, app_context: OpenContext) -> NewWatch:
+    """It is due at once; its first run is what later ones are compared with."""
+    watch = body.watch(tenant.id)
+    await keep_watch(app_context.store, watch, new=True)
+    return NewWatch(**dict(watch_view(watch)), secret=watch.secret)
+
+
+@router.get("", responses=documented(*_COMMON), summary="List watches")
+async def list_watches(tenant: Asker, app_context: OpenContext) -> WatchList:
+    """Yours only."""
+    return WatchList(watches=list(map(watch_view, await app_context.store.watches(tenant.id))))
+
+
+@router.get("/{watch_id}", responses=documented(404, *_COMMON), summary="Read a watch")
+async def read_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> WatchView:
+    """By its id or its name."""
+    return watch_view(await watch_of(app_context.store, tenant.id, watch_id))
+
+
+@router.patch("/{watch_id}", responses=documented(404, 413, *_COMMON), summary="Change a watch")
+async def change_watch(
+    watch_id: str, body: WatchPatch, tenant: Asker, app_context: OpenContext
+) -> WatchView:
+    """Pause it, let it go on, or ask otherwise from the next run on.
+
+    What was dropped by another `query`, `about` or `sources` is judged anew.
+    """
+    watch = changed(await watch_of(app_context.store, tenant.id, watch_id), body.fields())
+    await keep_watch(app_context.store, watch, new=False)
+    return watch_view(watch)
+
+
+@router.delete(
+    "/{watch_id}", status_code=204, responses=documented(404, *_COMMON), summary="Remove a watch"
+)
+async def remove_watch(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
+    """With its runs and what it has seen; its reports stay."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    await app_context.store.drop_watch(tenant.id, watch.id)
+
+
+@router.post(
+    "/{watch_id}/run",
+    responses=documented(404, 409, *_COMMON),
+    response_model=WatchRun,
+    summary="Run a watch now",
+)
+async def run_watch(
+    request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
+) -> WatchRun | Response:
+    """Due or not, within your limits like any analysis; who is to be told is told."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    running = ran_now(app_context, watch)
+    return await unless_gone(request.receive, running) or Response(status_code=GONE)
+
+
+@router.get(
+    "/{watch_id}/runs",
+    responses=documented(404, *_COMMON, wrong=WRONG_LIMIT),
+    summary="List the runs of a watch",
+)
+async def list_runs(
+    watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[RunsQuery, Query()]
+) -> RunList:
+    """Each with what changed, and whether those who are told could be reached."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    runs = await app_context.store.watch_runs(tenant.id, watch.id, query.limit)
+    return RunList(runs=list(runs))
+
+
+notification_router = APIRouter(prefix="/v1/watches/{watch_id}", tags=["watches"])
+feeds = APIRouter(prefix="/v1/feeds", tags=["watches"])
+_NOTIFICATION_ERRORS = (404, 422, *COMMON)
+
+
+class Deliveries(BaseModel):
+    """What became of a message, for each who is to be told."""
+
+    deliveries: list[Delivery]
+
+
+class UndeliveredList(BaseModel):
+    """What did not arrive, of the newest run first."""
+
+    undelivered: list[UndeliveredView]
+
+
+class FeedAddress(BaseModel):
+    """Where a feed is, below the server's address: shown this once."""
+
+    path: Annotated[str, Field(examples=["/v1/feeds/8c1f0d5e7b2a4963a1c4e8f7d2b60935?token=..."])]
+
+
+@notification_router.post(
+    "/notify-test",
+    responses=documented(*_NOTIFICATION_ERRORS),
+    response_model=Deliveries,
+    summary="Send a trial to everybody who is told",
+)
+async def try_notifying(
+    request: Request, watch_id: str, tenant: Asker, app_context: OpenContext
+) -> Deliveries | Response:
+    """Three tries for each where that may help; what came back is said for each."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    trying = trial(notifier_of(app_context.settings).send, watch)
+    deliveries = await unless_gone(request.receive, trying)
+    if deliveries is None:
+        return Response(status_code=GONE)
+    return Deliveries(deliveries=list(deliveries))
+
+
+@notification_router.get(
+    "/undelivered",
+    responses=documented(*_NOTIFICATION_ERRORS),
+    summary="List what did not arrive of a watch",
+)
+async def list_undelivered(
+    watch_id: str, tenant: Asker, app_context: OpenContext
+) -> UndeliveredList:
+    """Of the last 100 runs that were worth telling, with the reason and the time."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    return UndeliveredList(
+        undelivered=undelivered_views(await undelivered(app_context.store, watch))
+    )
+
+
+@notification_router.post(
+    "/runs/{run_id}/notify-again",
+    responses=documented(*_NOTIFICATION_ERRORS),
+    response_model=Deliveries,
+    summary="Tell of a run once more",
+)
+async def notify_again(
+    request: Request, watch_id: str, run_id: str, tenant: Asker, app_context: OpenContext
+) -> Deliveries | Response:
+    """Those who were not reached, by the same id, so that a receiver sees one run."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    run = await run_to_tell(app_context.store, watch, run_id)
+    telling = tell_again(
+        app_context.store, notifier_of(app_context.settings).send, EVERYWHERE, watch, run
+    )
+    run_now = await unless_gone(request.receive, telling)
+    if run_now is None:
+        return Response(status_code=GONE)
+    return Deliveries(deliveries=list(run_now.deliveries))
+
+
+@notification_router.post(
+    "/feed",
+    status_code=201,
+    responses=documented(*_NOTIFICATION_ERRORS),
+    summary="Give a watch a feed",
+)
+async def make_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> FeedAddress:
+    """A new address, which needs no key and reads this feed alone; the one before ends."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    return FeedAddress(path=await open_feed(app_context.store, watch))
+
+
+@notification_router.delete(
+    "/feed",
+    status_code=204,
+    responses=documented(*_NOTIFICATION_ERRORS),
+    summary="Close the feed of a watch",
+)
+async def close_feed(watch_id: str, tenant: Asker, app_context: OpenContext) -> None:
+    """Its address reads nothing from now on; the watch stays."""
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    await app_context.store.set_feed(watch, None)
+
+
+# a path of its own, which the document for clients leaves out: they ask for JSON
+@feeds.get("/{watch_id}", include_in_schema=False)
+async def read_feed(
+    request: Request,
+    watch_id: str,
+    app_context: OpenContext,
+    token: str = "",
+) -> Response:
+    """Atom, by its token instead of a key: the last 50 runs that were worth telling."""
+    watch, runs = await feed_of(
+        app_context.store, app_context.keys, app_context.limits, watch_id, token
+    )
+    body = atom(watch, runs, EVERYWHERE)
+    return unless_kept(request, Response(body, media_type=MEDIA_TYPE))
+
+
+trend_router = APIRouter(prefix="/v1/watches", tags=["watches"])
+
+
+_WRONG_WEEKS = "`weeks` must be a whole number from 1 to 260, not `0`"
+
+
+class TrendQuery(RequestBody):
+    """How far back."""
+
+    weeks: Annotated[int, Field(ge=1, le=MOST_WEEKS)] = WEEKS
+
+
+@trend_router.get(
+    "/{watch_id}/trend",
+    responses=documented(404, 422, *COMMON, wrong=_WRONG_WEEKS),
+    summary="Read a watch over time",
+)
+async def read_watch_trend(
+    watch_id: str, tenant: Asker, app_context: OpenContext, query: Annotated[TrendQuery, Query()]
+) -> Trend:
+    """Volume, sentiment and aspects by week; what was not heard is `null`, never 0.
+
+    When the question is changed another line begins.
+    """
+    watch = await watch_of(app_context.store, tenant.id, watch_id)
+    return await read_trend(app_context.store, watch, utc_now(), query.weeks)

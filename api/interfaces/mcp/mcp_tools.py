@@ -1,0 +1,374 @@
+"""The tools: what each is called, what it takes, and its two answers.
+
+The text is for a model: bounded by depth, strangers' words fenced or escaped. The record is for a
+program: the JSON of `fetch` and `analyze`, without what was dropped unless that is asked for.
+
+What a tool is, and its two answers: a text for a model and a record for a program.
+
+The tools that watch a product, and list what is watched with what changed last.
+
+What can be read: the places with their state and price, and the caller's own reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from api.bootstrap.app_context import AppContext
+from api.bootstrap.watch_work import keep_watch
+from api.core.display_names import reason_in_words
+from api.core.domain import Gated
+from api.core.progress import Listener
+from api.core.text import Fence, cut
+from api.errors import NotFound, SourceError
+from api.features.analyses.analysis_job import UNKEPT, stored_report
+from api.features.analyses.api_keys import Tenant
+from api.features.analyses.store_ports import AnalysisSummary, Filters
+from api.features.archive.entries import ArchiveAnswer
+from api.features.archive.search import described
+from api.features.comparisons.compare import comparison_of
+from api.features.comparisons.comparison import Comparison
+from api.features.watches.notification import text_of
+from api.features.watches.watch import new_watch
+from api.features.watches.watch_service import utc_now
+from api.interfaces.http.comparison_routes import comparisons_of
+from api.interfaces.http.schemas import Relevance
+from api.interfaces.http.watch_routes import WatchList
+from api.interfaces.mcp.mcp_requests import (
+    AnalysisArguments,
+    Arguments,
+    ComparisonArguments,
+    FetchArguments,
+    NoArguments,
+    RelevanceArguments,
+    SearchArguments,
+    WatchArguments,
+)
+from api.interfaces.shared.markdown_report import comparison_markdown, report_markdown
+from api.interfaces.shared.watch_view import WatchView, watch_view
+from api.reports.markdown_text import md
+from api.reports.report import Fetched, Report
+from api.services.caller_arguments import question_of
+from api.services.product import ROOM, Ask
+from api.settings import DepthName
+from api.sources import EVERYWHERE, NAMED, PLACES, SOURCES
+from api.sources.source_specs import Price
+
+# Characters for the note of how much was cut.
+_NOTE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answers."""
+
+    text: str
+    """For a model."""
+    record: Mapping[str, Any]
+    """For a program, as the tool's output schema says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool as a client sees it, and what it does."""
+
+    name: str
+    title: str
+    says: str
+    """When to use it, for a model."""
+    arguments: type[Arguments]
+    output: Mapping[str, Any]
+    """JSON schema of the record."""
+    work: Callable[[Tenant, Any, Listener], Coroutine[Any, Any, Answer]]
+    """Gets the checked arguments. Raises `ListenpostError`s alone, defects apart."""
+    asks: bool = True
+    """Whether it asks the world outside; else it sees its arguments alone."""
+    keeps: bool = False
+    """Whether something goes on after its answer."""
+
+
+def bounded(text: str, room: int, rest: str) -> str:
+    """The text, or the lines that fit and how much was cut; `rest` says where the whole is."""
+    if len(text) <= room:
+        return text
+    end = text.rfind("\n", 0, room - len(rest) - _NOTE)
+    return f"{text[:end]}\n\nCut: {len(text) - end} of {len(text)} characters are not shown. {rest}"
+
+
+def watch_tools(app_context: AppContext) -> list[Tool]:
+    """Both tools of a server."""
+
+    async def watch(tenant: Tenant, given: WatchArguments, listener: Listener) -> Answer:
+        new = new_watch(tenant.id, given.query, given.every, utc_now())
+        new = replace(
+            new, zone=given.tz, about=given.about, sources=given.sources, depth=given.depth
+        )
+        await keep_watch(app_context.store, new, new=True)
+        view = watch_view(new)
+        text = (
+            f"`{new.id}` is watched: {view.every} ({view.tz}). Its first run is due at once, by "
+            "`listenpost serve`, `work` or `watch run --due`; `list_watches` then tells the rest."
+        )
+        return Answer(text, view.model_dump(mode="json"))
+
+    async def listing(tenant: Tenant, given: NoArguments, listener: Listener) -> Answer:
+        watches, fence, lines = await app_context.store.watches(tenant.id), Fence(), []
+        for kept in watches:
+            runs = await app_context.store.watch_runs(tenant.id, kept.id, 1)
+            last = text_of(kept, runs[0], EVERYWHERE) if runs else "it has not run yet"
+            state = "paused" if kept.paused else f"due {kept.due_at:%Y-%m-%d %H:%M} UTC"
+            lines.append(fence.quote(f"{kept.every} ({kept.zone}), {state}: {last}", kept.id))
+        text = "\n".join([fence.rule, *lines]) if lines else "Nothing is watched."
+        listed = WatchList(watches=list(map(watch_view, watches)))
+        rest = "`listenpost watch show` has the rest."
+        return Answer(bounded(text, ROOM["quick"], rest), listed.model_dump(mode="json"))
+
+    return [
+        Tool(
+            "watch_product",
+            "Watch a product",
+            "Ask about a product again and again, on a schedule, and keep what is new or unusual. "
+            "Only when a person wants to be kept up to date: each run costs what an analysis does.",
+            WatchArguments,
+            WatchView.model_json_schema(),
+            watch,
+            asks=False,
+            keeps=True,
+        ),
+        Tool(
+            "list_watches",
+            "List watches",
+            "What is watched, when each is due, and what changed at its last run.",
+            NoArguments,
+            WatchList.model_json_schema(),
+            listing,
+            asks=False,
+        ),
+    ]
+
+
+PLACES_URI = "listenpost://places"
+REPORTS = "listenpost://reports/"
+"""Before the id of a stored report."""
+MARKDOWN = "text/markdown"
+"""What every resource is."""
+# Reports that a listing shows.
+_NEWEST = 20
+_DEPTHS: tuple[DepthName, ...] = ("quick", "standard", "deep")
+
+
+async def newest_reports(app_context: AppContext, tenant: Tenant) -> Sequence[AnalysisSummary]:
+    """The latest of the tenant's analyses that have a report.
+
+    Raises:
+        StoreUnavailable: the database cannot be used.
+    """
+    page = await app_context.store.listing(tenant.id, Filters(), _NEWEST)
+    return [listed for listed in page.analyses if listed.state == "done"]
+
+
+async def resource(app_context: AppContext, tenant: Tenant, address: str) -> str:
+    """The Markdown at an address.
+
+    Raises:
+        NotFound: there is nothing, or it is another's.
+        UsageError: that analysis is not done, or failed.
+        StoreUnavailable: the database cannot be used.
+    """
+    if address == PLACES_URI:
+        return await _places(app_context)
+    if not address.startswith(REPORTS):
+        raise NotFound(f"there are the resources `{PLACES_URI}` and `{REPORTS}` with a report's id")
+    report = await stored_report(app_context.store, tenant.id, address.removeprefix(REPORTS))
+    return report_markdown(report, dropped=False)
+
+
+async def _places(app_context: AppContext) -> str:
+    """Which places there are, whether each can be asked, and what that takes."""
+    from api.bootstrap.estimates import estimate  # loads with the product
+
+    rows = []
+    for name, source in (await app_context.product()).sources.items():
+        spec = SOURCES[name]
+        state = f"cannot be asked: {source.reason}" if isinstance(source, SourceError) else "ready"
+        cells = (
+            f"`{name}`",
+            md(spec.title),
+            md(spec.says),
+            md(state),
+            _cost(spec.price(app_context.settings.sources)),
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    likely = []
+    for depth in _DEPTHS:
+        figures = estimate(app_context.settings, Ask("a product", depth)).likely
+        usd = "unknown" if figures["usd"] is None else f"{figures['usd']:.4f}"
+        likely.append(
+            f"| {depth} | {figures['upstream_calls']} | {figures['youtube_searches']} | {usd} |"
+        )
+    sample = "Everything is made up and comes from the offline sandbox; nothing is spent.\n\n"
+    return "\n".join(
+        [
+            f"# Places\n\n{sample * app_context.sample}"
+            "| name | place | what is found there | state | what asking it takes |",
+            "| --- | --- | --- | --- | --- |",
+            *rows,
+            "\nWhat an analysis of all places that are ready is likely to take:\n",
+            "| depth | requests | YouTube searches | USD for models |",
+            "| --- | ---: | ---: | ---: |",
+            *likely,
+        ]
+    )
+
+
+def _cost(price: Price) -> str:
+    """Requests of one search, in words."""
+    requests = "1 request" if price.searches == 1 else f"{price.searches} requests"
+    parts = [f"{requests} for a page of {price.entries} results"]
+    parts += [f"{price.token} before the first search"] if price.token else []
+    parts += [f"1 for the texts of {price.details} kept items"] if price.details else []
+    most = "" if price.threads is None else f", {price.threads} at most"
+    parts.append(f"1 for the comments of each kept item{most}")
+    counted = "; a page is one of the day's searches" if price.counted else ""
+    return f"{', '.join(parts)}{counted}"
+
+
+# Characters by which a kept item of one's own is recognised.
+_TITLE = 200
+
+
+def tools(app_context: AppContext) -> dict[str, Tool]:
+    """Every tool of a server by its name."""
+
+    def fetching(source: str) -> Callable[..., Coroutine[Any, Any, Answer]]:
+        async def fetch(tenant: Tenant, given: FetchArguments, listener: Listener) -> Answer:
+            heard = await app_context.fetch(tenant, source, given.ask(source), listener)
+            return Answer(heard.text, _record(heard.fetched, dropped=given.include_dropped))
+
+        return fetch
+
+    async def judge(tenant: Tenant, given: RelevanceArguments, listener: Listener) -> Answer:
+        question = question_of(given.query, given.about)
+        gated = await app_context.judge(tenant, question, given.own, given.source)
+        relevance = Relevance.of(given.own, gated)
+        return Answer(_kept(given.own, gated), relevance.model_dump(mode="json"))
+
+    async def analyze(tenant: Tenant, given: AnalysisArguments, listener: Listener) -> Answer:
+        question_of(given.query, given.about)  # a program reads `clarify`; a model asks anew
+        report = await app_context.runner.run(tenant, given.ask(), listener)
+        text = report_markdown(report, dropped=False)
+        kept = f"The whole report is the resource `{REPORTS}{report.id}`."
+        if UNKEPT in report.quality_notes:
+            kept = "The structured content holds the whole report."
+        return Answer(
+            bounded(f"{text}\n{kept}", ROOM[given.depth], kept),
+            _record(report, dropped=given.include_dropped),
+        )
+
+    every = [
+        Tool(
+            f"fetch_{spec.name}", f"Ask {spec.title}", spec.says, FetchArguments,
+            _schema(Fetched), fetching(spec.name),
+        )
+        for spec in SOURCES.values()
+    ]  # fmt: skip
+    every += [
+        Tool(
+            "relevance_filter",
+            "Judge your own items",
+            "Keep those of your own items that are about a query; if the judge fails, all of them.",
+            RelevanceArguments,
+            Relevance.model_json_schema(),
+            judge,
+            asks=False,
+        ),
+        _archive_tool(app_context),
+        _comparison_tool(app_context),
+        Tool(
+            "analyze_product",
+            "Analyze a product",
+            f"Ask {NAMED} about a product, grade what is relevant, and report with citations. "
+            "Takes up to minutes; for a quick look at one place use its fetch tool.",
+            AnalysisArguments,
+            _schema(Report),
+            analyze,
+        ),
+        *watch_tools(app_context),
+    ]
+    return {tool.name: tool for tool in every}
+
+
+def _archive_tool(app_context: AppContext) -> Tool:
+    async def search(tenant: Tenant, given: SearchArguments, listener: Listener) -> Answer:
+        answer = await app_context.search(
+            tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
+        )
+        return Answer(described(answer, PLACES), answer.model_dump(mode="json"))
+
+    return Tool(
+        "search_archive",
+        "Search what is stored",
+        "What earlier analyses and imports have brought already, by words and meaning, each hit "
+        "with its own words. Costs nothing and asks no place: try it first.",
+        SearchArguments,
+        ArchiveAnswer.model_json_schema(),
+        search,
+        asks=False,
+    )
+
+
+def _comparison_tool(app_context: AppContext) -> Tool:
+    async def compare(tenant: Tenant, given: ComparisonArguments, listener: Listener) -> Answer:
+        asks, comparisons = given.asks(), comparisons_of(app_context)
+        async with comparisons.begun(tenant, asks) as flights:
+            answers = await comparisons.answers(asks, flights, listener)
+        comparison = comparison_of(asks, answers, EVERYWHERE)
+        kept = "The structured content holds every count, passage and cited item."
+        text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
+        return Answer(text, comparison.model_dump(mode="json"))
+
+    return Tool(
+        "compare_products",
+        "Compare products",
+        f"Ask {NAMED} the same about two to five products, and set them side by side: volume, "
+        "aspects, and the differences that the numbers support, with citations of each side. "
+        "Takes as long and costs as much as an analysis of each.",
+        ComparisonArguments,
+        Comparison.model_json_schema(),
+        compare,
+    )
+
+
+def _record(answer: Fetched | Report, *, dropped: bool) -> dict[str, Any]:
+    """The answer as JSON; what was dropped is many times as long as what was kept."""
+    if dropped:
+        return answer.model_dump(mode="json")
+    return answer.model_dump(
+        mode="json", exclude={"dropped": True, "sources": {"__all__": {"dropped"}}}
+    )
+
+
+def _schema(model: type[Fetched | Report]) -> dict[str, Any]:
+    """What `_record` gives: `dropped` of a source or report may be missing."""
+    schema = model.model_json_schema()
+    for part in (schema, *schema["$defs"].values()):
+        if "dropped" in part.get("properties", {}):
+            part["required"].remove("dropped")
+    return schema
+
+
+def _kept(items: Sequence[Mapping[str, Any]], gated: Gated) -> str:
+    """Which of somebody's own items are about the query, by their places in the list."""
+    from api.services.tools import shown  # loads with the product
+
+    kept = [number for number, verdict in enumerate(gated.verdicts) if verdict.relevant]
+    why = f"; relevance could not be judged ({reason_in_words(gated.reason)})"
+    unsure = why if gated.reason else ""
+    fence, lines = Fence(), [f"{len(kept)} of {len(items)} items are about the query{unsure}."]
+    lines += [fence.rule] if kept else []
+    for number in kept:
+        item = shown(items[number], "items", number)
+        lines.append(fence.quote(cut(item.title or item.body, _TITLE), f"items[{number}]"))
+    return bounded("\n".join(lines), ROOM["quick"], "`relevant` holds all of them.")

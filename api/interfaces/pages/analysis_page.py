@@ -1,0 +1,381 @@
+"""One analysis: its lanes while it runs, then its report, its evidence and its files.
+
+An analysis as it happens: a lane for each place, with what it found and why it goes on.
+
+The lanes of an analysis as server-sent events: what a page shows while it waits.
+
+A report for whoever has its link: made, replaced, ended, and read without a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from api.bootstrap.app_context import AppContext
+from api.core.domain import Outcome
+from api.core.progress import (
+    Event,
+    SourceFetched,
+    SourceGathered,
+    SourceJudged,
+    SourceLookedAgain,
+    SourceRefetching,
+    SourceStarted,
+)
+from api.errors import Conflict, ListenpostError, NotFound
+from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.share_links import linked_report, open_link
+from api.features.analyses.store_ports import StoredAnalysis
+from api.interfaces.http.access import OpenContext, authenticated
+from api.interfaces.http.analysis_routes import is_possible, shown_as
+from api.interfaces.http.event_stream import HEADERS, MEDIA_TYPE, RETRY, frame, pour, unless_gone
+from api.interfaces.pages.report_files import as_file, kind_of, report_values
+from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visitor, page, server_of
+from api.interfaces.pages.templates_rendering import rendered
+from api.interfaces.shared import chart_data, presentation
+from api.reports.report import Report
+from api.sources import chosen
+
+_OF_A_QUERY = (
+    SourceStarted, SourceFetched, SourceJudged, SourceRefetching, SourceLookedAgain,
+)  # fmt: skip
+# Characters of a query that is told from others of its place.
+_LONGEST_QUERY = 40
+LaneState = Literal["waiting", "busy", "again", "done", "trouble"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneItem:
+    """What is known of one query, or of all once they have ended."""
+
+    fetched: int | None = None
+    about: int | None = None
+    """Posts that were judged to be about the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How far one place is. Its queries find the same posts, so their counts are never added up."""
+
+    source: str
+    state: LaneState = "waiting"
+    wanted: int = 0
+    """Posts that it was asked for, by the widest query."""
+    words: str = "waiting"
+    why: str = ""
+    """Why it was asked once more, if it was."""
+    catches: Mapping[str, LaneItem] = field(default_factory=dict)
+    """By query; of all together by the one that leads."""
+
+    @property
+    def title(self) -> str:
+        """The place as a person knows it."""
+        return presentation.source_title(self.source)
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many it was asked for, found, and were about it; each post once.
+
+        Until all queries have ended those of the query with the most.
+        """
+        fetched = [catch.fetched for catch in self.catches.values() if catch.fetched is not None]
+        about = [catch.about for catch in self.catches.values() if catch.about is not None]
+        known = (
+            ("asked for", [self.wanted] if self.wanted else []),
+            (chart_data.FETCHED, fetched),
+            (chart_data.ABOUT_IT, about),
+        )
+        return [(name, max(counts)) for name, counts in known if counts]
+
+    def after(self, event: Event) -> Lane:
+        """The lane once this has happened to it."""
+        words = presentation.progress(event)
+        if words and isinstance(event, _OF_A_QUERY) and self.catches.keys() - {event.query}:
+            words = f"“{presentation.shortened(event.query, _LONGEST_QUERY)}”: {words}"
+        lane = replace(self, words=words or self.words)
+        match event:
+            case SourceStarted():
+                wanted = max(self.wanted, event.limit)
+                lane = replace(lane, state="busy", wanted=wanted)
+                return lane._with(event.query, self._catch(event.query))
+            case SourceFetched():
+                catch = self._catch(event.query)
+                # asked once more, wider, a place gives what it gave before and more
+                fetched = max(catch.fetched or 0, event.fetched)
+                return lane._with(event.query, replace(catch, fetched=fetched))
+            case SourceJudged() | SourceLookedAgain() if event.relevant or event.status == "ok":
+                catch = self._catch(event.query)
+                return lane._with(
+                    event.query, replace(catch, about=(catch.about or 0) + event.relevant)
+                )
+            case SourceRefetching():
+                catch, wanted = self._catch(event.query), max(self.wanted, event.limit)
+                counted = f"{catch.about or 0} of {catch.fetched or 0} found"
+                why = f"about it: only {counted}, so it is asked again"
+                return replace(lane, state="again", wanted=wanted, why=why)
+            case SourceGathered():
+                state: LaneState = "done" if Outcome(event.outcome).answered else "trouble"
+                about = None if event.yield_ratio is None else event.kept
+                catch = LaneItem(event.fetched, about) if state == "done" else LaneItem()
+                return replace(lane, state=state, catches={event.query: catch})
+        return lane
+
+    def _catch(self, query: str) -> LaneItem:
+        return self.catches.get(query, LaneItem())
+
+    def _with(self, query: str, catch: LaneItem) -> Lane:
+        return replace(self, catches={**self.catches, query: catch})
+
+
+@dataclass(slots=True)
+class Lanes:
+    """All places of one analysis, in the order in which they were asked."""
+
+    lanes: dict[str, Lane]
+    step: str = ""
+    """What happens to the question as a whole."""
+
+    @classmethod
+    def of(cls, app_context: AppContext, flight: AnalysisFlight) -> Lanes:
+        """Those that will be asked, before anything happens."""
+        sources = flight.ask.sources or chosen(app_context.settings.sources)
+        return cls({source: Lane(source) for source in sources})
+
+    def hear(self, event: Event) -> None:
+        """Show what has happened."""
+        if event.source is None:
+            self.step = presentation.progress(event) or self.step
+        else:
+            lane = self.lanes.get(event.source, Lane(event.source))
+            self.lanes[event.source] = lane.after(event)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the template is given."""
+        return {"lanes": list(self.lanes.values()), "step": self.step}
+
+
+class LaneStream(Response):
+    """Each event holds all lanes as markup; `over` is the last. Who hangs up stops nothing."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, app_context: AppContext, analysis: AnalysisFlight | StoredAnalysis) -> None:
+        """A flight was joined and is left at the end."""
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._house, self._analysis = app_context, analysis
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until it is over or nobody reads."""
+        keepalive = self._house.settings.streams.keepalive
+        try:
+            await unless_gone(receive, pour(send, self.raw_headers, self._frames(), keepalive))
+        finally:
+            if isinstance(self._analysis, AnalysisFlight):
+                self._house.runner.leave(self._analysis, lost=True)
+
+    async def _frames(self) -> AsyncGenerator[bytes]:
+        if isinstance(self._analysis, StoredAnalysis):
+            # what another process runs; one that is deleted meanwhile is over, too
+            with suppress(ListenpostError):
+                self._analysis = await self._house.runner.awaited(self._analysis)
+        if isinstance(self._analysis, AnalysisFlight):
+            async for each in self._moments(self._analysis):
+                yield each
+        yield frame("over", {}, "over")
+
+    async def _moments(self, flight: AnalysisFlight) -> AsyncGenerator[bytes]:
+        """All lanes after each moment; those that come at once are shown once."""
+        lanes, changed, over = Lanes.of(self._house, flight), asyncio.Event(), asyncio.Event()
+
+        def hear(event: Event) -> None:
+            lanes.hear(event)
+            changed.set()
+
+        def end() -> None:
+            over.set()
+            changed.set()
+
+        flight.listen(hear)
+        flight.when_over(end)
+        while not over.is_set():
+            changed.clear()
+            html = rendered("lanes.html", **lanes.values)
+            yield frame("lanes", {"html": html}, str(flight.moments), RETRY)
+            await changed.wait()
+
+
+router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
+NO_ANALYSIS = "There is no such analysis, or it is not yours."
+# Posts of a report that cites none.
+_FIRST = 20
+
+
+async def possible_id(analysis_id: str) -> str:
+    """`AnalysisId`, as a dependency.
+
+    Raises:
+        NotFound: no analysis can have this id.
+    """
+    if not is_possible(analysis_id):
+        raise NotFound(NO_ANALYSIS)
+    return analysis_id
+
+
+AnalysisId = Annotated[str, Depends(possible_id)]
+"""The id in an address."""
+
+
+@router.get("/{analysis_id}")
+async def analysis_page(
+    request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """The report; how far it is while it runs; or why there is none."""
+    analysis = await app_context.runner.follow(visitor.tenant, analysis_id)
+    if analysis is None:
+        raise NotFound(NO_ANALYSIS)
+    if isinstance(analysis, AnalysisFlight):
+        lanes = Lanes.of(app_context, analysis)
+        analysis.listen(lanes.hear)
+        analysis.leave(lanes.hear)
+        return _live(request, visitor, analysis, lanes)
+    if analysis.report is not None:
+        return _report(request, visitor, analysis.report)
+    if analysis.state == "failed":
+        reason = (analysis.reason or analysis.state).rstrip(".")
+        title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
+        return page(request, visitor, "state.html", title=title, reason=reason)
+    elsewhere = Lanes({}, "It waits for its turn, or another process works on it.")
+    return _live(request, visitor, analysis, elsewhere)
+
+
+@router.get("/{analysis_id}/live")
+async def live(analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext) -> Response:
+    """The lanes as events, each with all of them, until the analysis is over."""
+    analysis = await app_context.runner.follow(visitor.tenant, analysis_id)
+    if analysis is None:
+        raise NotFound(NO_ANALYSIS)
+    return LaneStream(app_context, analysis)
+
+
+@router.post("/{analysis_id}/cancel")
+async def cancel(analysis_id: AnalysisId, form: Ending, app_context: OpenContext) -> Response:
+    """End one that runs."""
+    await app_context.runner.cancel(form.visitor.tenant, analysis_id)
+    return RedirectResponse(f"/analyses/{analysis_id}", 303)
+
+
+@router.get("/{analysis_id}/export/{form}")
+async def export(
+    analysis_id: AnalysisId, form: str, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """The report as a file."""
+    kind = kind_of(form)
+    answer = shown_as(await report_of(app_context, visitor, analysis_id), kind)
+    return as_file(answer, f"analysis-{analysis_id}", kind)
+
+
+async def report_of(app_context: AppContext, visitor: Visitor, analysis_id: str) -> Report:
+    """The report of a finished analysis.
+
+    Raises:
+        NotFound: the visitor has none of that id.
+        Conflict: it runs, or has failed.
+    """
+    kept = await app_context.runner.kept(visitor.tenant.id, analysis_id)
+    if kept is None:
+        raise NotFound(NO_ANALYSIS)
+    if kept.report is None:
+        raise Conflict(kept.why_none)
+    return kept.report
+
+
+def _live(
+    request: Request, visitor: Visitor, analysis: AnalysisFlight | StoredAnalysis, lanes: Lanes
+) -> Response:
+    title = presentation.shortened(analysis.query, presentation.LONGEST_HEADING)
+    return page(request, visitor, "live.html", title=title, id=analysis.id, **lanes.values)
+
+
+def _report(request: Request, visitor: Visitor, report: Report) -> Response:
+    """With the cited posts alone, or the first of all where nothing is cited."""
+    values = report_values(report)
+    items, cited = values["report"].items, values["passages"]
+    return page(
+        request, visitor, "report.html",
+        title=presentation.heading(report),
+        listed=[item for item in items if item.key in cited] or items[:_FIRST],
+        cited=bool(cited),
+        can_ask=True,
+        **values,
+    )  # fmt: skip
+
+
+share_router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+
+@share_router.get("/analyses/{analysis_id}/share")
+async def share_page(
+    request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """Whether there is a link, and what it would show."""
+    return await _shown(
+        request, visitor, app_context, await report_of(app_context, visitor, analysis_id)
+    )
+
+
+@share_router.post("/analyses/{analysis_id}/share")
+async def share(
+    request: Request, analysis_id: AnalysisId, form: Filled, app_context: OpenContext
+) -> Response:
+    """A new link, shown this once; the one before shows nothing more."""
+    report = await report_of(app_context, form.visitor, analysis_id)
+    path = await open_link(app_context.store, form.visitor.tenant.id, analysis_id)
+    return await _shown(request, form.visitor, app_context, report, path)
+
+
+@share_router.post("/analyses/{analysis_id}/unshare")
+async def unshare(analysis_id: AnalysisId, form: Ending, app_context: OpenContext) -> Response:
+    """The link shows nothing from now on; the report stays."""
+    await app_context.store.set_link(form.visitor.tenant.id, analysis_id, None)
+    return RedirectResponse(f"/analyses/{analysis_id}/share", 303)
+
+
+@share_router.get("/shared/{analysis_id}")
+async def shared_page(
+    request: Request, analysis_id: AnalysisId, app_context: OpenContext, token: str = ""
+) -> Response:
+    """The report and its evidence; there is nothing to do here but to read."""
+    if not await app_context.keys.configured():
+        await authenticated(app_context, request)
+    report = await linked_report(
+        app_context.store, app_context.keys, app_context.limits, analysis_id, token
+    )
+    answer = page(
+        request, None, "shared.html",
+        title=presentation.heading(report), shared=True, **report_values(report),
+    )  # fmt: skip
+    answer.headers["X-Robots-Tag"] = "noindex, nofollow"
+    return answer
+
+
+async def _shown(
+    request: Request, visitor: Visitor, app_context: AppContext, report: Report, path: str = ""
+) -> Response:
+    return page(
+        request, visitor, "share.html",
+        title=f"Share: {presentation.heading(report)}",
+        id=report.id,
+        linked=await app_context.store.has_link(visitor.tenant.id, report.id),
+        path=path,
+        server=server_of(request),
+    )  # fmt: skip

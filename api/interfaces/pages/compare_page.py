@@ -1,0 +1,230 @@
+"""Products side by side: asked alike, or out of what was asked before, under an address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Annotated, get_args
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.bootstrap.app_context import AppContext
+from api.core.text import SHORT_ID
+from api.errors import Conflict, LimitReached, NotFound, UsageError
+from api.features.analyses.runner import side_by_side
+from api.features.analyses.store_ports import StoredAnalysis
+from api.features.comparisons.compare import FEWEST, MOST, check_number, check_products
+from api.interfaces.http.access import OpenContext
+from api.interfaces.http.comparison_routes import (
+    ComparisonRequest,
+    comparisons_of,
+    left_running,
+    shown_as,
+)
+from api.interfaces.http.event_stream import GONE, unless_gone
+from api.interfaces.pages.analysis_page import NO_ANALYSIS, possible_id
+from api.interfaces.pages.ask_page import WINDOWS, namesake_hint, price
+from api.interfaces.pages.report_files import as_file, comparison_values, kind_of
+from api.interfaces.pages.screen import Filled, Guest, PageRoute, Submission, Visitor, page
+from api.interfaces.pages.templates_rendering import faults, plainly, validated
+from api.interfaces.shared import comparison_table, presentation
+from api.services.product import Ask
+from api.settings import DepthName
+from api.sources import EVERYWHERE, SOURCES, check_askable
+
+router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageRoute)
+
+
+@router.get("")
+async def compare_page(request: Request, visitor: Guest, app_context: OpenContext) -> Response:
+    """An empty form."""
+    return await _form(request, app_context, Submission(visitor, {}))
+
+
+@router.post("")
+async def compare(request: Request, form: Filled, app_context: OpenContext) -> Response:
+    """Begin an analysis for each, which runs whoever waits, and go to where all are compared."""
+    try:
+        if form.text("step") == "estimate":
+            _priced(form)
+            return await _form(request, app_context, form)
+        asks = _request(form).asks()
+        if (hint := _namesakes(asks)) and form.text("sure") != _names(asks):
+            return await _form(request, app_context, form, hint=hint)
+        answer = await unless_gone(request.receive, _begun(form, app_context, asks))
+    except (UsageError, LimitReached) as error:
+        wrong = faults(error, ("depth", "since", "sources"))
+        return await _form(request, app_context, form, wrong, error.status)
+    return answer or Response(status_code=GONE)
+
+
+async def _begun(form: Submission, app_context: AppContext, asks: Sequence[Ask]) -> Response:
+    async with comparisons_of(app_context).begun(form.visitor.tenant, asks) as flights:
+        left_running(flights)
+    return RedirectResponse(f"/compare/between?{_query([each.id for each in flights])}", 303)
+
+
+Ids = Annotated[Sequence[str], Query(alias="analysis")]
+"""The analyses in an address, in its order."""
+
+
+@router.get("/between")
+async def between(
+    request: Request, visitor: Guest, app_context: OpenContext, ids: Ids = ()
+) -> Response:
+    """What is compared; until all have ended, and where none has a report, how each stands."""
+    try:
+        analyses = await _named(app_context, visitor, ids)
+    except UsageError as error:
+        wrong = plainly(error.public)
+        return page(
+            request, visitor, "not_compared.html", 422,
+            title="This cannot be compared", wrong=wrong,
+        )  # fmt: skip
+    running = [kept.id for kept in analyses if kept.state == "running"]
+    if running or not any(kept.report for kept in analyses):
+        return page(
+            request, visitor, "comparing.html",
+            title="Comparing" if running else "Nothing to compare",
+            analyses=analyses,
+            running=running,
+            query=_query(ids),
+        )  # fmt: skip
+    comparison = side_by_side(analyses, EVERYWHERE)
+    return page(
+        request, visitor, "comparison.html",
+        title=comparison_table.title(comparison),
+        query=_query(ids),
+        **comparison_values(comparison),
+    )  # fmt: skip
+
+
+@router.get("/between/export/{form}")
+async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids = ()) -> Response:
+    """The comparison as a file."""
+    kind = kind_of(form)
+    analyses = await _named(app_context, visitor, ids)
+    for kept in analyses:
+        if kept.state == "running":
+            raise Conflict(kept.why_none)
+    if not any(kept.report for kept in analyses):
+        raise Conflict("none of these analyses has a report, so there is nothing to take along")
+    answer = shown_as(side_by_side(analyses, EVERYWHERE), kind)
+    return as_file(answer, f"comparison-{'-'.join(kept.id[:SHORT_ID] for kept in analyses)}", kind)
+
+
+async def _named(
+    app_context: AppContext, visitor: Visitor, ids: Sequence[str]
+) -> list[StoredAnalysis]:
+    """What is kept of each.
+
+    Raises:
+        UsageError: too few or too many, or two that are about the same product.
+        NotFound: the visitor has none of an id.
+    """
+    check_number(len(ids))
+    analyses = []
+    for analysis_id in ids:
+        kept = await app_context.runner.kept(visitor.tenant.id, await possible_id(analysis_id))
+        if kept is None:
+            raise NotFound(NO_ANALYSIS)
+        analyses.append(kept)
+    check_products([kept.query for kept in analyses])
+    return analyses
+
+
+def _query(ids: Sequence[str]) -> str:
+    """What the address of a comparison names."""
+    return urlencode([("analysis", analysis_id) for analysis_id in ids])
+
+
+def _request(form: Submission) -> ComparisonRequest:
+    """As the API takes it; a product is named in a line with what it is, empty lines are none.
+
+    Raises:
+        UsageError: a field holds what cannot be asked.
+    """
+    lines = [(name, about) for name, about in _lines(form) if name.strip()]
+    check_number(len(lines))
+    fields: dict[str, object] = {
+        "products": [name for name, _ in lines],
+        "about": [about for _, about in lines],
+        "depth": form.text("depth", "standard"),
+        "since": form.text("since", "all"),
+        "sources": form.fields.get("source", ()),
+    }
+    request = validated(ComparisonRequest, fields)
+    check_askable(request.sources)
+    return request
+
+
+def _lines(form: Submission) -> list[tuple[str, str]]:
+    """Each product and what it is, as they were filled in."""
+    products, abouts = (form.fields.get(name, []) for name in ("product", "about"))
+    return list(zip_longest(products, abouts[: len(products)], fillvalue=""))
+
+
+async def _form(
+    request: Request,
+    app_context: AppContext,
+    form: Submission,
+    wrong: Mapping[str, str] | None = None,
+    status: int = 200,
+    hint: str = "",
+) -> Response:
+    lines = _lines(form)[:MOST]
+    return page(
+        request, form.visitor, "compare.html", status,
+        title="Compare products",
+        lines=lines + [("", "")] * (MOST - len(lines)),
+        fewest=FEWEST,
+        depth=form.text("depth", "standard"),
+        since=form.text("since", "all"),
+        sources=form.fields.get("source", []),
+        depths=[(name, name) for name in get_args(DepthName)],
+        windows=list(WINDOWS.items()),
+        places=[(name, presentation.source_title(name)) for name in SOURCES],
+        price=await _price(app_context, form),
+        wrong=wrong or {},
+        hint=hint,
+        names=", ".join(name for name, _ in lines if name.strip()),
+    )  # fmt: skip
+
+
+def _namesakes(asks: Sequence[Ask]) -> str:
+    """Which of the names are everyday words, too."""
+    return " ".join(filter(None, (namesake_hint(ask.query, ask.about) for ask in asks)))
+
+
+def _names(asks: Sequence[Ask]) -> str:
+    """What a form holds of whoever has seen the hint, and asks anyway."""
+    return ", ".join(ask.query for ask in asks)
+
+
+async def _price(app_context: AppContext, form: Submission) -> str:
+    """Of what stands in the form.
+
+    "" where that cannot be asked, and while libraries load, for which nobody shall wait.
+    """
+    if not app_context.loaded:
+        return ""
+    try:
+        asks = _priced(form)
+    except UsageError:
+        return ""
+    return await asyncio.to_thread(price, app_context.settings, asks)
+
+
+def _priced(form: Submission) -> Sequence[Ask]:
+    """What is asked; another product stands in where fewer are named than a comparison takes.
+
+    Raises:
+        UsageError: a field holds what cannot be asked.
+    """
+    names = [name for name, _ in _lines(form) if name.strip()]
+    named = [*names, *("a product", "another one")[len(names) :]]
+    return _request(replace(form, fields={**form.fields, "product": named})).asks()

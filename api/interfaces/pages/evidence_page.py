@@ -1,0 +1,210 @@
+"""What was kept and what was dropped, narrowed to what somebody looks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Generic, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from api.core.display_names import place_of
+from api.core.text import fold
+from api.core.words import languages_of
+from api.interfaces.http.access import OpenContext
+from api.interfaces.pages.analysis_page import AnalysisId, report_of
+from api.interfaces.pages.report_files import evidence_values
+from api.interfaces.pages.screen import Guest, PageRoute, page
+from api.interfaces.shared import presentation
+from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
+from api.pipeline.gate.drop_reasons import given_reason
+from api.reports.report import DroppedItem, KeptItem, Report
+
+router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
+_STAGES = {"unfit": "no post of a person", **presentation.DROPPED}
+# Who drops at each stage but the gate, where a judge does.
+_RULES = {
+    "cutoff": "the grader", "floor": "the relevance floor", "duplicate": "the search for copies",
+    "unfit": "a fixed rule",
+}  # fmt: skip
+_COPY_OF = "copy of "
+MOST = 100
+"""Items of a list on one page."""
+Entry = TypeVar("Entry")
+Start = Annotated[int, Query(ge=0, le=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedCard:
+    """A dropped item as it is shown."""
+
+    item: DroppedItem
+    stage: str
+    facts: tuple[str, ...]
+    """Where and when it was said, who dropped it, and how likely it was to be about it."""
+    reason: str
+    """Empty where the judge gave none."""
+    original: int | None = None
+    """Of a copy, the number of the item that was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFilter:
+    """Which items are looked for; what is empty leaves out none."""
+
+    place: str = ""
+    stage: str = ""
+    language: str = ""
+    text: str = ""
+
+    def kept(self, items: Iterable[KeptItem]) -> list[KeptItem]:
+        """Of those that were kept; none of them has a stage."""
+        return [
+            item
+            for item in items
+            if not self.stage
+            and self.place in {"", item.source}
+            and self._matches(item.title, *_shown(item))
+        ]
+
+    def dropped(self, cards: Iterable[DroppedCard]) -> list[DroppedCard]:
+        """Of those that were dropped."""
+        return [
+            card
+            for card in cards
+            if self.stage in {"", card.item.dropped_by}
+            and self.place in {"", place_of(card.item.key)}
+            and self._matches(
+                card.item.title, card.stage, *card.facts, card.reason, card.item.snippet
+            )
+        ]
+
+    def _matches(self, *texts: str) -> bool:
+        """By the language of the first, and by the words of all."""
+        words = "\n".join(texts)
+        return self.language in {"", language_of(texts[0])} and fold(self.text) in fold(words)
+
+
+@dataclass(frozen=True, slots=True)
+class ListPart(Generic[Entry]):
+    """What of a long list stands on one page, and the addresses of the parts beside it."""
+
+    entries: Sequence[Entry]
+    first: int
+    total: int
+    before: str
+    after: str
+    """Empty where there is nothing more, as `before`."""
+
+
+def language_of(title: str) -> str:
+    """The code of the language that the small words of a title tell; or that it is not clear."""
+    languages = languages_of(title)
+    return next(iter(languages)) if len(languages) == 1 else UNCLEAR
+
+
+def _shown(item: KeptItem) -> Iterator[str]:
+    """What a kept item shows below its title."""
+    caption = presentation.caption(item)
+    yield from (caption.source, caption.place, caption.date, item.body)
+    yield from (comment.body for comment in item.comments)
+
+
+def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
+    """Who dropped it, why and how likely it was, each once; `numbers` are of the kept items."""
+    reason, original = item.reason, None
+    if item.dropped_by == "gate":
+        reason = given_reason(reason, item.judge, item.probability)
+    elif item.dropped_by == "duplicate":
+        original = numbers.get(reason.removeprefix(_COPY_OF))
+    likely = item.probability is not None and item.dropped_by == "gate"
+    facts = (
+        presentation.source_title(place_of(item.key)),
+        item.place or "",
+        f"{item.created_at:%Y-%m-%d}" if item.created_at else "",
+        f"dropped by {who_dropped(item)}",
+        f"{round((item.probability or 0) * 100)} % likely to be about it" if likely else "",
+        "another judge was sure of the opposite" if item.disputed else "",
+    )
+    stage = _STAGES.get(item.dropped_by or "", "dropped")
+    return DroppedCard(item, stage, tuple(fact for fact in facts if fact), reason, original)
+
+
+def who_dropped(item: DroppedItem) -> str:
+    """A judge, or the step that did."""
+    return _RULES.get(item.dropped_by or "") or item.judge or "the gate"
+
+
+def unexplained(cards: Iterable[DroppedCard]) -> str:
+    """That a judge says neither why nor how likely, in a sentence; empty where all do."""
+    judges = dict.fromkeys(
+        who_dropped(card.item)
+        for card in cards
+        if card.item.dropped_by == "gate" and not card.reason and card.item.probability is None
+    )
+    if not judges:
+        return ""
+    named, answer = " and ".join(judges), "it answers" if len(judges) == 1 else "they answer"
+    return f"No reason and no likelihood is known where {named} decided: {answer} yes or no."
+
+
+@router.get("/{analysis_id}/evidence")
+async def evidence_page(
+    request: Request,
+    analysis_id: AnalysisId,
+    visitor: Guest,
+    app_context: OpenContext,
+    place: str = "",
+    stage: str = "",
+    language: str = "",
+    text: str = "",
+    kept_from: Start = 0,
+    dropped_from: Start = 0,
+) -> Response:
+    """Two lists, and how to narrow them."""
+    values = evidence_values(await report_of(app_context, visitor, analysis_id))
+    report: Report = values["report"]
+    chosen = EvidenceFilter(place, stage, language, text[:200])
+    cards = [dropped_card(item, values["numbers"]) for item in report.dropped]
+    everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
+    places = dict.fromkeys(
+        [*(item.source for item in report.items), *(place_of(item.key) for item in report.dropped)]
+    )
+    stages = {item.dropped_by for item in report.dropped}
+    languages = {language_of(item.title) for item in everything}
+    starts = {"kept_from": kept_from, "dropped_from": dropped_from}
+
+    def part_of(entries: Sequence[Entry], name: str) -> ListPart[Entry]:
+        first = starts[name]
+
+        def address(start: int) -> str:
+            wanted = {**asdict(chosen), **starts, name: start}
+            query = urlencode({field: value for field, value in wanted.items() if value})
+            return f"?{query}#{name.removesuffix('_from')}"
+
+        return ListPart(
+            entries[first : first + MOST], first, len(entries),
+            before=address(max(first - MOST, 0)) if first else "",
+            after=address(first + MOST) if first + MOST < len(entries) else "",
+        )  # fmt: skip
+
+    lost = chosen.dropped(cards)
+    return page(
+        request, visitor, "evidence.html",
+        title=f"Evidence: {presentation.heading(report)}",
+        chosen=chosen,
+        kept=part_of(chosen.kept(report.items), "kept_from"),
+        lost=part_of(lost, "dropped_from"),
+        shares=Counter((card.stage, who_dropped(card.item)) for card in lost).most_common(),
+        unexplained=unexplained(lost),
+        places=[(name, presentation.source_title(name)) for name in places],
+        stages=[(name, words) for name, words in _STAGES.items() if name in stages],
+        languages=[
+            (code, name) for code, name in sorted(LANGUAGES.items(), key=lambda pair: pair[1])
+            if code in languages
+        ],
+        **values,
+    )  # fmt: skip

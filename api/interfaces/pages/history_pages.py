@@ -1,0 +1,224 @@
+"""What has been asked before: looked through, taken along and deleted.
+
+What is stored about a question, with its words marked; no place is asked.
+
+How the gate is doing over what is stored: yields, second fetches, failing open, and cost.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.bootstrap.app_context import AppContext
+from api.core.text import fold
+from api.errors import NotFound, UsageError
+from api.features.analyses.statistics import SINCE, since_of
+from api.features.analyses.store_ports import AnalysisSummary, Filters
+from api.features.archive.entries import ArchiveAnswer
+from api.features.archive.search import heading
+from api.interfaces.http.access import OpenContext
+from api.interfaces.http.gate_routes import SearchRequest, StatsQuery, stats_for
+from api.interfaces.http.schemas import ListedAnalysis, ListingQuery
+from api.interfaces.pages.analysis_page import NO_ANALYSIS, AnalysisId
+from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
+from api.interfaces.pages.templates_rendering import SPANS, faults, read_from, validated
+from api.interfaces.pages.timelines import gate_figure
+from api.interfaces.shared import presentation, statistics_text
+from api.settings import Settings
+from api.sources import PLACES
+
+router = APIRouter(prefix="/history", include_in_schema=False, route_class=PageRoute)
+SHOWN, MOST_READ = 20, 1_000
+"""Analyses of a page at least, while there are more; and those that a text is looked for in."""
+
+
+@router.get("")
+async def history_page(
+    request: Request,
+    visitor: Guest,
+    app_context: OpenContext,
+    text: str = "",
+    decision: str = "",
+    source: str = "",
+    since: str = "",
+    until: str = "",
+    cursor: str = "",
+) -> Response:
+    """The newest first, those alone that are looked for."""
+    chosen = {
+        "text": text[:200],
+        "decision": decision,
+        "source": source,
+        "since": since,
+        "until": until,
+    }
+    listed: list[AnalysisSummary] = []
+    further, wrong = None, {}
+    try:
+        narrow = {"decision": decision, "source": source, "cursor": cursor}
+        wanted = validated(ListingQuery, narrow)
+        moments = _moment("since", since), _moment("until", until)
+        filters = Filters(wanted.decision, wanted.source, *moments)
+        listed, further = await _listed(
+            app_context, visitor, filters, chosen["text"], wanted.cursor
+        )
+    except UsageError as error:
+        wrong = faults(error, chosen)
+    kept = {name: value for name, value in chosen.items() if value}
+    return page(
+        request, visitor, "history.html", 422 if wrong else 200,
+        title="History",
+        analyses=[ListedAnalysis.of(each) for each in listed],
+        purposes=await app_context.store.purposes(
+            visitor.tenant.id, {each.id: each.created_at for each in listed}
+        ),
+        places_of={each.id: ", ".join(_places(each)) for each in listed},
+        chosen=chosen,
+        decisions=list(presentation.DECISIONS.items()),
+        places=[(name, presentation.source_title(name)) for name in PLACES],
+        further=further and "/history?" + urlencode({**kept, "cursor": further}),
+        narrowed=bool(kept) or bool(cursor),
+        most_read=MOST_READ,
+        wrong=wrong,
+    )  # fmt: skip
+
+
+@router.get("/{analysis_id}/delete")
+async def delete_page(
+    request: Request, analysis_id: AnalysisId, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """Asks whether it shall go."""
+    kept = await app_context.runner.kept(visitor.tenant.id, analysis_id)
+    if kept is None:
+        raise NotFound(NO_ANALYSIS)
+    title = presentation.shortened(kept.query, presentation.LONGEST_HEADING)
+    return page(request, visitor, "delete_analysis.html", title=f"Delete: {title}", id=kept.id)
+
+
+@router.post("/{analysis_id}/delete")
+async def delete(analysis_id: AnalysisId, form: Filled, app_context: OpenContext) -> Response:
+    """With every post that only it held; one that runs is cancelled first."""
+    if not await app_context.runner.delete(form.visitor.tenant, analysis_id):
+        raise NotFound(NO_ANALYSIS)
+    return RedirectResponse("/history", 303)
+
+
+def _moment(field: str, date: str) -> datetime | None:
+    """What a day is written as; None where none is named."""
+    try:
+        return since_of(date or "all", datetime.now(UTC))
+    except UsageError:
+        raise UsageError("this needs a day, such as `2026-03-01`", field=field) from None
+
+
+def _places(listed: AnalysisSummary) -> list[str]:
+    """The places that were asked."""
+    sources = listed.summary.sources if listed.summary else {}
+    return [
+        presentation.source_title(name)
+        for name, source in sources.items()
+        if source.outcome not in presentation.UNSENT
+    ]
+
+
+async def _listed(
+    app_context: AppContext, visitor: Visitor, filters: Filters, text: str, cursor: str | None
+) -> tuple[list[AnalysisSummary], str | None]:
+    """Those whose question holds the text, and where the next ones begin."""
+    listed: list[AnalysisSummary] = []
+    step, wanted = (100 if text else SHOWN), fold(text)
+    for _ in range(MOST_READ // step):
+        part = await app_context.store.listing(visitor.tenant.id, filters, step, cursor)
+        listed += [each for each in part.analyses if wanted in fold(each.query)]
+        cursor = part.cursor
+        if cursor is None or len(listed) >= SHOWN:
+            break
+    return listed, cursor
+
+
+search_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
+MOST = 20
+"""Hits on the page."""
+
+
+@search_page_router.get("/search")
+async def search_page(
+    request: Request,
+    visitor: Guest,
+    app_context: OpenContext,
+    q: str = "",
+    since: str = "all",
+    source: str = "",
+) -> Response:
+    """An empty form, or the hits, the best first."""
+    answer: ArchiveAnswer | None = None
+    fields, wrong = {"query": q, "since": since, "source": source}, {}
+    if q.strip():
+        try:
+            wanted = validated(SearchRequest, fields)
+            with read_from("since"):
+                filters = wanted.filters()
+            answer = await app_context.search(
+                visitor.tenant, wanted.query, filters, MOST, sandbox=False
+            )
+        except UsageError as error:
+            wrong = faults(error, fields)
+    return page(
+        request, visitor, "search.html", 422 if wrong else 200,
+        title="Search what is stored",
+        q=q, since=since, source=source,
+        spans=SPANS,
+        places=[(name, presentation.source_title(name)) for name in PLACES],
+        answer=answer,
+        wrong=wrong,
+        heading_of=heading,
+        most=MOST,
+    )  # fmt: skip
+
+
+gate_page_router = APIRouter(include_in_schema=False, route_class=PageRoute)
+TRACED = 20
+"""Analyses of which the trace is linked, the newest."""
+_HOW = "tick the box to count them"
+
+
+@gate_page_router.get("/gate")
+async def gate_page(
+    request: Request, visitor: Guest, app_context: OpenContext, since: str = SINCE, sample: str = ""
+) -> Response:
+    """Over the analyses of this time; made-up ones where somebody wants them."""
+    wanted = validated(StatsQuery, {"since": since, "sample": bool(sample) or app_context.sample})
+    stats = await stats_for(app_context, visitor.tenant, wanted)
+    kept = await app_context.store.listing(visitor.tenant.id, Filters(since=stats.since), TRACED)
+    root = trace_root(app_context.settings)
+    return page(
+        request, visitor, "gate.html",
+        title="How the gate is doing",
+        stats=stats,
+        statistics=statistics_text,
+        gate_figure=gate_figure,
+        # the table has a column for each place, the page a row
+        places=list(zip(*statistics_text.source_table(stats.sources), strict=True)),
+        how=_HOW,
+        since=since,
+        spans=SPANS,
+        traces=[
+            # an address of Langfuse that leads on to the project which holds the trace
+            (each.query, each.created_at, f"{root}/trace/{each.summary.trace_id}")
+            for each in kept.analyses
+            if root and each.summary is not None and each.summary.trace_id
+        ],
+    )  # fmt: skip
+
+
+def trace_root(settings: Settings) -> str:
+    """Where traces are looked at; empty where none are sent."""
+    tracing = settings.tracing
+    sent = tracing.langfuse_public_key and tracing.langfuse_secret_key
+    if not sent or not tracing.langfuse_tracing_enabled:
+        return ""
+    return tracing.langfuse_base_url.rstrip("/")

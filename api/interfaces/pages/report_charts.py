@@ -1,0 +1,338 @@
+"""A report's figures as pictures of a page.
+
+A picture of a page with its caption, what it says in words, and the table behind it.
+
+Widths are parts of the page's, so words keep their size on a telephone; heights are pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from html import escape
+from textwrap import wrap
+
+from api.core.text import clean, many, one_line
+from api.interfaces.shared import chart_data
+from api.interfaces.shared.svg import brief, element, part, percent, shortened, title, words
+from api.pipeline.evidence.figures import AspectCount, Feeling, Period
+from api.reports.report import Report
+
+NAME_COLUMN, NAME_COLUMNS = 0.36, 15
+"""Where bars begin beside a name, and letters of a name that fit before it on a telephone."""
+LINE = 14
+"""From one line of a name to the next."""
+# A part of a picture in which a date has room on a telephone.
+_ROOMY = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Shapes, the sentence for who hears the page, and the table that holds all numbers."""
+
+    height: int
+    shapes: Sequence[str]
+    spoken: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+def figure(caption: str, note: str, drawing: Drawing) -> str:
+    """The whole of it; `note` says how the picture is read."""
+    drawn = element(
+        "svg", title(caption), element("desc", escape(clean(drawing.spoken))), *drawing.shapes,
+        class_="chart", role="img", width="100%", height=drawing.height,
+    )  # fmt: skip
+    below = f"<small>{escape(note)}</small>" if note else ""
+    return (
+        f"<figure><figcaption>{escape(caption)}{below}</figcaption>{drawn}"
+        f'<details class="data"><summary>As a table</summary>'
+        f'<div class="wide" role="region" tabindex="0" aria-label="{escape(caption)}">'
+        f"{_table(drawing.head, drawing.rows)}</div></details></figure>"
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(clean(first))}</th>'
+        + "".join(f"<td>{escape(clean(cell))}</td>" for cell in cells)
+        + "</tr>"
+        for first, *cells in rows
+    )
+    return f"<table><tr>{heads}</tr>{lines}</table>"
+
+
+def bar(left: float, y: float, width: float, height: float, kind: str, note: str = "") -> str:
+    """A bar; `note` is shown where a pointer rests."""
+    return element(
+        "rect", title(note) if note else "", x=percent(left), y=y, width=percent(width),
+        height=height, class_=kind,
+    )  # fmt: skip
+
+
+def rule(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
+    """A line."""
+    ends: dict[str, float | str] = {"x1": percent(x1), "y1": y1, "x2": percent(x2), "y2": y2}
+    return element("line", **ends | ({"class_": kind} if kind else {}))
+
+
+def beside(x: float, y: float, count: int) -> str:
+    """A count at the right end of a bar."""
+    return words(percent(x), y, brief(count), dx=4)
+
+
+def name_of_row(name: str, y: float, columns: int = NAME_COLUMNS) -> str:
+    """What a row is about, cut to its room; in full where a pointer rests."""
+    return element("g", title(name), words(0, y, shortened(name, columns)))
+
+
+def name_in_lines(name: str, y: float) -> tuple[int, str]:
+    """The same in two lines where it has more words than fit into one; how many lines it took."""
+    lines = wrap(one_line(clean(name)), NAME_COLUMNS, max_lines=2, placeholder="…") or [""]
+    if any(shortened(line, NAME_COLUMNS) != line for line in lines):  # of signs twice as wide
+        lines = [shortened(name, NAME_COLUMNS)]
+    shapes = (words(0, y + at * LINE, line) for at, line in enumerate(lines))
+    return len(lines), element("g", title(name), *shapes)
+
+
+def day_name(day: date) -> str:
+    """`23 Nov 2026`."""
+    return f"{day.day} {day:%b} {day.year}"
+
+
+def dates(days: Sequence[date], left: float, width: float, y: float) -> list[str]:
+    """Dates below bars that stand side by side: of each where there is room, else of the ends.
+
+    In the middle, too, below a picture as wide as the page. The last has its year, and any before
+    another year.
+    """
+    slot, last = width / len(days), len(days) - 1
+    if slot >= _ROOMY:
+        places = {at: (left + (at + 0.5) * slot, "middle") for at in range(len(days))}
+    else:
+        places = {0: (left, "start"), last: (left + width, "end")}
+        if width == 1:
+            middle = len(days) // 2
+            places = {0: places[0], middle: ((middle + 0.5) * slot, "middle"), last: places[last]}
+    years = [days[at].year for at in (*places, last)][1:]
+    shapes = []
+    for (at, (x, anchor)), following in zip(places.items(), years, strict=True):
+        name = day_name(days[at])
+        if at != last and days[at].year == following:
+            name = name.removesuffix(f" {following}")
+        shapes.append(words(percent(x), y, name, class_="dim", text_anchor=anchor))
+    return shapes
+
+
+ASPECTS, PERIODS = 10, 60
+"""Rows of a picture, and bars of a timeline, at most."""
+_COLOURS = {"positive": "good", "neutral": "plain", "negative": "bad"}
+_STEPS = ("found", "about the question", "left in the report", "cited")
+_UNJUDGED = "not judged"
+_SPREAD = (
+    "Bars are shares of these posts; the line on a bar is the range in which the share of all "
+    f"{chart_data.TONED} is likely to lie (95 % interval)."
+)
+_WAY = (
+    "About it: judged to be about the question. In the report: what is left after grading and "
+    "after copies were merged. Cited: by a finding or a quote."
+)
+_AGAIN = (
+    "Where too little of a full first search was about it, the place is asked for more; of the "
+    "second search those count that were new."
+)
+# Columns of a name that has a line to itself.
+_LINE = 32
+# A part of the picture in which one digit has room on a telephone.
+_DIGIT = 0.03
+
+
+def tone(report: Report) -> str:
+    """How posts sound: a picture, or the sentence that says why there is none."""
+    caption, feelings = chart_data.sentiment(report)
+    return figure(caption, _SPREAD, _sentiment(feelings)) if feelings else _sentence(caption)
+
+
+def charts(report: Report) -> list[str]:
+    """What else there is to show, as `tone` does."""
+    caption, periods = chart_data.timeline(report, PERIODS)
+    parts = [figure(caption, "", _timeline(periods)) if periods else _sentence(caption)]
+    caption, aspects = chart_data.aspects(report, ASPECTS)
+    if aspects:
+        parts.append(figure(caption, chart_data.sides_note(report, aspects), _aspects(aspects)))
+    caption, rows = chart_data.funnel(report)
+    if rows:
+        parts.append(figure(caption, _WAY, _funnel(rows)))
+    caption, again = chart_data.passes(report)
+    if again:
+        parts.append(figure(caption, _AGAIN, _passes(again)))
+    return [part for part in parts if part]
+
+
+def _sentence(caption: str) -> str:
+    return f"<p>{escape(caption)}.</p>" if caption else ""
+
+
+def _sentiment(feelings: Sequence[Feeling]) -> Drawing:
+    """A bar for each share, and the interval on it."""
+    left, width, row = 0.2, 0.52, 26
+    n = sum(feeling.count for feeling in feelings)
+    bottom = row * len(feelings)
+    shapes, table = [], list[Sequence[object]]()
+    for mark in (0, 0.5, 1):
+        x = left + mark * width
+        shapes.append(rule(x, 0, x, bottom + 2))
+        shapes.append(
+            words(percent(x), bottom + 16, f"{mark:.0%}", class_="dim", text_anchor="middle")
+        )
+    for at, feeling in enumerate(feelings):
+        middle = at * row + row / 2
+        share = part(feeling.count, n)
+        low, high = feeling.interval or (share, share)
+        ends = [left + width * part(end, 1) for end in (low, high)]
+        shapes += [
+            words(0, middle + 4, feeling.name),
+            bar(left, middle - 8, width * share, 16, _COLOURS[feeling.name]),
+            rule(ends[0], middle, ends[1], middle, "ends"),
+            *(rule(end, middle - 4, end, middle + 4, "ends") for end in ends),
+            words("100%", middle + 4, f"{brief(feeling.count)} of {brief(n)}", text_anchor="end"),
+        ]
+        table.append(
+            (
+                feeling.name,
+                feeling.count,
+                f"{share:.0%}",
+                f"{part(low, 1):.0%} to {part(high, 1):.0%}",
+            )
+        )
+    spoken = ", ".join(f"{feeling.count} of {n} {feeling.name}" for feeling in feelings)
+    head = ("sentiment", f"of {many(n, 'post')}", "share", "95 % interval")
+    return Drawing(bottom + 20, shapes, f"{spoken}.", head, table)
+
+
+def _timeline(periods: Sequence[Period]) -> Drawing:
+    """A bar for each period; those without a post are gaps on the line."""
+    top, floor = 16, 96
+    most = max(period.count for period in periods)
+    slot = 1 / len(periods)
+    width = min(slot * 0.8, 0.08)
+    posts = f"{brief(most)} post{'' if most == 1 else 's'}"
+    shapes = [words(0, top - 5, posts, class_="dim"), rule(0, top, 1, top)]
+    for at, period in enumerate(periods):
+        height = (floor - top) * part(period.count, most)
+        x = at * slot + (slot - width) / 2
+        note = f"{day_name(period.start)}: {period.count}"
+        shapes.append(bar(x, floor - height, width, height, "plain", note))
+    days = [period.start for period in periods]
+    shapes += [rule(0, floor, 1, floor), *dates(days, 0, 1, floor + 16)]
+    fullest = max(periods, key=lambda period: period.count)
+    spoken = (
+        f"From {day_name(days[0])} to {day_name(days[-1])}: {many(most, 'post')} at most, "
+        f"from {day_name(fullest.start)} on."
+    )
+    rows = [(period.start.isoformat(), period.count) for period in periods]
+    return Drawing(floor + 20, shapes, spoken, ("from", "posts"), rows)
+
+
+def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
+    """A bar as long as its posts: complaint on its left, praise on its right, the rest between.
+
+    The middles of the rests stand below one another, so that a bar reaches to where it leans.
+    """
+    row, y, width = 26, 24, 0.52
+    sided = any(map(chart_data.sides, aspects))
+    rests = [max(0, each.count - each.positive - each.negative) for each in aspects]
+    left = max(each.negative + rest / 2 for each, rest in zip(aspects, rests, strict=True))
+    right = max(each.positive + rest / 2 for each, rest in zip(aspects, rests, strict=True))
+    most = max(each.count for each in aspects) if not sided else left + right
+    axis = NAME_COLUMN + width * part(left, most)
+    kinds = (("complaint", "bad"), ("neither", "plain"), ("praise", "good"))
+    shapes = [words("100%", 12, "posts", class_="dim", text_anchor="end")]
+    if sided:
+        named = (element("tspan", f"■ {name}", class_=kind) for name, kind in kinds)
+        shapes.append(element("text", " &#160; ".join(named), x=0, y=12))
+    table: list[Sequence[object]] = []
+    for aspect, rest in zip(aspects, rests, strict=True):
+        x = axis - width * part(aspect.negative + rest / 2, most) if sided else NAME_COLUMN
+        counts = (aspect.negative, rest, aspect.positive)
+        lines, name_shape = name_in_lines(aspect.aspect, y + 15)
+        shapes.append(name_shape)
+        for count, (name, kind) in zip(counts, kinds, strict=True):
+            length = width * part(count, most)
+            note = f"{name}: {count} of {many(aspect.count, 'post')}" if sided else ""
+            if count:
+                shapes.append(bar(x, y + 3, length, 16, kind, note))
+            if count and kind != "plain" and length >= _DIGIT * len(brief(count)):
+                middle = percent(x + length / 2)
+                shapes.append(
+                    words(middle, y + 15, brief(count), class_="inside", text_anchor="middle")
+                )
+            x += length
+        shapes.append(words("100%", y + 15, brief(aspect.count), text_anchor="end"))
+        table.append((aspect.aspect, aspect.count, *(counts if sided else ())))
+        y += row + LINE * (lines - 1)
+    if sided:
+        shapes.append(rule(axis, 20, axis, y))
+    spoken = ", ".join(
+        f"{aspect.aspect} {aspect.count} {chart_data.sides(aspect)}".rstrip() for aspect in aspects
+    )
+    head = ("subject", "posts", *(name for name, _ in kinds if sided))
+    return Drawing(y, shapes, f"{spoken}.", head, table)
+
+
+def _funnel(rows: Sequence[chart_data.FunnelRow]) -> Drawing:
+    """A row for each source, a bar for each step, all on one scale."""
+    row, top, column = 44, 24, 1 / len(_STEPS)
+    most = max(line.counts[0] for line in rows)
+    heads = ("found", "→ about it", "→ in report", "→ cited")
+    shapes = [words(percent(at * column), 12, name, class_="dim") for at, name in enumerate(heads)]
+    for at, line in enumerate(rows):
+        y = top + at * row
+        shapes.append(name_of_row(line.name, y + 11, _LINE))
+        for step, count in enumerate(line.counts):
+            left = step * column
+            if count is None:
+                shapes.append(words(percent(left), y + 27, _UNJUDGED, class_="dim"))
+                continue
+            width = column * 0.5 * part(count, most)
+            shapes += [
+                bar(left, y + 17, width, 12, "plain"),
+                beside(left + width, y + 27, count),
+            ]
+    table: list[Sequence[object]] = [
+        (line.name, *(_UNJUDGED if count is None else count for count in line.counts))
+        for line in rows
+    ]
+    spoken = ", ".join(
+        f"{line.name} {line.counts[0]} found and {line.counts[-1]} cited" for line in rows
+    )
+    return Drawing(top + row * len(rows), shapes, f"{spoken}.", ("source", *_STEPS), table)
+
+
+def _passes(rows: Sequence[chart_data.PassRow]) -> Drawing:
+    """For each source the first search above the second, as shares on one scale."""
+    row, top, width = 48, 20, 0.75
+    shapes = [
+        words(0, 12, "first search", class_="dim"),
+        words(percent(0.25), 12, "second search", class_="good"),
+    ]
+    table: list[Sequence[object]] = []
+    for at, line in enumerate(rows):
+        y = top + at * row
+        shapes.append(name_of_row(line.name, y + 11, _LINE))
+        cells = []
+        for step, (share, kind) in enumerate(((line.first, "plain"), (line.again, "good"))):
+            middle = y + 17 + step * 13
+            text = _UNJUDGED if share is None else f"{share[0]} of {share[1]}"
+            length = 0.0 if share is None else width * part(*share)
+            shapes += [
+                bar(0, middle, length, 10, kind),
+                words(percent(length), middle + 9, text, dx=4),
+            ]
+            cells.append(text)
+        table.append((line.name, *cells))
+    spoken = ", ".join(f"{name} at first {first}, then {again}" for name, first, again in table)
+    head = ("source", "first search", "second search")
+    return Drawing(top + row * len(rows), shapes, f"{spoken}.", head, table)

@@ -1,0 +1,319 @@
+"""What every screen is: a page in the layout, and an error in words that a person reads.
+
+Who looks at the pages: log in with an API key, or sit at this machine while there is none.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
+
+from api.bootstrap.app_context import AppContext
+from api.core.context import Caller, admit
+from api.errors import (
+    AccessDenied,
+    Forbidden,
+    LimitReached,
+    ListenpostError,
+    StoreUnavailable,
+    UsageError,
+)
+from api.features.analyses.api_keys import Tenant, digest
+from api.interfaces.http.access import OpenContext, authenticated
+from api.interfaces.http.errors_json import trace_id_of
+from api.interfaces.http.http_headers import wants_events, wants_page
+from api.interfaces.pages.templates_rendering import asset, plainly, rendered
+
+_log = logging.getLogger(__name__)
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Content security policy of the pages: what this server itself has, and nothing inline."""
+MENU = (
+    ("Ask", "/"), ("History", "/history"), ("Compare", "/compare"), ("Watches", "/watches"),
+    ("Search", "/search"), ("Sources", "/sources"), ("Gate", "/gate"),
+)  # fmt: skip
+"""The pages that stand at the top, by what they are called."""
+# What a status says to people.
+_TITLES = {
+    403: "This is not allowed", 404: "There is nothing here", 405: "This cannot be done here",
+    409: "This cannot be done now", 413: "This is too much at once", 422: "This cannot be used",
+    429: "Too many requests for now", 503: "This is not available now",
+}  # fmt: skip
+# The same in a sentence, where nobody has a better one.
+_WORDS = {
+    404: "The address may be mistyped, or what was here has been deleted.",
+    405: "The address answers to a form: go on from one of the pages.",
+    413: "What comes from a page has up to 1 MB.",
+}
+PRIVATE = "private, no-store"
+"""Nobody but whoever asked keeps it."""
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": PRIVATE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whose pages these are."""
+
+    tenant: Tenant
+    csrf: str
+    """Stands in every form; a page of somebody else cannot know it."""
+    keyed: bool
+    """API keys are needed here."""
+    signed_in: bool
+
+
+def page(
+    request: Request,
+    visitor: Visitor | None,
+    template: str,
+    status: int = 200,
+    **values: object,
+) -> Response:
+    """A page in the layout; `visitor` is None on pages that everybody may see."""
+    shown = rendered(
+        template,
+        visitor=visitor or {"signed_in": False, "keyed": True},
+        sample=request.app.state.app_context.sample,
+        here=request.url.path,
+        menu=MENU,
+        version=_version(),
+        **values,
+    )
+    return HTMLResponse(shown, status, _HEADERS)
+
+
+def page_for_browser(request: Request, status: int) -> Response | None:
+    """An error that no screen has words for, where a person sees it; else None."""
+    if not wants_page(request.headers.get("accept", "")):
+        return None
+    fault = f"The fault is ours. The log says why, under {trace_id_of(request.scope)}."
+    return _error_page(request, status, _WORDS.get(status, fault))
+
+
+def _error_page(request: Request, status: int, message: str) -> Response:
+    title = _TITLES.get(status, "Something went wrong")
+    return page(request, None, "error.html", status, title=title, message=message)
+
+
+def server_of(request: Request) -> str:
+    """This server's address as the browser that sent a form knows it.
+
+    That is its origin, which has been checked: what speaks HTTPS may stand before this server.
+    """
+    return request.headers.get("origin") or str(request.base_url).rstrip("/")
+
+
+@cache
+def _version() -> str:
+    return sha256(asset("page.css") + asset("page.js")).hexdigest()[:12]
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages; who has not logged in is asked to.
+
+    A script that reads events is answered as the API would.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, with its errors shown."""
+        handler = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            if wants_events(request.headers.get("accept", "")):
+                return await handler(request)
+            try:
+                return await handler(request)
+            except AccessDenied:
+                url = request.url
+                path = f"{url.path}?{url.query}".rstrip("?") if request.method == "GET" else "/"
+                if request.headers.get("sec-fetch-site") == "cross-site":
+                    # a link elsewhere led here, with which no `SameSite=Strict` cookie comes
+                    return page(request, None, "again.html", title="Listenpost", path=path)
+                return RedirectResponse(f"/login?next={quote(path)}", 303)
+            except ListenpostError as error:
+                if isinstance(error, StoreUnavailable):
+                    _log.warning("request %s: %s", trace_id_of(request.scope), error)
+                answer = _error_page(request, error.status, plainly(error.public))
+                if isinstance(error, LimitReached) and error.retry_after is not None:
+                    answer.headers["Retry-After"] = str(error.retry_after)
+                return answer
+
+        return shown
+
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+COOKIE = "listenpost_session"
+LASTS = timedelta(hours=12)
+"""After that whoever has logged in is asked for the key again."""
+
+
+async def visitor(request: Request, app_context: OpenContext) -> Visitor:
+    """Whoever may look, as a dependency; looking counts against the wide limit.
+
+    Raises:
+        AccessDenied: keys are needed, and there is no login.
+        Forbidden: no key is configured, and this is not from this machine.
+        LimitReached: too many looks in this minute.
+    """
+    guest = await _visitor(request, app_context)
+    await app_context.limits.admit(guest.tenant, looks=True)
+    return guest
+
+
+async def _visitor(request: Request, app_context: AppContext) -> Visitor:
+    if not await app_context.keys.configured():
+        tenant = await authenticated(app_context, request)
+        return Visitor(tenant, request.app.state.csrf, keyed=False, signed_in=False)
+    word = request.cookies.get(COOKIE, "")
+    owner = await app_context.store.login(digest(word), datetime.now(UTC)) if word else None
+    logged_in = None if owner is None else await app_context.keys.tenant(owner)
+    if logged_in is None or logged_in.origin == "local":
+        raise AccessDenied("this login has ended")
+    admit(Caller("http", logged_in.id, ""))
+    # made of what the cookie holds, so that every server knows it and no other page does
+    return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True)
+
+
+Guest = Annotated[Visitor, Depends(visitor)]
+"""Whoever looks at a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A form that somebody has sent from a page of ours."""
+
+    visitor: Visitor
+    fields: dict[str, list[str]]
+
+    def text(self, name: str, default: str = "") -> str:
+        """The first value of a field."""
+        return self.fields.get(name, [default])[0]
+
+
+async def submission(request: Request, app_context: OpenContext) -> Submission:
+    """`Filled`, as a dependency; it counts as a request.
+
+    Raises:
+        Forbidden: it comes from a page that is not ours.
+        UsageError: it is no form.
+        LimitReached: too many requests in this minute.
+    """
+    guest = await _visitor(request, app_context)
+    await app_context.limits.admit(guest.tenant)
+    return await _submitted(request, guest)
+
+
+async def ending(request: Request, app_context: OpenContext) -> Submission:
+    """`Ending`, as a dependency, which raises as `submission` does; it counts as a look."""
+    return await _submitted(request, await visitor(request, app_context))
+
+
+async def _submitted(request: Request, guest: Visitor) -> Submission:
+    fields = await fields_of(request)
+    given = fields.get("csrf", [""])[0]
+    if not hmac.compare_digest(given.encode(), guest.csrf.encode()):
+        raise Forbidden("this form is no longer valid: go back, load the page again, and repeat it")
+    return Submission(guest, fields)
+
+
+Filled = Annotated[Submission, Depends(submission)]
+"""What a person does on a page."""
+Ending = Annotated[Submission, Depends(ending)]
+"""The same where it only ends something, which whoever has used up their requests still may."""
+
+
+async def fields_of(request: Request) -> dict[str, list[str]]:
+    """The fields of a form, of a page of this server.
+
+    Raises:
+        Forbidden: it comes from a page of another.
+        UsageError: it is no form.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        raise Forbidden("forms are taken from pages of this server only")
+    fields: dict[str, list[str]] = {}
+    try:
+        text = (await request.body()).decode()
+        for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=100):
+            fields.setdefault(name, []).append(value)
+    except ValueError:
+        raise UsageError("the body is no form") from None
+    return fields
+
+
+@router.get("/login")
+async def login_page(request: Request, next: str = "/") -> Response:  # noqa: A002
+    """Asks for a key; where none is needed there is nothing to log in to."""
+    return _login(request, next)
+
+
+@router.post("/login")
+async def login(request: Request, app_context: OpenContext) -> Response:
+    """Take a key for a cookie; the same page again when it is wrong.
+
+    Attempts are counted for each address, as the requests of a key are.
+    """
+    peer = request.client.host if request.client else ""
+    await app_context.limits.admit(Tenant(f"login:{peer}", "environment"))
+    fields = await fields_of(request)
+    key, target = (fields.get(name, [""])[0] for name in ("key", "next"))
+    try:
+        tenant = await app_context.keys.authenticate(key.strip())
+    except AccessDenied:
+        return _login(request, target, wrong="This key is not valid.")
+    word = secrets.token_urlsafe(32)
+    await app_context.store.keep_login(digest(word), tenant.id, datetime.now(UTC) + LASTS)
+    answer = RedirectResponse(_path(target), 303)
+    answer.set_cookie(
+        COOKIE,
+        word,
+        max_age=int(LASTS.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=server_of(request).startswith("https:"),
+    )
+    return answer
+
+
+@router.post("/logout")
+async def logout(request: Request, form: Ending, app_context: OpenContext) -> Response:
+    """End the login."""
+    await app_context.store.drop_login(digest(request.cookies.get(COOKIE, "")))
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def _login(request: Request, target: str, wrong: str = "") -> Response:
+    return page(
+        request, None, "login.html", 401 if wrong else 200,
+        title="Log in", next=_path(target), wrong=wrong,
+    )  # fmt: skip
+
+
+def _path(target: str) -> str:
+    """A path of ours to go on to, `/analyses/8c1f`; never another server, `//evil.example`."""
+    plain = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
+    return target if plain else "/"

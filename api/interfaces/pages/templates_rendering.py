@@ -1,0 +1,236 @@
+"""Templates become pages here: what strangers wrote is text, and a missing value is a fault.
+
+The Markdown of a chat's answers as markup: lists and emphasis; links and HTML stay text.
+
+What a form or an address holds, read with the API's own models, and what is wrong with it.
+
+Whoever shows a form keeps what was sent, catches `UsageError`, and shows the same form again with
+`faults`; its template puts each beside its field by the macro `fault`.
+
+The style and the script of the pages.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ValidationError
+
+from api.core.text import clean, many, minute, web_url
+from api.errors import ListenpostError, NotFound, UsageError
+from api.features.chat.chat_history import PastTurn
+from api.interfaces.http.http_headers import unless_kept
+from api.interfaces.shared import comparison_table, presentation
+from api.interfaces.shared.highlights import Stretch, asked_for, excerpted, highlighted
+from api.interfaces.shared.validation_messages import Form
+from api.reports.composition import parts_of
+from api.reports.markdown_text import quotation
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markdown_it import MarkdownIt
+
+
+# `[E1]`, `[E1, E3]`
+_CITATIONS = re.compile(r"\[(E\d+(?:, E\d+)*)\]")
+# What is read of Markdown; a link, an image and HTML stay what was written.
+_SPOKEN = ("list", "heading", "emphasis", "backticks", "newline", "escape", "entity")
+
+
+def answer_markup(turn: PastTurn) -> str:
+    """The turn's words; each citation that is shown below them leads there."""
+    tokens = _markdown().parse(clean(turn.text))
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = "h3"  # below the question
+    shown = {citation.label for citation in turn.citations}
+
+    def cites(match: re.Match[str]) -> str:
+        return "".join(
+            f'<a class="cite" href="#{anchor(turn, label)}">[{label}]</a>'
+            if label in shown
+            else f"[{label}]"
+            for label in match[1].split(", ")
+        )
+
+    return _CITATIONS.sub(cites, _markdown().renderer.render(tokens, _markdown().options, {}))
+
+
+def anchor(turn: PastTurn, label: str) -> str:
+    """Where the post that a turn cites as `label` stands below its answer."""
+    return f"turn-{turn.turn}-{label}"
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("zero", {"breaks": True, "html": False}).enable(list(_SPOKEN))
+
+
+M = TypeVar("M", bound=BaseModel)
+SPANS = (
+    ("1d", "the last day"), ("7d", "the last week"), ("30d", "the last 30 days"),
+    ("365d", "the last year"), ("all", "any time"),
+)  # fmt: skip
+"""How far back something stored is looked at."""
+# what the API's messages quote: `mon 08:00`
+_QUOTED = re.compile(r"`([^`]*)`")
+
+
+def validated(model: type[M], fields: Mapping[str, object]) -> M:
+    """The fields as the model has them; what is left empty stands as its default.
+
+    Raises:
+        UsageError: a field, which it names, holds what none of ours offers.
+    """
+    try:
+        return model.model_validate({name: value for name, value in fields.items() if value})
+    except ValidationError as error:
+        wrong, schema = error.errors(), model.model_json_schema()
+        words = Form(schema, "the form", "field", schema).refusal(wrong[:1])
+        raise UsageError(words, field=str(wrong[0]["loc"][0])) from None
+
+
+@contextmanager
+def read_from(field: str) -> Iterator[None]:
+    """What is wrong herein is wrong with this field, where nobody names another.
+
+    Raises:
+        UsageError: as it came, with a field.
+    """
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(error.public, field=error.field or field) from None
+
+
+def faults(error: ListenpostError, fields: Collection[str]) -> dict[str, str]:
+    """What is wrong, in plain words, by its field; by "" where none of these is the one."""
+    name, words = error.field if isinstance(error, UsageError) else None, error.public
+    if name is None or name not in fields:
+        return {"": plainly(words)}
+    # it stands beside the field, which has another name on the page
+    return {name: plainly(words.replace(f"`{name}`", "this", 1))}
+
+
+def plainly(message: str) -> str:
+    """A message of the API as a sentence for people: `this must be …` is “This must be …”."""
+    words = _QUOTED.sub(r"“\1”", message.strip())
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?", "…")) else ".")
+
+
+TEMPLATES = "jinja2"
+"""The library, which loads with the first page, or before it in the background."""
+
+
+def rendered(template: str, /, **values: object) -> str:
+    """The page or part that a template makes of these values."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def asset(name: str) -> bytes:
+    """A file of `static/`."""
+    return files("api.interfaces.pages").joinpath("static", name).read_bytes()
+
+
+@cache
+def style() -> str:
+    """The one style, for pages that are saved and carry it with them."""
+    return asset("page.css").decode()
+
+
+@cache
+def saved_policy() -> str:
+    """Content security policy of a saved page: its own style and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("api.interfaces.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_cleaned,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {
+        "outline": presentation,
+        "comparisons": comparison_table,
+        "many": many,
+        "citing": _citing,
+        "marked": lambda text, passages: _marked(highlighted(text, passages)),
+        "excerpt_of": lambda text, passages: _marked(excerpted(text, passages)),
+        "worded": lambda text, question: _marked(asked_for(text, question)),
+        "parts_of": parts_of,
+        "anchor": anchor,
+        "answer_markup": answer_markup,
+    }
+    made.filters |= {
+        "web": web_url,
+        "quotation": quotation,
+        "minute": minute,
+        "plainly": plainly,
+        "percent": lambda share: f"{round(share * 100)} %",
+    }
+    return made
+
+
+def _citing(numbers: Mapping[str, int]) -> Callable[[Sequence[str]], str]:
+    """Markup of the citations of items by their keys, of which only the numbers are shown."""
+
+    def cites(keys: Sequence[str]) -> str:
+        return "".join(
+            f' <a class="cite" href="#source-{number}">[{number}]</a>'
+            for number in presentation.cited(keys, numbers)
+        )
+
+    return cites
+
+
+def _marked(stretches: Sequence[Stretch]) -> str:
+    """Markup of a text in which what is cited or asked for stands out."""
+    return "".join(
+        f"<mark>{escape(stretch.text)}</mark>" if stretch.cited else escape(stretch.text)
+        for stretch in stretches
+    )
+
+
+def _cleaned(value: Any) -> Any:
+    """Every value of a template as text that can be shown; markup of ours stays what it is."""
+    return value if hasattr(value, "__html__") else clean(value)
+
+
+router = APIRouter(include_in_schema=False)
+_MEDIA = {"page.css": "text/css", "page.js": "text/javascript"}
+# Pages name them with their digest, so that another version has another address.
+_KEPT = "public, max-age=31536000, immutable"
+
+
+@router.get("/static/{name}")
+async def static_file(request: Request, name: str) -> Response:
+    """One of the two; needs no key."""
+    if name not in _MEDIA:
+        raise NotFound("there is no such file")
+    answer = unless_kept(request, Response(asset(name), media_type=_MEDIA[name]))
+    answer.headers["Cache-Control"] = _KEPT if request.url.query else "no-cache"
+    return answer

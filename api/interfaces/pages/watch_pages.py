@@ -1,0 +1,447 @@
+"""Questions that are asked again and again: added, changed, paused, run now, and what was new.
+
+The form of a watch: what stands in it at first, as it is kept, or as it was sent.
+
+Who hears of a watch: a trial, what did not arrive once more, and its feed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, get_args
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from api.bootstrap import in_sandbox
+from api.bootstrap.app_context import AppContext
+from api.bootstrap.watch_work import keep_watch, notifier_of, run_watch
+from api.errors import UsageError
+from api.features.analyses.api_keys import digest
+from api.features.analyses.share_links import open_feed
+from api.features.watches.notification import result_of
+from api.features.watches.trend import read_trend
+from api.features.watches.unusual_changes import FEWEST_RUNS
+from api.features.watches.watch import Target, Watch
+from api.features.watches.watch_run import Delivery
+from api.features.watches.watch_service import (
+    changed,
+    run_to_tell,
+    still_to_tell,
+    tell_again,
+    trial,
+    undelivered,
+    utc_now,
+    watch_of,
+)
+from api.interfaces.http.access import OpenContext
+from api.interfaces.http.event_stream import GONE, unless_gone
+from api.interfaces.http.watch_routes import WatchRequest
+from api.interfaces.pages.ask_page import namesake_hint, price_of_runs
+from api.interfaces.pages.screen import (
+    Ending,
+    Filled,
+    Guest,
+    PageRoute,
+    Submission,
+    Visitor,
+    page,
+    server_of,
+)
+from api.interfaces.pages.templates_rendering import faults, validated
+from api.interfaces.pages.timelines import watch_figure
+from api.interfaces.shared import presentation
+from api.interfaces.shared.chart_data import first_week
+from api.interfaces.shared.watch_view import (
+    clock_words,
+    gap_words,
+    schedule_words,
+    target_words,
+    watch_view,
+)
+from api.services.caller_arguments import question_of
+from api.services.product import Ask
+from api.settings import DepthName
+from api.sources import EVERYWHERE, SOURCES
+
+# Fields of one line by the names that the API has for them, with what stands in them at first.
+_EMPTY = {
+    "query": "", "about": "", "name": "", "every": "mon 08:00", "tz": "UTC",
+    "depth": "standard", "notify": "", "only": "", "tell_first": "",
+}  # fmt: skip
+FIELDS = (*_EMPTY, "sources")
+"""Beside which a message can stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchForm:
+    """What stands in the fields."""
+
+    texts: Mapping[str, str]
+    sources: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    """Marks of those who are told already, and shall be."""
+    offered: Sequence[str] = ()
+    """Marks of those whom the form showed: somebody may have added others since."""
+
+    @classmethod
+    def empty(cls, query: str) -> WatchForm:
+        """Of a watch that is to be added."""
+        return cls(_EMPTY | {"query": query})
+
+    @classmethod
+    def of_watch(cls, watch: Watch) -> WatchForm:
+        """As it is kept; addresses may hold secrets, so those who are told are marks."""
+        texts = {name: str(getattr(watch, name, None) or "") for name in _EMPTY}
+        texts |= {"tz": watch.zone, "notify": ""}
+        return cls(texts, watch.sources, [mark for mark, _ in _marked(watch)])
+
+    @classmethod
+    def sent(cls, form: Submission) -> WatchForm:
+        """As a person has sent it."""
+        texts = {name: form.text(name) for name in _EMPTY}
+        marks = form.fields.get("kept", ()), form.fields.get("offered", ())
+        return cls(texts, form.fields.get("source", ()), *marks)
+
+    def request(self, **more: object) -> WatchRequest:
+        """As the API takes it, with what the form has no field for.
+
+        Raises:
+            UsageError: a field holds what none of ours offers.
+        """
+        question_of(self.texts["query"], self.texts["about"])
+        notify = self.texts["notify"].split()
+        return validated(
+            WatchRequest, {**self.texts, "sources": self.sources, "notify": notify, **more}
+        )
+
+    def draft(self, tenant: str) -> Watch:
+        """What it would be, to say what that costs: its question may be missing yet.
+
+        Raises:
+            UsageError: a field holds what none of ours offers, or somebody is no address.
+        """
+        texts = {**self.texts, "query": self.texts["query"] or "a product"}
+        return replace(self, texts=texts).request().watch(tenant)
+
+    def changes(self, watch: Watch) -> dict[str, Any]:
+        """The fields of a watch as they shall be.
+
+        Raises:
+            UsageError: a field holds what none of ours offers, or somebody is no address.
+        """
+        more: dict[str, object] = {"limit": watch.limit, "sandbox": watch.sandbox}
+        if watch.began_at is not None:  # its first run is over, so the form does not ask
+            more["tell_first"] = watch.tell_first
+        fields = self.request(**more).fields()
+        kept = [
+            target
+            for mark, target in _marked(watch)
+            if mark in self.kept or mark not in self.offered
+        ]
+        return fields | {"notify": (*kept, *fields["notify"])}
+
+
+def receivers_of(watch: Watch) -> list[tuple[str, str]]:
+    """Everybody who is told, by a mark and in words."""
+    return [(mark, target_words(target.shown)) for mark, target in _marked(watch)]
+
+
+def _marked(watch: Watch) -> Iterator[tuple[str, Target]]:
+    for target in watch.notify:
+        yield digest(f"{watch.id} {target.kind} {target.address}"), target
+
+
+router = APIRouter(prefix="/watches", include_in_schema=False, route_class=PageRoute)
+RUNS = 20
+"""Runs of a watch on its page, the newest."""
+
+
+@router.get("")
+async def watches_page(
+    request: Request, visitor: Guest, app_context: OpenContext, query: str = ""
+) -> Response:
+    """All of them, oldest first, and a form for another."""
+    return await _list(request, visitor, app_context, WatchForm.empty(query[:500]))
+
+
+@router.post("")
+async def add(request: Request, form: Filled, app_context: OpenContext) -> Response:
+    """Watch a product; the secret by which webhooks are signed is shown this once."""
+    filled = WatchForm.sent(form)
+    try:
+        watch = filled.request().watch(form.visitor.tenant.id)
+        hint = namesake_hint(watch.query, watch.about)
+        if hint and form.text("sure") != watch.query:
+            return await _list(request, form.visitor, app_context, filled, hint=hint)
+        await keep_watch(app_context.store, watch, new=True)
+    except UsageError as error:
+        return await _list(request, form.visitor, app_context, filled, error)
+    return _kept(request, form.visitor, watch, secret=watch.is_signed)
+
+
+@router.get("/{watch_id}")
+async def watch_page(
+    request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """What it asks and when, and its last runs."""
+    watch = await watch_of(app_context.store, visitor.tenant.id, watch_id)
+    return await watch_screen(request, visitor, app_context, watch)
+
+
+@router.get("/{watch_id}/edit")
+async def edit_page(
+    request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """What it asks, when, and who is told, to be written anew."""
+    watch = await watch_of(app_context.store, visitor.tenant.id, watch_id)
+    return await _edit(request, visitor, app_context, watch, WatchForm.of_watch(watch))
+
+
+@router.post("/{watch_id}/edit")
+async def edit(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
+    """Ask otherwise from the next run on; whoever adds the first webhook is shown its secret."""
+    watch, filled = await submitted_watch(form, app_context, watch_id), WatchForm.sent(form)
+    try:
+        new = changed(watch, filled.changes(watch))
+        await keep_watch(app_context.store, new, new=False)
+    except UsageError as error:
+        return await _edit(request, form.visitor, app_context, watch, filled, error)
+    return _kept(request, form.visitor, new, secret=new.is_signed and not watch.is_signed)
+
+
+@router.get("/{watch_id}/remove")
+async def remove_page(
+    request: Request, watch_id: str, visitor: Guest, app_context: OpenContext
+) -> Response:
+    """Asks whether it shall go."""
+    watch = await watch_of(app_context.store, visitor.tenant.id, watch_id)
+    return page(request, visitor, "remove_watch.html", title=f"Remove: {watch.name}", id=watch.id)
+
+
+@router.post("/{watch_id}/remove")
+async def remove(watch_id: str, form: Filled, app_context: OpenContext) -> Response:
+    """With its runs and what it has seen; its reports stay."""
+    watch = await submitted_watch(form, app_context, watch_id)
+    await app_context.store.drop_watch(watch.tenant, watch.id)
+    return RedirectResponse("/watches", 303)
+
+
+@router.post("/{watch_id}/pause")
+async def pause(watch_id: str, form: Ending, app_context: OpenContext) -> Response:
+    """Run it no more, except by hand."""
+    return await _paused(form, app_context, watch_id, paused=True)
+
+
+@router.post("/{watch_id}/resume")
+async def resume(watch_id: str, form: Filled, app_context: OpenContext) -> Response:
+    """Run it again when it is due."""
+    return await _paused(form, app_context, watch_id, paused=False)
+
+
+@router.post("/{watch_id}/run")
+async def run(request: Request, watch_id: str, form: Filled, app_context: OpenContext) -> Response:
+    """Due or not; the page comes when it has ended, and who is to be told is told."""
+    watch = await submitted_watch(form, app_context, watch_id)
+    ended = await unless_gone(request.receive, run_watch(app_context, watch))
+    return Response(status_code=GONE) if ended is None else shown_watch(watch)
+
+
+async def submitted_watch(form: Submission, app_context: AppContext, watch_id: str) -> Watch:
+    """That of whoever has sent a form.
+
+    Raises:
+        NotFound: it is not theirs, or gone.
+    """
+    return await watch_of(app_context.store, form.visitor.tenant.id, watch_id)
+
+
+def shown_watch(watch: Watch) -> Response:
+    """On to its page."""
+    return RedirectResponse(f"/watches/{watch.id}", 303)
+
+
+async def watch_screen(
+    request: Request,
+    visitor: Visitor,
+    app_context: AppContext,
+    watch: Watch,
+    deliveries: Sequence[Delivery] = (),
+    feed: str = "",
+) -> Response:
+    """Its page; with what came back of a message, or the new address of its feed."""
+    runs = list(await app_context.store.watch_runs(watch.tenant, watch.id, RUNS))
+    older = [run for run in await undelivered(app_context.store, watch) if run not in runs]
+    missed = [run for run in older if still_to_tell(watch, run)]
+    trend = await read_trend(app_context.store, watch, utc_now())
+    dated = partial(clock_words, zone=watch.zone)
+    return page(
+        request, visitor, "watch.html",
+        title=watch.name,
+        watch=watch_view(watch),
+        price=await _price(app_context, watch),
+        runs=[
+            (_sentence(result_of(watch, run, dated)), run, bool(still_to_tell(watch, run)))
+            for run in [*runs, *missed[:RUNS]]
+        ],
+        lines=trend.lines,
+        first_week=first_week,
+        watch_figure=watch_figure,
+        fewest=FEWEST_RUNS,
+        deliveries=deliveries,
+        feed=feed,
+        gap_words=gap_words,
+        target=target_words,
+        **_clock(),
+    )  # fmt: skip
+
+
+async def _paused(
+    form: Submission, app_context: AppContext, watch_id: str, *, paused: bool
+) -> Response:
+    watch = changed(await submitted_watch(form, app_context, watch_id), {"paused": paused})
+    await keep_watch(app_context.store, watch, new=False)
+    return shown_watch(watch)
+
+
+def _kept(request: Request, visitor: Visitor, watch: Watch, *, secret: bool) -> Response:
+    if not secret:
+        return shown_watch(watch)
+    return page(
+        request, visitor, "watch_secret.html",
+        title=f"Watching: {watch.name}", id=watch.id, secret=watch.secret,
+    )  # fmt: skip
+
+
+async def _list(
+    request: Request,
+    visitor: Visitor,
+    app_context: AppContext,
+    form: WatchForm,
+    error: UsageError | None = None,
+    hint: str = "",
+) -> Response:
+    kept = await app_context.store.watches(visitor.tenant.id)
+    return page(
+        request, visitor, "watches.html", 422 if error else 200,
+        title="Watches", watches=[watch_view(watch) for watch in kept],
+        hint=hint, price=await _price_of_form(app_context, visitor, form),
+        **_fields(form, error), **_clock(),
+    )  # fmt: skip
+
+
+async def _edit(
+    request: Request,
+    visitor: Visitor,
+    app_context: AppContext,
+    watch: Watch,
+    form: WatchForm,
+    error: UsageError | None = None,
+) -> Response:
+    return page(
+        request, visitor, "edit_watch.html", 422 if error else 200,
+        title=f"Change: {watch.name}", id=watch.id, begun=watch.began_at is not None,
+        receivers=receivers_of(watch), price=await _price_of_form(app_context, visitor, form),
+        **_fields(form, error),
+    )  # fmt: skip
+
+
+async def _price_of_form(app_context: AppContext, visitor: Visitor, form: WatchForm) -> str:
+    """Of what stands in it; "" where that cannot be asked."""
+    try:
+        return await _price(app_context, form.draft(visitor.tenant.id))
+    except UsageError:
+        return ""
+
+
+async def _price(app_context: AppContext, watch: Watch) -> str:
+    """What its runs cost; "" while libraries load, for which nobody shall wait."""
+    if not app_context.loaded:
+        return ""
+    settings = in_sandbox(app_context.settings) if watch.sandbox else app_context.settings
+    ask = Ask(watch.query, watch.depth, watch.sources, "all", watch.limit, watch.about)
+    return await asyncio.to_thread(price_of_runs, settings, ask, watch.schedule)
+
+
+def _sentence(phrase: str) -> str:
+    return f"{phrase[:1].upper()}{phrase[1:]}"
+
+
+def _clock() -> dict[str, Any]:
+    """What the templates need to say when a watch runs."""
+    return {"now": utc_now(), "clock": clock_words, "schedule": schedule_words}
+
+
+def _fields(form: WatchForm, error: UsageError | None) -> dict[str, Any]:
+    """What the template of the form needs; a message stands beside its field, or above all."""
+    return {
+        "form": form,
+        "places": [(name, presentation.source_title(name)) for name in SOURCES],
+        "depths": [(name, name) for name in get_args(DepthName)],
+        "wrong": faults(error, FIELDS) if error else {},
+    }
+
+
+notification_page_router = APIRouter(
+    prefix="/watches/{watch_id}", include_in_schema=False, route_class=PageRoute
+)
+
+
+@notification_page_router.post("/try")
+async def try_telling(
+    request: Request, watch_id: str, form: Filled, app_context: OpenContext
+) -> Response:
+    """Send a trial to everybody who is told, and say what became of it."""
+    watch = await submitted_watch(form, app_context, watch_id)
+    sending = trial(notifier_of(app_context.settings).send, watch)
+    return await _answered(request, form, app_context, watch, sending)
+
+
+@notification_page_router.post("/runs/{run_id}/tell")
+async def tell_once_more(
+    request: Request, watch_id: str, run_id: str, form: Filled, app_context: OpenContext
+) -> Response:
+    """Tell those of a run who were not reached, and say what became of it."""
+    watch = await submitted_watch(form, app_context, watch_id)
+    run = await run_to_tell(app_context.store, watch, run_id)
+    send = notifier_of(app_context.settings).send
+
+    async def sending() -> Sequence[Delivery]:
+        return (await tell_again(app_context.store, send, EVERYWHERE, watch, run)).deliveries
+
+    return await _answered(request, form, app_context, watch, sending())
+
+
+@notification_page_router.post("/feed")
+async def make_feed(
+    request: Request, watch_id: str, form: Filled, app_context: OpenContext
+) -> Response:
+    """Give it a feed, or its feed another address, which is shown this once."""
+    watch = await submitted_watch(form, app_context, watch_id)
+    address = server_of(request) + await open_feed(app_context.store, watch)
+    watch = await submitted_watch(form, app_context, watch_id)
+    return await watch_screen(request, form.visitor, app_context, watch, feed=address)
+
+
+@notification_page_router.post("/feed/close")
+async def close_feed(watch_id: str, form: Ending, app_context: OpenContext) -> Response:
+    """Its address reads nothing from now on; the watch stays."""
+    watch = await submitted_watch(form, app_context, watch_id)
+    await app_context.store.set_feed(watch, None)
+    return shown_watch(watch)
+
+
+async def _answered(
+    request: Request,
+    form: Submission,
+    app_context: AppContext,
+    watch: Watch,
+    sending: Coroutine[Any, Any, Sequence[Delivery]],
+) -> Response:
+    deliveries = await unless_gone(request.receive, sending)
+    if deliveries is None:
+        return Response(status_code=GONE)
+    return await watch_screen(request, form.visitor, app_context, watch, deliveries)

@@ -1,0 +1,334 @@
+"""What every rendering says about a report's figures: of how many, which are drawn, in which order.
+
+Each function gives a caption and rows: no rows where there is too little to draw, which the
+caption then says, and no caption where nothing was counted. Captions are ours; names in rows are
+strangers'.
+
+What every picture of a watch over time shows alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date
+
+from api.core.text import many
+from api.features.watches.trend import SourceWeek, TrendLine
+from api.interfaces.shared.presentation import findings_by_kind, source_title
+from api.pipeline.evidence.figures import AspectCount, Feeling, Period, Timeline, Unit, by_period
+from api.reports.keyless.theme_sentences import COUNTED, leans_in
+from api.reports.keyless.themes import UNNAMED
+from api.reports.report import Report, SourceReport
+
+FEW_GRADED, FEW_DATED = 5, 10
+"""Items below which shares, and a timeline, would say more than is known."""
+FULL_PERIOD = 3
+"""Items that a period of a timeline holds on average, at least."""
+_FEWEST_PERIODS = 3
+# From the finest.
+_UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
+_WEEK = "week (from Monday, UTC)"
+TONED = "posts whose tone can be told"
+"""Of which shares are, and the intervals around them."""
+FETCHED, ABOUT_IT, IN_REPORT, CITED = "found", "about it", "in report", "cited"
+"""What becomes of a post, in one word at every door; what is in the report is also called kept."""
+Share = tuple[int, int] | None
+"""How many were about it, of so many that were brought; None where nobody judged them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelRow:
+    """How many of one source's items got how far."""
+
+    name: str
+    counts: tuple[int, int | None, int, int]
+    """Each at most the one before: found, judged to be about it, left in the report, cited.
+
+    The second is None where items went unjudged.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class PassRow:
+    """What one source brought at first, and when it was asked again."""
+
+    name: str
+    first: Share
+    again: Share
+
+
+def sentiment(report: Report) -> tuple[str, tuple[Feeling, ...]]:
+    """How the graded items sound, the best first; of sample data it says that it is made up."""
+    felt = report.figures.sentiment
+    if felt is None or not felt.n:
+        return "", ()
+    caption = f"How {_posts(felt.n, 'kept')} {'sounds' if felt.n == 1 else 'sound'}"
+    if report.sample:
+        caption += " (made up)"
+    if felt.n < FEW_GRADED:
+        counts = ", ".join(f"{feeling.count} {feeling.name}" for feeling in felt.feelings)
+        return f"{caption}: {counts}; too few to draw shares", ()
+    if felt.ungraded:
+        caption += f"; the tone of {felt.ungraded} more cannot be told"
+    return caption, felt.feelings
+
+
+def timeline(report: Report, most: int) -> tuple[str, tuple[Period, ...]]:
+    """Items over time by the finest unit of which a period holds `FULL_PERIOD` on average.
+
+    The latest `most` periods, those without any item among them; a sentence where items are few.
+    """
+    dates = report.figures.timeline
+    if dates is None or not dates.dated:
+        return ("None of the kept posts has a date" if dates and dates.undated else ""), ()
+    days = _days(report, dates)
+    share = f"{dates.dated} of {dates.dated + dates.undated} kept posts have a date"
+    finest = _UNITS.index(dates.unit)
+    for unit in _UNITS[finest:] if dates.dated >= FEW_DATED else ():
+        points = by_period(unit, days)
+        if len(points) >= _FEWEST_PERIODS and dates.dated >= FULL_PERIOD * len(points):
+            named = _WEEK if unit == "week" else f"{unit} (UTC)"
+            caption = f"Posts per {named}; {share}"
+            if len(points) > most:
+                caption += f"; the latest {most} of {len(points)} {unit}s"
+            return caption, points[-most:]
+    return f"{share}, {_between(days)}", ()
+
+
+def _days(report: Report, dates: Timeline) -> Counter[date]:
+    """Dated items by day; of a timeline that knows more than the items, by its periods' first."""
+    written = (item.created_at for item in report.items)
+    days = Counter(moment.astimezone(UTC).date() for moment in written if moment)
+    if days.total() != dates.dated:
+        days = Counter({period.start: period.count for period in dates.points if period.count})
+    return days
+
+
+def _between(days: Counter[date]) -> str:
+    """`between 2 March and 14 June 2026, most in May (9)`."""
+    first, last = min(days), max(days)
+    if first == last:
+        return f"on {_day(last)}"
+    opening = f"{first.day} {first:%B}" if first.year == last.year else _day(first)
+    words = f"between {opening} and {_day(last)}"
+    months = Counter[tuple[int, int]]()
+    for day, count in days.items():
+        months[day.year, day.month] += count
+    (month, count), *others = months.most_common(2)
+    if others and count > max(1, others[0][1]):
+        named = date(*month, 1)
+        year = "" if first.year == last.year else f" {named.year}"
+        words += f", most in {named:%B}{year} ({count})"
+    return words
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B} {day.year}"
+
+
+def aspects(report: Report, most: int) -> tuple[str, list[AspectCount]]:
+    """What is spoken of most, in the order in which the report's words come to it.
+
+    Where the words count themes, those with the same counts, unless there is one alone; else the
+    aspects that the grader noted, of which those that no word names follow, the most often named
+    first.
+    """
+    felt = report.figures.sentiment
+    kept = felt.n + felt.ungraded if felt is not None else len(report.items)
+    if themes := list(_themes(report)):
+        counted = (COUNTED.match(finding.text) for finding in report.findings)
+        read = max((int(match["total"] or 0) for match in counted if match), default=0)
+        posts = _posts(kept, "kept")
+        of = f"the best {read} of {posts}" if 0 < read < kept else posts
+        caption = f"Themes, by how many of {of} speak of them at least"
+        return (caption, themes[:most]) if len(themes) > 1 else ("", [])
+    named = (report.figures.aspects or ())[:most]
+    if not named:
+        return "", []
+    if report.sample:
+        named = tuple(row.model_copy(update={"positive": 0, "negative": 0}) for row in named)
+    texts = (report.summary, *(finding.text for finding in report.findings))
+    prose = "\n".join(texts).casefold()
+
+    def place(aspect: AspectCount) -> int:
+        # the aspect as a word of its own: `app` in "the app's", not in "happy"; 电池 anywhere
+        word = rf"(?<![a-z]){re.escape(aspect.aspect)}(?![a-z])"
+        match = re.search(word, prose)
+        return match.start() if match else len(prose)
+
+    caption = f"Aspects that the grader noted, by how many of {_posts(kept, 'kept')}"
+    return caption, sorted(named, key=place)
+
+
+def _themes(report: Report) -> Iterator[AspectCount]:
+    """The themes that the findings count, with the sure leans that their sentences say."""
+    for _, findings in findings_by_kind(report):
+        for finding in findings:
+            match = COUNTED.match(finding.text)
+            if match is None or match["name"] == UNNAMED:
+                continue
+            positive, negative = leans_in(finding.text)
+            yield AspectCount(
+                aspect=match["name"].lower(),
+                count=len(finding.cites),
+                positive=positive,
+                negative=negative,
+                cites=finding.cites,
+            )
+
+
+def sides(aspect: AspectCount) -> str:
+    """The signed numbers beside an aspect: `(+2 -1)`; nothing where no side is known."""
+    return f"(+{aspect.positive} -{aspect.negative})" if aspect.positive or aspect.negative else ""
+
+
+def legend(report: Report, rows: Sequence[AspectCount]) -> str:
+    """What the signed numbers are, told by the first of them; nothing where there are none."""
+    aspect = next(filter(sides, rows), None)
+    if aspect is None:
+        return ""
+    those = "the 1 post" if aspect.count == 1 else f"the {aspect.count} posts"
+    if any(_themes(report)):
+        what = "so many plainly praise it and so many plainly complain of it"
+    else:
+        what = "so many sound like praise and so many like complaint as a whole"
+    return f"{sides(aspect)}: of {those}, {what}"
+
+
+def sides_note(report: Report, rows: Sequence[AspectCount]) -> str:
+    """What the parts of an aspect's bar are; nothing where no side is known."""
+    if not any(map(sides, rows)):
+        return ""
+    if any(_themes(report)):
+        return (
+            "A bar is the posts that speak of it: those that plainly complain of it, those that "
+            "plainly praise it, and between them those of which neither is sure."
+        )
+    return (
+        "A bar is the posts that speak of it: those that sound like complaint as a whole, those "
+        "that sound like praise, and between them those that sound like neither."
+    )
+
+
+def funnel(report: Report) -> tuple[str, list[FunnelRow]]:
+    """From what each source found to what the findings cite."""
+    counted = report.figures.sources or {}
+    cites = {key for finding in report.findings for key in finding.cites}
+    cites |= {quote.key for quote in report.quotes}
+    sources = [item.source for item in report.items if item.key in cites]
+    rows = [
+        FunnelRow(
+            source_title(name),
+            (
+                figure.fetched,
+                figure.relevant if figure.yield_ratio is not None else None,
+                figure.kept,
+                # a person's own items may name any source, but are the only ones then
+                len(sources) if len(counted) == 1 else sources.count(name),
+            ),
+        )
+        for name, figure in counted.items()
+        if figure.fetched
+    ]
+    total = sum(row.counts[0] for row in rows)
+    return (f"From found to cited: what became of {_posts(total, 'found')}" if rows else ""), rows
+
+
+def passes(report: Report) -> tuple[str, list[PassRow]]:
+    """What was about the question of the first search and of the second; only where there was one.
+
+    Each post counts once, whichever queries found it, so that both together are the source's
+    figures. Nothing, where an older program did not count so for one of the sources.
+    """
+    rows = []
+    for name in report.figures.sources or {}:
+        source = report.sources.get(name)
+        if source is None or not source.refetched:
+            continue
+        shares = _passes(source)
+        if shares is None:
+            return "", []
+        rows.append(PassRow(source_title(name), *shares))
+    words = "1 place was" if len(rows) == 1 else f"{len(rows)} places were"
+    return (f"{words} asked a second time: how much was about it" if rows else ""), rows
+
+
+def _passes(source: SourceReport) -> tuple[Share, Share] | None:
+    """What the first searches brought, and only the wider ones; None where nobody counted it.
+
+    A wider one is wider than the first, whichever query it is of.
+    """
+    narrow = min((attempt.limit for attempt in source.attempts), default=0)
+    first = [attempt for attempt in source.attempts if attempt.limit == narrow]
+    again = [attempt for attempt in source.attempts if attempt.limit > narrow]
+    if (counted := source.first) is not None:
+        shares = (
+            (counted.kept, counted.fetched),
+            (source.kept - counted.kept, source.fetched - counted.fetched),
+        )
+    elif len(first) == len(again) == 1:
+        # of a single query the attempts themselves count each post once
+        shares = (first[0].relevant, first[0].new), (again[0].relevant, again[0].new)
+    else:
+        return None
+    unjudged = [any(each.status == "degraded" for each in part) for part in (first, again)]
+    return None if unjudged[0] else shares[0], None if unjudged[1] else shares[1]
+
+
+def _posts(count: int, which: str) -> str:
+    return f"{count} {which} post{'' if count == 1 else 's'}"
+
+
+ASPECTS = 4
+"""Of a picture, at most."""
+UNHEARD = "not heard"
+
+
+def weekly(source: SourceWeek | None) -> float | None:
+    """Posts in a week: of a longer time that was made up at once its share, of nothing None."""
+    return None if source is None else source.posts * 7 / max(source.days, 7.0)
+
+
+def leading(line: TrendLine) -> list[str]:
+    """The aspects of a line, those that most posts speak of first."""
+    counts: dict[str, int] = {}
+    for week in line.weeks:
+        for name, aspect in (week.aspects or {}).items():
+            counts[name] = counts.get(name, 0) + aspect.mentions
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def undated_of(line: TrendLine, source: str) -> int:
+    """Posts of a source that have no date, and so are in no week; of earlier versions unknown."""
+    weeks = (week.sources[source] for week in line.weeks)
+    return sum(week.undated or 0 for week in weeks if week is not None)
+
+
+def undated_posts(line: TrendLine) -> str:
+    """`3 posts without a date are in no week (Amazon 3).`; nothing where there are none."""
+    counts = {source: undated_of(line, source) for source in line.sources}
+    total = sum(counts.values())
+    verb = "is" if total == 1 else "are"
+    posts = f"{many(total, 'post')} without a date {verb} in no week"
+    return f"{posts}{_by_place(counts)}." if total else ""
+
+
+def first_week(line: TrendLine) -> str:
+    """What a line of one week holds: of one point nothing can be drawn."""
+    (week,) = line.weeks
+    known = {name: source for name, source in week.sources.items() if source is not None}
+    total = sum(source.posts for source in known.values())
+    least = "at least " if any(source.capped for source in known.values()) else ""
+    counts = {name: source.posts for name, source in known.items()}
+    monday = f"{week.monday.day} {week.monday:%B %Y}"
+    posts = f"{least}{many(total, 'post')}{_by_place(counts)}"
+    return f"One week so far, from {monday}: {posts}. {undated_posts(line)}".rstrip()
+
+
+def _by_place(counts: Mapping[str, int]) -> str:
+    """` (Lemmy 3, Reddit 1)`: those that have any."""
+    named = ", ".join(f"{source_title(name)} {count}" for name, count in counts.items() if count)
+    return f" ({named})" if named else ""

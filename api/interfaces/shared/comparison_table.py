@@ -1,0 +1,256 @@
+"""What every rendering of a comparison shows, before it is laid out: its table, notes and sides.
+
+The texts in it are strangers'; each face escapes them in its own way.
+
+A report as CSV that runs nothing: one row per item.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from api.core.domain import Outcome
+from api.core.text import SHORT_ID, clean, many
+from api.features.comparisons.compare import FEWEST, reach
+from api.features.comparisons.comparison import (
+    ComparedFinding,
+    Comparison,
+    Side,
+    SourceVolume,
+    Standing,
+    State,
+)
+from api.interfaces.shared import presentation
+from api.interfaces.shared.presentation import openable
+from api.reports.report import Passage, Report
+
+_COLUMNS = (
+    "rank", "key", "source", "title", "url", "created_at", "place", "score", "relevance",
+    "low_relevance", "sentiment", "dropped_by", "explanation", "reason", "body", "credit", "thread",
+)  # fmt: skip
+# What a spreadsheet takes for the beginning of something to run.
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n|%")
+
+
+def report_csv(report: Report) -> str:
+    """One row per item, kept ones first by rank; no cell is a formula to a spreadsheet."""
+    report = openable(report)
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(_COLUMNS)
+    for item in (*report.items, *report.dropped):
+        values = item.model_dump(mode="json", include=set(_COLUMNS))
+        rows.writerow([cell(values.get(column)) for column in _COLUMNS])
+    return out.getvalue()
+
+
+def cell(value: object) -> object:
+    """Numbers as they are; text that a spreadsheet would run gets an apostrophe before it."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    raw = "" if value is None else str(value)
+    text = clean(raw)
+    runs = raw.startswith(_FORMULA) or text.lstrip("\"' ").startswith(_FORMULA)
+    return f"'{text}" if runs and text else text
+
+
+SHOWN = 2
+"""Passages of each product under a finding; the rest stand in the JSON."""
+DIFFER = "Where they differ"
+"""Heads the differences that are marked."""
+_STATES: dict[State, str] = {
+    "compared": "compared",
+    "nothing": "nothing was about it",
+    "unjudged": "nobody could judge",
+    "not_asked": "could not be asked",
+    "failed": "has no report",
+}
+Words = tuple[str, Passage]
+"""Whose they are, and a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a measure, and how each product stands in it."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullet:
+    """One line below the table, what it cites, and the words under it."""
+
+    text: str
+    cites: tuple[str, ...] = ()
+    words: tuple[Words, ...] = ()
+
+
+def title(comparison: Comparison) -> str:
+    """Which products."""
+    *names, last = map(name_of, comparison.products)
+    return f"{', '.join(names)} and {last}, compared"
+
+
+def name_of(standing: Standing) -> str:
+    """A product as the head of its column."""
+    return presentation.shortened(standing.query, presentation.LONGEST_PRODUCT)
+
+
+def alike(comparison: Comparison) -> str:
+    """How they were asked, and what that means where it was not alike."""
+    if not any(each.analysis_id for each in comparison.products):
+        return "None of them has a report."
+    if comparison.unlike:
+        phrases = ". ".join(phrase[0].upper() + phrase[1:] for phrase in comparison.unlike)
+        return (
+            f"They were not asked alike. {phrases}. Where they differ below, that may be the "
+            "reason, and no interval knows of it. How many posts there are is compared only where "
+            "depth and time were the same."
+        )
+    sources = ", ".join(map(presentation.source_title, comparison.sources)) or "the same sources"
+    limit = f", {comparison.limit} items a source at first" if comparison.limit else ""
+    return (
+        f"Each was asked alike and at the same time: {sources}, depth {comparison.depth}, "
+        f"posts of {reach(comparison.since)}{limit}."
+    )
+
+
+def table(comparison: Comparison) -> list[Row]:
+    """What was found of each, how it sounds, and what is spoken of; `-` where nobody knows."""
+    products = comparison.products
+    rows = [Row("outcome", tuple(_STATES[each.state] for each in products))]
+    if len(comparison.comparable) == len(products):
+        rows = []
+    fetched = [sum(volume.fetched for volume in each.sources.values()) for each in products]
+    counts = tuple(f"{n}{_more(each)}" for n, each in zip(fetched, products, strict=True))
+    rows.append(Row("posts found", counts))
+    rows.append(Row("about it", tuple(f"{each.posts}{_more(each)}" for each in products)))
+    for name in dict.fromkeys(name for each in products for name in each.sources):
+        volumes = [each.sources.get(name) for each in products]
+        if any(each and each.outcome is not Outcome.NOT_CONFIGURED for each in volumes):
+            rows.append(Row(f"on {presentation.source_title(name)}", tuple(map(_volume, volumes))))
+    felt = [each.sentiment for each in products]
+    if any(felt):
+        good = tuple(f"{each.positive} of {each.n}" if each else "-" for each in felt)
+        bad = tuple(f"{each.negative} of {each.n}" if each else "-" for each in felt)
+        rows += [Row("sound positive", good), Row("sound negative", bad)]
+    for finding in comparison.findings:
+        sides = {side.query: _side(side) for side in finding.sides}
+        cells = tuple(sides.get(each.query, "-") for each in products)
+        rows.append(Row(f"{finding.aspect}{' *' if finding.marked else ''}", cells))
+    ids = (each.analysis_id[:SHORT_ID] if each.analysis_id else "-" for each in products)
+    return [*rows, Row("report", tuple(ids))]
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """What the signs of the table mean, and what of it may be claimed."""
+    products, looked_at = comparison.products, many(comparison.looked_at, "comparison")
+    if comparison.comparable:
+        yield (
+            "“About it”: posts that a judge found to be about the product and its report kept; "
+            "below, how many of them each place has. All shares are of these."
+        )
+    for finding in comparison.findings[:1]:
+        yield (
+            f"“{finding.aspect}” and the like: in how many of the posts about a product it is "
+            "surely spoken of, a minimum."
+        )
+    if any(side.positive or side.negative for each in comparison.findings for side in each.sides):
+        yield "(+2 -1): two of these plainly praise it, one plainly complains of it."
+    if any(each.capped for each in products):
+        yield (
+            "+: the place may hold more than was asked for. Its count is a minimum, and says "
+            "nothing of which product has more posts."
+        )
+    if len(comparison.comparable) < FEWEST:
+        yield "Nothing could be compared: posts were counted for fewer than two products."
+    elif comparison.contrasts:
+        yield (
+            f"* and “{DIFFER}”: differences that the posts support. The range after “95 %:” is "
+            "where one lies with 95 % confidence, each by itself. If no products differed at all, "
+            f"chance would mark any of the {looked_at} looked at in 5 % of cases at most (Holm's "
+            "correction). All else may be chance."
+        )
+        yield (
+            "What the intervals do not know: posts of one thread are not independent of one "
+            "another, who writes is not who buys, and each place's search chose what came first."
+        )
+    elif comparison.looked_at:
+        yield (
+            f"No difference is marked: what was looked at ({looked_at}) is no more than chance "
+            "alone makes of so few posts. That does not mean that the products are alike."
+        )
+    else:
+        yield "No difference is marked: there are too few posts to look at any."
+    for each in products:
+        if each.reason:
+            reason = presentation.shortened(each.reason, 400)
+            yield f"{name_of(each)}: {_STATES[each.state]}. {reason[:1].upper()}{reason[1:]}"
+
+
+def sections(comparison: Comparison) -> Iterator[tuple[str, list[Bullet]]]:
+    """Below the table: each heading that has anything, differences first."""
+    products, marked = comparison.products, list[Bullet]()
+    words = {each.aspect: _words(each, products) for each in comparison.findings}
+    for aspect in dict.fromkeys(each.aspect for each in comparison.contrasts):
+        contrasts = [each for each in comparison.contrasts if each.aspect == aspect]
+        marked += [Bullet(each.text, () if aspect else each.cites) for each in contrasts]
+        marked[-1] = replace(marked[-1], words=words.get(aspect, ()))
+    rest = [
+        Bullet(each.text, words=words[each.aspect])
+        for each in comparison.findings
+        if not each.marked
+    ]
+    names = {each.query: name_of(each) for each in products}
+    several = [
+        Bullet(f"{' and '.join(names[each] for each in item.products)}: {title}", (item.key,))
+        for item, title in zip(
+            comparison.items, map(presentation.title_of, comparison.items), strict=True
+        )
+        if len(item.products) > 1
+    ]
+    for heading, bullets in (
+        (DIFFER, marked),
+        ("What else is said of each" if marked else "What is said of each", rest),
+        ("Counted for more than one", several),
+    ):
+        if bullets:
+            yield heading, bullets
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """The table; no cell is a formula to a spreadsheet."""
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(["", *(cell(each.query) for each in comparison.products)])
+    rows.writerows([cell(part) for part in (row.name, *row.cells)] for row in table(comparison))
+    return out.getvalue()
+
+
+def _words(finding: ComparedFinding, products: Sequence[Standing]) -> tuple[Words, ...]:
+    names = {each.query: name_of(each) for each in products}
+    return tuple(
+        (names[side.query], passage) for side in finding.sides for passage in side.evidence[:SHOWN]
+    )
+
+
+def _more(standing: Standing) -> str:
+    return "+" if standing.capped else ""
+
+
+def _volume(volume: SourceVolume | None) -> str:
+    if volume is None:
+        return "-"
+    if not volume.outcome.answered:
+        return volume.outcome.replace("_", " ")
+    more = "+" if volume.capped else ""
+    return f"{volume.posts}{more}" if volume.judged else "not judged"
+
+
+def _side(side: Side) -> str:
+    leans = f" (+{side.positive} -{side.negative})" if side.positive or side.negative else ""
+    return f"{side.count} of {side.of}{leans}"

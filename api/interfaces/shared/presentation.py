@@ -1,0 +1,382 @@
+"""What every rendering of an answer shows, before it is laid out: numbers, rows, badges, reasons.
+
+The texts in it are strangers'; each face escapes them in its own way.
+
+Answers whose addresses can be opened: nothing made up leads out into the world.
+
+What languages are called in English, by the codes that the small words of a text tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from api.core.display_names import WHY, reason_in_words
+from api.core.domain import Decision, Outcome
+from api.core.progress import (
+    Event,
+    ItemsGraded,
+    ProductEvent,
+    Reported,
+    SourceFetched,
+    SourceGathered,
+    SourceJudged,
+    SourceLookedAgain,
+    SourceRefetching,
+    SourceStarted,
+    Writing,
+)
+from api.core.text import called, clean, cut, is_visible, one_line
+from api.features.comparisons.comparison import Comparison
+from api.models.answer_parsing import STAND_IN
+from api.reports.composition import credit_of, parts_of
+from api.reports.report import (
+    DroppedItem,
+    Fetched,
+    Finding,
+    FindingKind,
+    KeptComment,
+    KeptItem,
+    Passage,
+    Quote,
+    Report,
+    SourceReport,
+)
+from api.sources import TITLES
+
+SAMPLE = "sample"
+"""Stands where the address of something made up would be: no page in the world shows it."""
+Answer = TypeVar("Answer", Report, Fetched, Comparison)
+
+
+def openable(answer: Answer) -> Answer:
+    """The answer with addresses that can be opened alone; what is made up has none."""
+    if not answer.sample:
+        return answer
+    unlinked = {"url": SAMPLE}
+    dropped = () if isinstance(answer, Comparison) else answer.dropped
+    changed: dict[str, object] = {
+        part: tuple(item.model_copy(update=unlinked | _unsigned(item)) for item in items)
+        for part, items in (("items", answer.items), ("dropped", dropped))
+        if items
+    }
+    if isinstance(answer, Report):
+        changed["quotes"] = tuple(replace(quote, url=SAMPLE) for quote in answer.quotes)
+    return answer.model_copy(update=changed)
+
+
+def _unsigned(signed: KeptItem | DroppedItem | KeptComment) -> dict[str, object]:
+    """Who wrote it, without profiles that nobody has."""
+    own: dict[str, object] = {"credit": parts_of(signed.credit)[0]} if signed.credit else {}
+    if isinstance(signed, KeptItem):
+        own["comments"] = tuple(c.model_copy(update=_unsigned(c)) for c in signed.comments)
+    return own
+
+
+LONGEST_TITLE = 300
+"""Characters of a title in a list; JSON and CSV have all of it."""
+LONGEST_HEADING = 120
+"""Characters of a question that is repeated; JSON has all of it."""
+LONGEST_PRODUCT = 40
+"""Characters of a product's name beside others."""
+SHOWN = 4
+"""Passages of a finding that a person is shown; the rest stand in the JSON."""
+_KINDS: tuple[tuple[FindingKind, str], ...] = (
+    ("praise", "What people praise"),
+    ("complaint", "What people complain about"),
+    ("request", "What people ask for"),
+    ("difference", "Where platforms and people differ"),
+    ("other", "What else is said"),
+)
+DECISIONS = {
+    Decision.FULL: "a full report",
+    Decision.SHORT: "a short report",
+    Decision.INSUFFICIENT: "too little was found for a report",
+    Decision.CLARIFY: "the question names nothing to look for",
+    Decision.UNJUDGED: "no model answered: items as they were found",
+}
+"""What came of a question."""
+OUTCOMES = {
+    Outcome.OK: "ok",
+    Outcome.IRRELEVANT: "nothing was about it",
+    Outcome.EMPTY: "nothing was found",
+    **WHY,
+}
+"""How asking a source ended."""
+UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
+"""Outcomes of a source that got no request."""
+DROPPED = {
+    "gate": "not about it",
+    "cutoff": "does not answer the question",
+    "floor": "too little about it",
+    "duplicate": "copy",
+}
+"""What an item lacked, by who dropped it."""
+_JUDGED = {"ok": "yes", "degraded": "no", "skipped": "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """How asking one source went, in words and numbers for a table."""
+
+    name: str
+    outcome: str
+    fetched: int
+    kept: str
+    """How many are about the question; `-` where nobody judged it."""
+    share: str
+    """Of what was found, that is about the question; `-` of nothing, or where nobody judged it."""
+    searched: str
+    """Once, or twice where the first search held too little."""
+    judged: str
+    """Whether relevance could be judged."""
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What stands beside an item's title."""
+
+    source: str
+    place: str
+    date: str
+    """Empty where it is not known."""
+    badges: tuple[str, ...]
+
+
+def heading(answer: Report | Fetched) -> str:
+    """What the answer is about; of a long question the beginning."""
+    topic = answer.topic if isinstance(answer, Report) else ""
+    return shortened(topic or answer.query, LONGEST_HEADING)
+
+
+def decision(report: Report) -> str:
+    """What the evidence allowed, in a sentence."""
+    return f"{report.decision_rationale.removesuffix('.')}."
+
+
+def paragraphs(report: Report) -> list[str]:
+    """The summary, and why there is no report."""
+    texts = (report.summary, report.explanation_text or "")
+    return [part for text in texts for part in text.split("\n\n") if part.strip()]
+
+
+def findings_by_kind(report: Report) -> Iterator[tuple[str, list[Finding]]]:
+    """Each heading that has findings, in a fixed order; nothing is "else" where it is all."""
+    kinds = {finding.kind for finding in report.findings}
+    for kind, title in _KINDS:
+        if findings := [finding for finding in report.findings if finding.kind == kind]:
+            yield "What is said" if kinds == {"other"} else title, findings
+
+
+def signature(item: KeptItem | None, words: str = "") -> tuple[str, str]:
+    """Name and profile of who has to be named beside an item or words of it; empty for nobody."""
+    credit = credit_of(item, words) if item is not None else None
+    return parts_of(credit) if credit else ("", "")
+
+
+def evidence(finding: Finding, numbers: Mapping[str, int]) -> list[Passage]:
+    """The passages that are shown below a finding: the first `SHOWN` of items that are listed."""
+    return [passage for passage in finding.evidence if passage.key in numbers][:SHOWN]
+
+
+def unshown(
+    finding: Finding, numbers: Mapping[str, int], cites: Callable[[Sequence[str]], str]
+) -> str:
+    """The cited items whose words are not shown, to stand behind the sentence: ` (also [3][5])`."""
+    shown = {passage.key for passage in evidence(finding, numbers)}
+    others = [key for key in finding.cites if key not in shown]
+    rest = cites(sorted(others, key=lambda key: numbers.get(key, 0))).strip()
+    return f" (also {rest})" if rest and shown else f" {rest}".rstrip()
+
+
+def badge(finding: Finding) -> str:
+    """What a reader must know about a finding's support."""
+    return " (unverified)" if finding.support == "unverified" else ""
+
+
+def further_quotes(report: Report) -> list[Quote]:
+    """Quotes that do not stand under a finding already."""
+    shown = [passage.passage for finding in report.findings for passage in finding.evidence]
+    return [quote for quote in report.quotes if not any(quote.text in words for words in shown)]
+
+
+def numbered(items: Iterable[KeptItem]) -> dict[str, int]:
+    """Item key -> the number under which it is cited and listed."""
+    return {item.key: number for number, item in enumerate(items, 1)}
+
+
+def cited(keys: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
+    """The numbers of the items that are listed."""
+    return [numbers[key] for key in keys if key in numbers]
+
+
+def source_title(name: str) -> str:
+    """A source as a person knows it."""
+    return TITLES.get(name, name)
+
+
+def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:
+    """The table of sources that are configured, or of all when none is; no share of nothing."""
+    sources = list(sources)
+    return [
+        SourceRow(
+            name=source_title(source.source),
+            outcome=OUTCOMES[source.outcome],
+            fetched=source.fetched,
+            kept="-" if source.gate.unjudged else str(source.kept),
+            share="-"
+            if source.yield_ratio is None or not source.fetched
+            else f"{source.kept / source.fetched * 100:.0f} %",
+            searched="-" if source.outcome in UNSENT else "twice" if source.refetched else "once",
+            judged="not judged" if source.gate.unjudged else _JUDGED[source.gate.status],
+            requests=source.upstream_calls,
+        )
+        for source in [entry for entry in sources if not _unset(entry)] or sources
+    ]
+
+
+def unset(sources: Iterable[SourceReport]) -> str:
+    """Which sources the table leaves out, in a sentence; empty when it leaves out none."""
+    sources = list(sources)
+    names = [source_title(source.source) for source in sources if _unset(source)]
+    listed = f"Not configured, so not asked: {', '.join(names)}."
+    return listed if 0 < len(names) < len(sources) else ""
+
+
+def _unset(source: SourceReport) -> bool:
+    return source.outcome is Outcome.NOT_CONFIGURED
+
+
+def source_notes(report: Report) -> list[str]:
+    """What a source left out or could not read, unless it stands above the report already."""
+    noted = ((source_title(source.source), source.notes) for source in report.sources.values())
+    notes = dict.fromkeys(f"{title}: {note}" for title, each in noted for note in each)
+    return [note for note in notes if note not in report.quality_notes]
+
+
+def trouble(report: Report) -> str:
+    """What the table of sources does not say: when one can be asked, why one was not judged."""
+    sources = report.sources.values()
+    complete = all(not source.retry_at and source.gate.status != "degraded" for source in sources)
+    return "" if sources and complete else report.coverage
+
+
+def judged_by(sources: Iterable[SourceReport]) -> str:
+    """Who judged relevance, in a sentence; empty when nobody did."""
+    judges = dict.fromkeys(source.gate.model for source in sources)
+    named = ", ".join(_judge(judge) for judge in judges if judge)
+    return f"{named[0].upper()}{named[1:]} judged what is about the question." if named else ""
+
+
+def _judge(name: str) -> str:
+    """A judge as a person knows it."""
+    if name == STAND_IN:
+        return "a small program on this machine, in place of a language model,"
+    return f"the judge on this machine ({name})" if name.startswith("local") else f"`{name}`"
+
+
+def spent(report: Report | Comparison) -> str:
+    """What was asked and what that cost, in a sentence."""
+    cost = report.cost
+    requests = "1 request" if cost.upstream_calls == 1 else f"{cost.upstream_calls} requests"
+    requests += " to the offline sandbox" if report.sample else " to sources"
+    if cost.usd == 0 or report.sample:
+        return f"{requests}, nothing was spent." if cost.upstream_calls else "Nothing was spent."
+    usd = "an unknown sum" if cost.usd is None else f"{cost.usd:.4f} USD"
+    return f"{requests}, {cost.tokens} tokens for {usd}."
+
+
+def title_of(item: KeptItem | DroppedItem) -> str:
+    """What an item is called in a list, on one line: its title, as far as one can be seen.
+
+    A comment that was found by itself has none: it is called after its thread.
+    """
+    title = shortened(item.title, LONGEST_TITLE)
+    title = title if is_visible(title) else "untitled"
+    return called(title, item.thread)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text on one line; marked `…` where it is cut."""
+    line = one_line(clean(text))
+    return line if len(line) <= limit else f"{cut(line, limit).rstrip()}…"
+
+
+def caption(item: KeptItem) -> Caption:
+    """Where and when it was said, and what to know about its being here."""
+    badges = (
+        ("low relevance", item.low_relevance),
+        ("disputed", item.disputed),
+        (SAMPLE, item.url == SAMPLE),
+    )
+    return Caption(
+        source=source_title(item.source),
+        place=item.place or "",
+        date=item.created_at.date().isoformat() if item.created_at else "",
+        badges=tuple(badge for badge, holds in badges if holds),
+    )
+
+
+def why_dropped(item: DroppedItem) -> str:
+    """What it lacked, and the reason."""
+    return f"{DROPPED.get(item.dropped_by or '', 'dropped')}: {item.reason}"
+
+
+def progress(event: Event) -> str | None:
+    """What happens, in a few words; None for what nobody waits for."""
+    match event:
+        case SourceStarted():
+            return f"asking for {event.limit} …"
+        case SourceFetched():
+            return f"{event.fetched} found, judging which are about it …"
+        case SourceJudged() if event.status == "degraded" and not event.relevant:
+            return f"which of {event.judged} are about it could not be judged"
+        case SourceJudged() if event.judged:
+            return f"{event.relevant} of {event.judged} are about it"
+        case SourceRefetching():
+            return f"too little of it is about it, searching for {event.limit} …"
+        case SourceLookedAgain():
+            return f"a second look at what was dropped: {event.relevant} about it"
+        case SourceGathered() if not Outcome(event.outcome).answered:
+            why = WHY[Outcome(event.outcome)]
+            return f"{why}: {event.reason}" if event.reason else why
+        case SourceGathered() if not event.fetched:
+            return OUTCOMES[Outcome.EMPTY]
+        case SourceGathered():
+            counted = f"{event.kept} of {event.fetched} results"
+            again = ", searched twice" if event.refetched else ""
+            if event.status == "degraded":
+                why = reason_in_words(event.reason)
+                return f"kept {counted}{again}; relevance could not be judged ({why})"
+            return f"{counted} were about it{again}"
+        case ItemsGraded():
+            return f"{event.survived} of {event.scored} answer the question"
+        case Writing():
+            return f"writing about {event.exhibits} items …"
+        case Reported():
+            return DECISIONS[Decision(event.decision)]
+        case ProductEvent() if words := progress(event.event):
+            place = f"{source_title(event.event.source)}: " if event.event.source else ""
+            return f"{shortened(event.product, LONGEST_PRODUCT)}: {place}{words}"
+    return None
+
+
+UNCLEAR = "?"
+"""Stands for a code where the words tell no single language."""
+LANGUAGES = {
+    "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton",
+    "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
+    "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque",
+    "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician",
+    "gu": "Gujarati", "ha": "Hausa", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian",
+    "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "it": "Italian", "ja": "Japanese",
+    "ko": "Korean", "ku": "Kurdish", "la": "Latin", "lt": "Lithuanian", "lv": "Latvian",
+    "mr": "Marathi", "ms": "Malay", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
+    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
+    "so": "Somali", "st": "Sesotho", "sv": "Swedish", "sw": "Swahili", "th": "Thai",
+    "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese",
+    "yo": "Yoruba", "zh": "Chinese", "zu": "Zulu", UNCLEAR: "not clear",
+}  # fmt: skip

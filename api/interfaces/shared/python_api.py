@@ -1,0 +1,81 @@
+"""The Python door: `api.analyze` and `api.fetch`, for programs and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from api.reports.report import Fetched, Report
+from api.services import product
+from api.services.caller_arguments import check
+from api.services.product import Ask
+from api.services.product_slot import provided
+from api.settings import DepthName, Window
+
+
+async def analyze(
+    query: str,
+    *,
+    depth: DepthName = "standard",
+    sources: Sequence[str] | None = (),
+    since: Window = "all",
+    limit: int | None = None,
+    about: str | None = "",
+) -> Report:
+    """Ask every source about a product, keep what is about it, and report with citations.
+
+    Configured from the environment and `.env`, as the command line is; without a source and
+    without keys it works on made-up sample data, and `report.sample` says so. Nothing is stored.
+    What it needs is built with the first call and closed with the event loop, which stays yours.
+
+    Args:
+        query: a product or a question, as you would say it.
+        depth: `quick`, `standard` or `deep`: how far to look.
+        sources: only these, such as `["reddit", "youtube"]`; none: those of `LISTENPOST_SOURCES`.
+        since: `day`, `week`, `month`, `year` or `all`: how far back; undated items stay.
+        limit: items per source at first, 1 to 500; None: the depth's.
+        about: what it is, to tell it from its namesakes: `"the notes app"`.
+
+    Returns:
+        The report, whatever happened: `report.decision` says which kind of answer it is, and a
+        source that could not be asked is an outcome in `report.sources`, never an exception.
+
+    Raises:
+        UsageError: an unknown source, depth or window, a limit out of range, or an argument of
+            another type; nobody was asked.
+        ConfigurationError: the environment holds an unknown or malformed setting.
+    """
+    names = () if sources is None else (sources,) if isinstance(sources, str) else sources
+    check("sources", names, Iterable, "a list of names")
+    ask = Ask(query, depth, tuple(names), since, limit, "" if about is None else about)
+    return await product.analyze(await provided(), ask)
+
+
+async def fetch(
+    source: str,
+    query: str,
+    *,
+    depth: DepthName = "quick",
+    since: Window = "all",
+    limit: int | None = None,
+    about: str | None = "",
+) -> Fetched:
+    """Ask one source and keep what is about the query; at standard and deep grade and rank it too.
+
+    Args:
+        source: its name, such as `hackernews` or `reddit`; `api.sources.SOURCES` has all.
+        query: a product or a question, as you would say it.
+        depth: see `analyze`, as the others.
+        since: how far back; undated items stay.
+        limit: items at first, 1 to 500; None: the depth's.
+        about: what it is, to tell it from its namesakes.
+
+    Returns:
+        `items`, best first, and how they came about; when the source could not be asked,
+        `outcome` and `reason` say why.
+
+    Raises:
+        UsageError: as `analyze`, and for a query that names nothing to look for.
+        ConfigurationError: as `analyze`.
+    """
+    ask = Ask(query, depth, (source,), since, limit, "" if about is None else about)
+    return (await product.fetch(await provided(), source, ask)).fetched

@@ -1,0 +1,128 @@
+"""What every rendering of statistics says, before it is laid out; what is unknown is `-`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from api.core.display_names import reason_in_words
+from api.core.text import many
+from api.features.analyses.statistics import MOST, SourceStats, Stats, ThumbStats, YieldStats
+from api.interfaces.shared.presentation import DECISIONS, OUTCOMES, source_title
+
+SAMPLES_HOW = "`--sample` counts them"
+POOLED = "Yields over time are pooled: relevant of all judged."
+
+
+def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
+    """Over what they are; `how` says what counts sample data, too."""
+    # not `%Y`: it writes the year 1 as `1`
+    since = f"since {stats.since.isoformat(' ')[:16]}Z" if stats.since else "from the first on"
+    yield f"{many(stats.runs, 'analysis', 'analyses')} {since}, {stats.failed} failed"
+    left_out = (
+        (stats.own_items, "of your own items"),
+        (stats.unanswered, "that no source answered"),
+    )
+    if words := " and ".join(f"{number} {which}" for number, which in left_out if number):
+        yield f"{words}: counted here, and in no mean"
+    if stats.samples:
+        counted = "are counted" if stats.with_samples else f"are left out: {how}"
+        yield f"{stats.samples} of sample data {counted}"
+    if stats.cut:
+        yield f"There are more: only the newest {MOST} are counted"
+
+
+def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
+    """Each figure over all of them: what it is called, and what it is."""
+    yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
+    yield "decisions", _counts((DECISIONS[of], many) for of, many in stats.decisions.items())
+    yield (
+        "yield",
+        f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
+        f"{many(yields.runs, 'analysis', 'analyses')}; "
+        f"{yields.degraded} left out that could not be judged",
+    )
+    yield (
+        "items",
+        f"{items.judged} judged, {items.relevant} relevant, {items.kept} kept, {items.cited} cited",
+    )
+    if support.pairs:
+        checked = f"{support.pairs} checked pairs in {many(support.reports, 'report')}"
+        yield "support", f"{_share(support.rate)} of {checked}"
+    yield "requests", f"{stats.upstream_calls}, {_number(stats.calls_per_analysis)} per analysis"
+    yield (
+        "cost",
+        f"{cost.usd:.4f} USD: {_usd(cost.per_analysis)} per analysis, "
+        f"{_usd(cost.per_kept_item)} per kept item; {cost.unpriced} of unknown price",
+    )
+    if stats.feedback.share is not None:
+        parts = [
+            f"{_thumbs(thumbs)} on {DECISIONS[decision]}"
+            for decision, thumbs in stats.feedback_by_decision.items()
+        ]
+        yield "thumbs up", f"{_thumbs(stats.feedback)}: {', '.join(parts)}"
+
+
+def source_table(sources: Mapping[str, SourceStats]) -> list[list[str]]:
+    """A column for each source; the first row names them."""
+    each = list(sources.values())
+    return [
+        ["", *map(source_title, sources)],
+        ["answered", *(f"{source.answered} of {source.runs}" for source in each)],
+        ["yield, pooled", *(_share(source.yields.pooled) for source in each)],
+        ["yield, mean", *(_share(source.yields.mean) for source in each)],
+        ["not judged", *(str(source.yields.degraded) for source in each)],
+        ["refetched", *(_share(source.refetch_rate) for source in each)],
+        ["gain of one", *(_number(source.gain_per_refetch) for source in each)],
+        ["failed open", *(_share(source.fail_open_rate) for source in each)],
+        ["requests", *(str(source.upstream_calls) for source in each)],
+    ]
+
+
+def outcomes(sources: Mapping[str, SourceStats]) -> Iterator[str]:
+    """How asking each source ended, and why its gate failed open."""
+    for name, source in sources.items():
+        ended = ((OUTCOMES[outcome], number) for outcome, number in source.outcomes.items())
+        yield f"{source_title(name)}: {_counts(ended)}"
+        if source.fail_open:
+            reasons = source.fail_open_reasons.items()
+            why = _counts((reason_in_words(reason), number) for reason, number in reasons)
+            yield f"{source_title(name)} failed open: {why}"
+
+
+def period_table(stats: Stats) -> list[list[str]]:
+    """A row for each day or week, under a row that names the columns."""
+    names = list(stats.sources)
+    return [
+        [stats.unit, "runs", *map(source_title, names)],
+        *(
+            [
+                f"{period.start:%Y-%m-%d}", str(period.runs),
+                *(_yield(period.yields.get(name)) for name in names),
+            ]
+            for period in stats.periods
+        ),
+    ]  # fmt: skip
+
+
+def _counts(counts: Iterable[tuple[str, int]]) -> str:
+    return "; ".join(f"{name} ({number})" for name, number in counts)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:.0f} %"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _usd(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _yield(yields: YieldStats | None) -> str:
+    return "-" if yields is None else _share(yields.pooled)
+
+
+def _thumbs(thumbs: ThumbStats) -> str:
+    return f"{thumbs.up} of {thumbs.up + thumbs.down}"

@@ -1,0 +1,121 @@
+"""What every door says of the places and models that can be asked, once each has been probed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from api.core.ports import Probing, Source
+from api.core.text import clean, one_line
+from api.core.work import Failure, contained, translated
+from api.errors import Broken, SourceError
+from api.services.product import Product
+from api.settings import Settings
+from api.sources import SOURCES, TITLES
+
+# What is no source: its group of settings, those it needs, its page, and that of its address.
+_OTHERS = {
+    "model": ("models", ("OPENAI_API_KEY",), "docs/settings.md", "OPENAI_BASE_URL"),
+    "langfuse": (
+        "tracing", ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"), "docs/langfuse.md",
+        "LANGFUSE_BASE_URL",
+    ),
+}  # fmt: skip
+_FIXES = {
+    "not_configured": "set {keys}",
+    "refused": "check {keys}",
+    "rate_limited": "wait some minutes and ask less often",
+    "quota_exhausted": "wait for the reset, or use the key of another project",
+    "blocked": "ask less often, from another network or another provider",
+    "timed_out": "try again later; check the network and, if it is set, `{address}`",
+    "unreachable": "check the network and, if it is set, `{address}`",
+    "broken": "check `{address}`, if it is set; else report what it says",
+}
+Answered = tuple[str, str, int | None]
+"""Outcome, detail and what is left of a quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One place, or the model or Langfuse: whether it can be asked, and how to mend it."""
+
+    upstream: str
+    configured: bool
+    outcome: str
+    detail: str
+    quota_left: int | None
+    """Searches of today; None: nobody counts."""
+    fix: str
+    """Empty where there is nothing to do."""
+
+    @property
+    def title(self) -> str:
+        """As people call it."""
+        return TITLES.get(self.upstream, self.upstream.capitalize())
+
+    @property
+    def is_place(self) -> bool:
+        """Whether posts come from it."""
+        return self.upstream not in _OTHERS
+
+
+async def probed(settings: Settings, product: Product) -> list[Upstream]:
+    """Everything at once, at the lowest cost there is; places first."""
+    names = product.usual
+    probes = (_probe(product.sources[name]) for name in names)
+    others = (_other(product.probes, name) for name in _OTHERS)
+    answers = await asyncio.gather(*probes, *others)
+    named = zip([*names, *_OTHERS], answers, strict=True)
+    return [_upstream(settings, name, *answer, sample=product.sample) for name, answer in named]
+
+
+async def _probe(source: Source | SourceError) -> Answered:
+    try:
+        if isinstance(source, SourceError):
+            raise source
+        broken = partial(Broken, source.name)
+        probe = await translated(source.probe(), f"the probe of {source.name}", broken)
+    except SourceError as error:
+        return error.code, error.detail, None
+    return probe.outcome, probe.detail, probe.quota_left
+
+
+async def _other(probes: Mapping[str, Probing], name: str) -> Answered:
+    answer = await contained(probes[name](), f"the probe of {name}")
+    if isinstance(answer, Failure):
+        return "broken", answer.message, None
+    return *answer, None
+
+
+def _upstream(
+    settings: Settings, name: str, outcome: str, detail: str, left: int | None, *, sample: bool
+) -> Upstream:
+    """One upstream; what would make it real is the fix of a stand-in."""
+    if spec := SOURCES.get(name):
+        variables, page, address = spec.needs(settings.sources), spec.page, spec.address
+        missing = spec.missing(settings.sources)
+    else:
+        group, variables, page, address = _OTHERS[name]
+        values = getattr(settings, group)
+        missing = tuple(name for name in variables if not getattr(values, name.lower()))
+    keys = " and ".join(f"`{variable}`" for variable in variables)
+    where = f"{keys or 'its settings'}, see {page}"
+    fix = _FIXES.get(outcome, "").format(keys=where, address=address)
+    if outcome == "not_configured" and not missing:
+        fix = f"correct what is named, see {page}"
+    if sample and outcome == "ok":
+        detail = "a stand-in answers"
+        if missing:
+            fix = f"set {where}"
+        elif variables:
+            detail += f", though {keys} is set"
+    return Upstream(
+        upstream=name,
+        configured=not missing if sample else outcome != "not_configured",
+        outcome=outcome,
+        detail=one_line(clean(detail)),
+        quota_left=None if sample else left,
+        fix=fix,
+    )

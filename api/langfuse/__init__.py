@@ -1,0 +1,1 @@
+"""Langfuse: tracing of every question, and dashboards kept as files."""

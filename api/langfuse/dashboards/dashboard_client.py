@@ -1,0 +1,373 @@
+"""A small client of Langfuse's public API, for what its SDK does not do safely.
+
+The SDK repeats a POST that failed, which can make two of one thing, and reads answers strictly.
+Here a POST is sent once, and what an answer holds beyond what is needed is no error.
+
+What there is in a Langfuse project, all of it read before anything is written.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from api.core.http_limits import no_connection, points_here, wait_of
+from api.core.prompts import Prompt
+from api.core.text import clean, cut, one_line
+from api.errors import ConfigurationError, LangfuseError, ListenpostError
+from api.langfuse.dashboards.definitions import COMMITTED, LABEL, Kind
+from api.langfuse.tracing.masking import ScoreClient
+from api.settings import TracingSettings
+
+# For one request.
+_SECONDS = 20.0
+# Seconds to wait where a server does not say how long, and those that one run waits at most.
+_WAIT, _PATIENCE = 10.0, 180.0
+# Rows of a page, which is the server's most, and pages that are read at most.
+_PAGE, _PAGES = 100, 200
+# Characters of a server's own words that are repeated.
+_WORDS = 300
+
+
+class Server:
+    """One Langfuse server with the keys of one project."""
+
+    def __init__(
+        self,
+        settings: TracingSettings,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        pause: Callable[[float], None] = time.sleep,
+        notice: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Nothing is asked yet; `notice` hears of each `pause` that the server asks for.
+
+        Raises:
+            ConfigurationError: a key is missing.
+        """
+        secret, public = settings.langfuse_secret_key, settings.langfuse_public_key
+        if not (public and secret):
+            raise ConfigurationError(
+                "set `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`, and `LANGFUSE_BASE_URL` "
+                "unless it is Langfuse's cloud in the EU; see docs/langfuse.md"
+            )
+        self._root = settings.langfuse_base_url.rstrip("/")
+        self._http = ScoreClient(
+            auth=(public, secret.get_secret_value()),
+            timeout=_SECONDS,
+            transport=transport,
+            trust_env=not points_here(self._root),
+        )
+        self._pause, self._notice, self._patience = pause, notice, _PATIENCE
+
+    @property
+    def host(self) -> str:
+        """All that messages say about the server."""
+        return urlsplit(self._root).netloc.rpartition("@")[2] or "LANGFUSE_BASE_URL"
+
+    @property
+    def address(self) -> str:
+        """Where people open it."""
+        return urlsplit(self._root)._replace(netloc=self.host).geturl()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """What a path below `/api/public` answers, as JSON."""
+        return self._body(self._send("GET", path, query=query))
+
+    def find(self, path: str, **query: Any) -> Mapping[str, Any] | None:
+        """The same for something that may not be there."""
+        try:
+            row = self.get(path, **query)
+        except LangfuseError as error:
+            if error.http == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+        return row if isinstance(row, Mapping) else None
+
+    def pages(self, path: str, **query: Any) -> list[Mapping[str, Any]]:
+        """Every row of a list; what is none is passed over."""
+        rows: list[Mapping[str, Any]] = []
+        for page in range(1, _PAGES + 1):
+            answer = self.get(path, page=page, limit=_PAGE, **query)
+            listed = answer.get("data") if isinstance(answer, Mapping) else None
+            if not isinstance(listed, list):
+                raise self._no_langfuse()
+            rows += [row for row in listed if isinstance(row, Mapping)]
+            meta = answer.get("meta")
+            last = meta.get("totalPages") if isinstance(meta, Mapping) else None
+            if not listed or page >= (last if isinstance(last, int) else 1):
+                break
+        return rows
+
+    def post(self, path: str, body: Mapping[str, Any], title: str) -> Mapping[str, Any]:
+        """Make something, `title` in messages; sent once.
+
+        Raises:
+            LangfuseError: with `unsure`, when it may have been made all the same.
+        """
+        made = self._body(self._send("POST", path, body, title=title))
+        return made if isinstance(made, Mapping) else {}
+
+    def patch(self, path: str, body: Mapping[str, Any], title: str) -> None:
+        """Change something."""
+        self._send("PATCH", path, body, title=title)
+
+    def delete(self, path: str, title: str, **query: Any) -> None:
+        """Take something away; that it is gone already is as good."""
+        try:
+            self._send("DELETE", path, query=query, title=title)
+        except LangfuseError as error:
+            if error.http != HTTPStatus.NOT_FOUND:
+                raise
+
+    def wait(self, seconds: float) -> None:
+        """Wait as the server asks.
+
+        Raises:
+            LangfuseError: it asks for more than one run waits.
+        """
+        if seconds > self._patience:
+            raise LangfuseError(
+                f"Langfuse at `{self.host}` allows no more requests for {seconds:.0f} s; run this "
+                "again then: what is done stays",
+                http=HTTPStatus.TOO_MANY_REQUESTS,
+            )
+        self._patience -= seconds
+        self._notice(f"Langfuse allows no more requests for {seconds:.0f} s; waiting")
+        self._pause(seconds)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        title: str = "",
+    ) -> httpx.Response:
+        """A good answer; whatever is no POST is sent again after the wait that a 429 asks for."""
+        url = f"{self._root}/api/public{path}"
+        while True:
+            try:
+                response = self._http.request(method, url, json=body, params=query or None)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                why = no_connection(error, url)
+                raise LangfuseError(
+                    f"Langfuse at `{self.host}` cannot be reached: {why}; check "
+                    "`LANGFUSE_BASE_URL` and the network"
+                ) from None
+            except httpx.RequestError as error:
+                raise LangfuseError(
+                    f"Langfuse at `{self.host}` broke off ({type(error).__name__}); run this "
+                    "again: what is done stays, and nothing is made twice",
+                    unsure=True,
+                ) from None
+            except httpx.InvalidURL:
+                raise ConfigurationError(
+                    "`LANGFUSE_BASE_URL` is no address; write `https://HOST`"
+                ) from None
+            if response.is_success:
+                return response
+            failure = self._failure(response, title or f"`{method} {path}`")
+            if method == "POST" or not isinstance(failure, LangfuseError) or failure.wait is None:
+                raise failure
+            self.wait(failure.wait)
+
+    def _failure(self, response: httpx.Response, title: str) -> ListenpostError:
+        """What an answer that is no success means, and what to do about it."""
+        status, place = response.status_code, f"Langfuse at `{self.host}`"
+        words = _words(response)
+        match status:
+            case HTTPStatus.UNAUTHORIZED:
+                return ConfigurationError(
+                    f"{place} refuses the keys; check `LANGFUSE_PUBLIC_KEY` and "
+                    "`LANGFUSE_SECRET_KEY`, and that `LANGFUSE_BASE_URL` is the server they are of"
+                )
+            case HTTPStatus.FORBIDDEN:
+                return ConfigurationError(
+                    f"{place} does not allow this to the keys; take the keys of a project, not of "
+                    "an organisation (Project settings > API keys)"
+                )
+            case HTTPStatus.NOT_FOUND if words is None:
+                return ConfigurationError(
+                    f"{place} does not know {title}; it is older than 4.59 (update it), or "
+                    "`LANGFUSE_BASE_URL` is no Langfuse"
+                )
+            case HTTPStatus.TOO_MANY_REQUESTS:
+                wait = wait_of(response.headers)
+                return LangfuseError(
+                    f"{place} allows no more requests for now; run this again in a minute: what is "
+                    "done stays",
+                    http=status,
+                    wait=_WAIT if wait is None else wait,
+                )
+        detail = f": {words}" if words else ""
+        if response.is_redirect:
+            return ConfigurationError(
+                f"{place} sends requests elsewhere; set `LANGFUSE_BASE_URL` to the address itself"
+            )
+        if response.is_server_error:
+            return LangfuseError(
+                f"{place} failed (HTTP {status}); run this again: what is done stays, and nothing "
+                "is made twice",
+                http=status,
+                unsure=True,
+            )
+        if status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
+            return LangfuseError(
+                f"{place} answers {title} with HTTP {status}{detail}; somebody may have changed "
+                "it meanwhile: run this again",
+                http=status,
+            )
+        return LangfuseError(
+            f"{place} refuses {title} (HTTP {status}){detail}; report this with the server's "
+            "version",
+            http=status,
+        )
+
+    def _body(self, response: httpx.Response) -> Any:
+        try:
+            return response.json()
+        except ValueError:
+            raise self._no_langfuse() from None
+
+    def _no_langfuse(self) -> ConfigurationError:
+        return ConfigurationError(
+            f"what answers at `{self.host}` is no Langfuse; check `LANGFUSE_BASE_URL`"
+        )
+
+
+def _words(response: httpx.Response) -> str | None:
+    """What an error says for people; None when the answer is no JSON: then it is no API's."""
+    try:
+        body = response.json()
+    except ValueError:
+        return None
+    if not isinstance(body, Mapping):
+        return ""
+    details = body.get("details")
+    field = details.get("field") if isinstance(details, Mapping) else None
+    words = f"{body.get('message') or ''}" + (f" (`{field}`)" if field else "")
+    return cut(one_line(clean(words)), _WORDS)
+
+
+Row = Mapping[str, Any]
+OLDEST = (4, 59)
+"""The first version with dashboards and scores as this package sends them."""
+PATHS: Mapping[Kind, str] = {
+    Kind.SCORE: "/score-configs",
+    Kind.DATASET: "/v2/datasets",
+    Kind.WIDGET: "/unstable/dashboard-widgets",
+    Kind.DASHBOARD: "/unstable/dashboards",
+}
+PROMPTS = "/v2/prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The project that the keys belong to."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """One prompt as it is there."""
+
+    text: str | None = None
+    """Of the version with our label; None: there is no such version."""
+    labels: tuple[str, ...] = ()
+    """Of that version."""
+    in_production: bool = False
+    """Some version is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectState:
+    """What there is, whoever made it."""
+
+    project: Project
+    rows: Mapping[Kind, tuple[Row, ...]]
+    """The oldest first."""
+    prompts: Mapping[str, Pushed]
+
+
+def read_stock(server: Server, prompts: Iterable[Prompt]) -> ProjectState:
+    """Everything, by reading alone.
+
+    Raises:
+        ConfigurationError: the keys, the address or the version of the server do not fit.
+        LangfuseError: it does not answer.
+    """
+    project = read_project(server)
+    return ProjectState(
+        project,
+        {kind: read_rows(server, kind) for kind in Kind},
+        {prompt.title: read_prompt(server, prompt.title) for prompt in prompts},
+    )
+
+
+def read_project(server: Server) -> Project:
+    """The project of the keys, when the server is new enough; raises as `read_stock`."""
+    health = server.get("/health")
+    version = health.get("version") if isinstance(health, Mapping) else None
+    numbers = re.match(r"v?(\d+)\.(\d+)", str(version))  # `4.59.0`, `v4.59.0-rc.1`
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
+        raise ConfigurationError(
+            f"Langfuse at `{server.host}` has version {numbers[0]}; dashboards need "
+            f"{OLDEST[0]}.{OLDEST[1]} or newer: update the server"
+        )
+    projects = server.get("/projects")
+    rows = projects.get("data") if isinstance(projects, Mapping) else None
+    first = rows[0] if isinstance(rows, list) and rows else None
+    if not isinstance(first, Mapping) or not first.get("id"):
+        raise ConfigurationError(
+            f"the keys belong to no project of Langfuse at `{server.host}`; make keys in the "
+            "project's settings and set `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY`"
+        )
+    return Project(str(first["id"]), str(first.get("name") or first["id"]))
+
+
+def read_rows(server: Server, kind: Kind) -> tuple[Row, ...]:
+    """Every row of one kind, the oldest first."""
+    rows = server.pages(PATHS[kind])
+    return tuple(sorted(rows, key=lambda row: (str(row.get("createdAt")), str(row.get("id")))))
+
+
+def read_prompt(server: Server, name: str) -> Pushed:
+    """The version of a prompt with our label, and whether any is in production."""
+    path = prompt_path(name)
+    ours = server.find(path, label=LABEL)
+    if ours is not None:
+        return Pushed(_text(ours), tuple(map(str, ours.get("labels") or ())), True)
+    return Pushed(in_production=server.find(path, label="production") is not None)
+
+
+def read_versions(server: Server, name: str) -> list[int]:
+    """Versions of a prompt that this package pushed."""
+    rows = server.pages(PROMPTS, name=name)
+    numbers = [number for row in rows if row.get("name") == name for number in row["versions"]]
+    versions = ((number, server.find(prompt_path(name), version=number)) for number in numbers)
+    return [number for number, row in versions if row and row.get("commitMessage") == COMMITTED]
+
+
+def prompt_path(name: str) -> str:
+    """The path of a prompt; the slash of a folder is part of its name."""
+    return f"{PROMPTS}/{quote(name, safe='')}"
+
+
+def _text(row: Row) -> str | None:
+    text = row.get("prompt")
+    return text if isinstance(text, str) else None

@@ -1,0 +1,415 @@
+"""What differs between what there should be and what there is, as the steps that mend it.
+
+Pure. Values are compared as parsed, since the server reorders keys and fills in some. What bears no
+mark of ours is never part of a step.
+
+Doing what a plan says, step by step, so that nothing is made twice whatever is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, Literal
+
+from api.core.prompts import Prompt
+from api.errors import ConfigurationError, LangfuseError
+from api.langfuse.dashboards.dashboard_client import (
+    PATHS,
+    PROMPTS,
+    ProjectState,
+    Pushed,
+    Row,
+    Server,
+    prompt_path,
+    read_prompt,
+    read_rows,
+)
+from api.langfuse.dashboards.definitions import (
+    COMMITTED,
+    LABEL,
+    Definition,
+    Definitions,
+    Kind,
+    mark_of,
+    undrawable,
+)
+
+Verb = Literal["create", "push", "change", "archive", "delete"]
+_PRODUCTION = "production"
+_LIMITS = ("minValue", "maxValue")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that is not as it should be; None where it is not there at all."""
+
+    field: str
+    there: Any
+    wanted: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request that writes."""
+
+    verb: Verb
+    kind: Kind | Literal["prompt"]
+    name: str
+    mark: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    """A placement's `widgetId` may be a mark, for a widget that an earlier step makes."""
+    differences: tuple[Difference, ...] = ()
+    version: int | None = None
+    """Of a prompt, where one is taken away."""
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for people; widgets of two dashboards may have one name."""
+        if self.kind is Kind.WIDGET:
+            return f"widget `{self.name}` ({self.mark.partition('.')[0]})"
+        version = "" if self.version is None else f" version {self.version}"
+        return f"{self.kind} `{self.name}`{version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done, in this order."""
+
+    steps: tuple[Step, ...]
+    widgets: Mapping[str, str]
+    """Mark -> id of those that are there."""
+    notes: tuple[str, ...] = ()
+    """What is left alone although it looks like ours."""
+    unchanged: int = 0
+
+
+def plan_apply(definitions: Definitions, stock: ProjectState, made: Set[str] = frozenset()) -> Plan:
+    """The fewest steps after which everything is as defined: made, changed, then cleared away.
+
+    Of what is there more than once the oldest counts; what is in `made` goes, since this run made
+    it while another did. Any other copy may be a person's, and is named.
+    """
+    steps: list[Step] = []
+    notes: list[str] = []
+    widgets: dict[str, str] = {}
+    surplus: set[str] = set()
+    unchanged = 0
+    for part in definitions.parts:
+        rows = [row for row in ours(stock.rows[part.kind]) if fits(part, row)]
+        if not rows and (note := _foreign(part, stock)):
+            notes.append(note)
+        elif not rows:
+            steps.append(
+                Step("create", part.kind, part.name, part.mark, PATHS[part.kind], part.body)
+            )
+        else:
+            row = min(rows, key=lambda row: bool(row.get("isArchived")))  # else the oldest
+            if part.kind is Kind.WIDGET:
+                widgets[part.mark] = str(row["id"])
+            others = {str(other["id"]) for other in rows if other is not row}
+            surplus |= others & made
+            if (copies := sorted(others - made)) and part.kind is not Kind.SCORE:
+                notes.append(
+                    f"{len(copies)} more {part.kind} with the mark `listenpost:{part.mark}`: "
+                    f"`{'`, `'.join(copies)}`; delete it in Langfuse, or, if the copy is yours, "
+                    "take that mark out of its description"
+                )
+            step = _changed(part, row, widgets)
+            steps += [step] if step else []
+            unchanged += step is None
+    for prompt in definitions.prompts:
+        step = _pushed(prompt, stock.prompts[prompt.title])
+        steps += [step] if step else []
+        unchanged += step is None
+    wanted = {(part.kind, part.mark): part for part in definitions.parts}
+    for kind, row in _removable(stock):
+        part_of_row = wanted.get((kind, str(mark_of(row.get("description")))))
+        if part_of_row is None or not fits(part_of_row, row) or row["id"] in surplus:
+            steps.append(_removed(kind, row))
+    return Plan(tuple(steps), widgets, tuple(notes), unchanged)
+
+
+def plan_remove(stock: ProjectState, versions: Mapping[str, Sequence[int]]) -> Plan:
+    """Take away what bears our marks, dashboards before their widgets, and our prompt versions."""
+    prompts = [
+        Step("delete", "prompt", name, name, prompt_path(name), version=number)
+        for name, numbers in versions.items()
+        for number in numbers
+    ]
+    steps = (*(_removed(kind, row) for kind, row in _removable(stock)), *prompts)
+    return Plan(steps, {}, tuple(_lasting(stock)))
+
+
+def _lasting(stock: ProjectState) -> Iterator[str]:
+    """What stays: datasets, and what people have put on a dashboard of ours."""
+    if sets := [f"`{row.get('name')}`" for row in ours(stock.rows[Kind.DATASET])]:
+        yield f"Langfuse deletes no datasets by its API: delete {', '.join(sets)} in its UI"
+    marked = {str(row["id"]) for row in ours(stock.rows[Kind.WIDGET])}
+    names = {str(row.get("id")): f"`{row.get('name')}`" for row in stock.rows[Kind.WIDGET]}
+    for board in ours(stock.rows[Kind.DASHBOARD]):
+        placed = [
+            str(entry.get("widgetId") or entry.get("presetId")) for entry in _placements(board)
+        ]
+        if theirs := [names.get(key, f"`{key}`") for key in placed if key not in marked]:
+            yield (
+                f"dashboard `{board.get('name')}` also holds {', '.join(theirs)}, not ours: "
+                "that goes from it, and stays among your widgets"
+            )
+
+
+def ours(rows: Iterable[Row]) -> list[Row]:
+    """Those that bear a mark of ours."""
+    return [row for row in rows if mark_of(row.get("description")) and row.get("id")]
+
+
+def _removable(stock: ProjectState) -> Iterator[tuple[Kind, Row]]:
+    """Ours, in the order in which they can go; an archived score config is gone already."""
+    for kind in (Kind.DASHBOARD, Kind.WIDGET, Kind.SCORE):
+        yield from ((kind, row) for row in ours(stock.rows[kind]) if not row.get("isArchived"))
+
+
+def _removed(kind: Kind, row: Row) -> Step:
+    """The end of one row; Langfuse deletes no score config."""
+    path, mark = f"{PATHS[kind]}/{row['id']}", str(mark_of(row.get("description")))
+    name = str(row.get("name"))
+    if kind is Kind.SCORE:
+        return Step("archive", kind, name, mark, path, {"isArchived": True})
+    return Step("delete", kind, name, mark, path)
+
+
+def fits(part: Definition, row: Row) -> bool:
+    """Whether this row can be what is wanted: its mark is, and what can never be changed.
+
+    The type of a score config never changes, and a limit that it has cannot be taken back.
+    """
+    if mark_of(row.get("description")) != part.mark:
+        return False
+    if part.kind is Kind.DATASET:  # which its name tells from others
+        return bool(row.get("name") == part.name)
+    if part.kind is not Kind.SCORE:
+        return True
+    superfluous = [name for name in _LIMITS if name not in part.body and row.get(name) is not None]
+    return row.get("dataType") == part.body["dataType"] and not superfluous
+
+
+def _foreign(part: Definition, stock: ProjectState) -> str | None:
+    """Why a score config or dataset is not made: its name is taken.
+
+    Two configs of one name could not be told apart in the UI, and there is one dataset of a name.
+    """
+    if part.kind not in {Kind.SCORE, Kind.DATASET}:
+        return None
+    for row in stock.rows[part.kind]:
+        theirs = mark_of(row.get("description")) is None and not row.get("isArchived")
+        if theirs and row.get("name") == part.name:
+            return f"{part.kind} `{part.name}` is there and not ours; it stays as it is"
+    return None
+
+
+def _changed(part: Definition, row: Row, widgets: Mapping[str, str]) -> Step | None:
+    """The change that makes a row what it should be; None when it is."""
+    differences = [
+        difference
+        for field, wanted in part.body.items()
+        for difference in _compared(field, row, wanted, widgets)
+    ]
+    body = {field: part.body[field] for field in _fields(differences)}
+    if "definition" in body:
+        theirs = [entry for entry in _placements(row) if not _is_ours(entry)]
+        body["definition"] = {"widgets": [*part.body["definition"]["widgets"], *theirs]}
+    if row.get("isArchived"):
+        differences.append(Difference("isArchived", True, False))
+        body["isArchived"] = False
+    if not differences:
+        return None
+    path = f"{PATHS[part.kind]}/{row['id']}"
+    if part.kind is Kind.DATASET:  # changed by a POST of its name; what that leaves out stays
+        path, body = PATHS[part.kind], dict(part.body)
+    return Step("change", part.kind, part.name, part.mark, path, body, tuple(differences))
+
+
+def _compared(
+    field: str, row: Row, wanted: Any, widgets: Mapping[str, str]
+) -> Iterator[Difference]:
+    there = row.get(field)
+    if field == "definition":
+        yield from _misplaced(wanted["widgets"], _placements(row), widgets)
+        return
+    if field == "chartConfig" and isinstance(there, Mapping):
+        there = {"type": row.get("chartType"), **there}
+    if _plain(there) != _plain(wanted):
+        yield Difference(field, there, wanted)
+
+
+def _misplaced(
+    wanted: Sequence[Row], there: Sequence[Row], widgets: Mapping[str, str]
+) -> Iterator[Difference]:
+    """Placements of ours that are gone, not where they belong, or too many."""
+    placed = {str(entry.get("id")): entry for entry in there if _is_ours(entry)}
+    for entry in wanted:
+        known = {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
+        place = placed.pop(entry["id"], None)
+        if place is None:
+            where = {name: known[name] for name in ("x", "y", "width", "height")}
+            yield Difference(f"definition {entry['id']}", None, where)
+        elif fields := [name for name, value in known.items() if place.get(name) != value]:
+            yield Difference(
+                f"definition {entry['id']}",
+                {name: place.get(name) for name in fields},
+                {name: known[name] for name in fields},
+            )
+    for name, entry in placed.items():
+        yield Difference(f"definition {name}", entry, None)
+
+
+def _fields(differences: Sequence[Difference]) -> list[str]:
+    return [difference.field.partition(" ")[0] for difference in differences]
+
+
+def _placements(row: Row) -> list[Row]:
+    definition = row.get("definition")
+    placed = definition.get("widgets") if isinstance(definition, Mapping) else None
+    return [entry for entry in placed or () if isinstance(entry, Mapping)]
+
+
+def _is_ours(placement: Row) -> bool:
+    return str(placement.get("id")).startswith("listenpost-")
+
+
+def _pushed(prompt: Prompt, there: Pushed) -> Step | None:
+    """A new version of a prompt; None when the text is the same.
+
+    What is in production follows the package until a person puts another version there.
+    """
+    if there.text is not None and there.text.strip() == prompt.text:
+        return None
+    follows = _PRODUCTION in there.labels if there.text is not None else not there.in_production
+    body = {
+        "name": prompt.title,
+        "type": "text",
+        "prompt": prompt.text,
+        "labels": [LABEL, _PRODUCTION] if follows else [LABEL],
+        "tags": [LABEL],
+        "commitMessage": COMMITTED,
+    }
+    difference = Difference("prompt", there.text, prompt.text)
+    return Step("push", "prompt", prompt.title, prompt.title, PROMPTS, body, (difference,))
+
+
+def _plain(value: Any) -> Any:
+    """A value without fields that hold nothing."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items() if part is not None}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def check(definitions: Definitions) -> None:
+    """Look for what Langfuse would accept and not draw.
+
+    Raises:
+        ConfigurationError: a widget is one of these.
+    """
+    for part in definitions.parts:
+        if part.kind is Kind.WIDGET and (faults := list(undrawable(part.body))):
+            raise ConfigurationError(f"widget `{part.mark}` cannot be drawn: {'; '.join(faults)}")
+
+
+def carry_out(server: Server, plan: Plan, done: Callable[[Step, str | None], None]) -> set[str]:
+    """Every step; the ids of what is surely of this run.
+
+    `done` hears of each step, with the reason when it could not be done and the others could.
+
+    Raises:
+        ConfigurationError: the server lets these keys write nothing.
+        LangfuseError: it fails; what was done stays.
+    """
+    widgets, made = dict(plan.widgets), set[str]()
+    for step in plan.steps:
+        if step.verb in {"create", "push"}:
+            row = _make(server, step, _resolved(step.body, widgets), made)
+            if step.kind is Kind.WIDGET:
+                widgets[step.mark] = str(row.get("id"))
+        elif step.kind is Kind.DATASET and step.body is not None:
+            server.post(step.path, step.body, step.title)
+        elif step.body is not None:
+            server.patch(step.path, _resolved(step.body, widgets), step.title)
+        else:
+            done(step, _delete(server, step))
+            continue
+        done(step, None)
+    return made
+
+
+def plan_settling(
+    server: Server, definitions: Definitions, stock: ProjectState, made: Set[str]
+) -> Plan:
+    """What is still to be done when another run made the same at the same moment.
+
+    Langfuse has no lock and no unique names. So each run looks again after its writes: of what is
+    there more than once the oldest stays, for both, and each takes back its own alone. Whoever made
+    the later one finds the older one there. `stock` is what there was before.
+    """
+    rows = {kind: read_rows(server, kind) for kind in Kind}
+    plan = plan_apply(replace(definitions, prompts=()), replace(stock, rows=rows), made)
+    return replace(plan, notes=())  # a copy that the other run is about to take back is no news
+
+
+def _make(server: Server, step: Step, body: Mapping[str, Any], made: set[str]) -> Mapping[str, Any]:
+    """What a POST makes; after an answer that is lost, what it made is looked for.
+
+    It is sent again only when the server said that it did nothing and asked to wait. Of two who
+    push one prompt at the same moment Langfuse refuses one with 400. What was looked for may be
+    another's, and is not in `made`.
+    """
+    while True:
+        try:
+            row = server.post(step.path, body, step.title)
+            made.add(str(row.get("id")))
+            return row
+        except LangfuseError as error:
+            raced = step.verb == "push" and error.http == HTTPStatus.BAD_REQUEST
+            if not (error.unsure or raced) and error.wait is None:
+                raise
+            if error.wait is not None:
+                server.wait(error.wait)
+            if (there := _find(server, step)) is not None:
+                return there
+            if error.wait is None:
+                raise
+
+
+def _find(server: Server, step: Step) -> Mapping[str, Any] | None:
+    if step.body is None or not isinstance(step.kind, Kind):
+        pushed = read_prompt(server, step.name)
+        same = step.body is not None and pushed.text == step.body["prompt"]
+        return {} if same else None
+    part = Definition(step.kind, step.mark, step.body)
+    return next((row for row in read_rows(server, step.kind) if fits(part, row)), None)
+
+
+def _delete(server: Server, step: Step) -> str | None:
+    """Why something stays; None when it is gone."""
+    query = {} if step.version is None else {"version": step.version}
+    try:
+        server.delete(step.path, step.title, **query)
+    except LangfuseError as error:
+        if error.http == HTTPStatus.CONFLICT and step.kind is Kind.WIDGET:
+            return "it is still on a dashboard that is not ours; take it off there, then run again"
+        raise
+    return None
+
+
+def _resolved(body: Mapping[str, Any] | None, widgets: Mapping[str, str]) -> Mapping[str, Any]:
+    """The same with the ids of widgets where it has marks."""
+    if not body or "definition" not in body:
+        return body or {}
+    placed = [
+        {**entry, "widgetId": widgets.get(entry["widgetId"], entry["widgetId"])}
+        if "widgetId" in entry
+        else entry
+        for entry in body["definition"]["widgets"]
+    ]
+    return {**body, "definition": {"widgets": placed}}

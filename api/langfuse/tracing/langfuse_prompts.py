@@ -1,0 +1,182 @@
+"""Prompts as the Langfuse project has them under a label, and the package's where it has none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from functools import cached_property
+from http import HTTPStatus
+from urllib.parse import quote, urlsplit
+
+import httpx
+from pydantic import BaseModel, PositiveInt, StrictStr, ValidationError
+
+from api.core.http_limits import (
+    PACKINGS,
+    TooLarge,
+    Unpackable,
+    no_connection,
+    points_here,
+    read_all_async,
+    unpacked,
+)
+from api.core.prompts import NAMES, Prompt, PromptName, packaged
+from api.core.text import clean
+from api.core.work import Flights
+from api.errors import ConfigurationError, building
+from api.langfuse.tracing.masking import basic
+from api.settings import TracingSettings
+
+_log = logging.getLogger("api.langfuse.tracing")
+_KEYS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+
+
+class _Version(BaseModel):
+    """What is read of an answer."""
+
+    prompt: StrictStr
+    version: PositiveInt
+
+
+class _Unusable(Exception):
+    """Langfuse has no such prompt, or none that would do; the message says why."""
+
+
+class _Unread(Exception):
+    """It could not be read; the message says why."""
+
+
+class LangfusePrompts:
+    """Reads all prompts at once when one is needed, and again after `prompt_ttl`.
+
+    Implements `Prompts`; belongs to one event loop. Nobody waits longer than `prompt_timeout`, and
+    what did not come is not asked for again within the period either. What was read before stays
+    in use while Langfuse cannot be read.
+    """
+
+    def __init__(
+        self,
+        settings: TracingSettings,
+        linked: Callable[[Prompt], AbstractContextManager[None]] = lambda prompt: nullcontext(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`linked` is around what is asked by a prompt; `clock` gives seconds. Asks nothing yet."""
+        self._settings, self._linked, self._clock = settings, linked, clock
+        self._reading: Flights[None, None] = Flights()
+        self._until: float | None = None
+        self._prompts = {name: packaged(name) for name in NAMES}
+        self._faults: dict[PromptName, str] = {}
+
+    @asynccontextmanager
+    async def using(self, name: PromptName) -> AsyncIterator[Prompt]:
+        """See `Prompts.using`; what is traced in the block is linked to the version."""
+        await self._refresh()
+        prompt = self._prompts[name]
+        with self._linked(prompt):
+            yield prompt
+
+    async def status(self) -> str:
+        """Which versions are in use, and why some are not Langfuse's, for `listenpost doctor`."""
+        await self._refresh()
+        prompts = self._prompts.values()
+        used = [f"{prompt.name} {prompt.version}" for prompt in prompts if prompt.version]
+        label = f"prompts labelled `{self._settings.prompt_label}`: {', '.join(used) or 'none'}"
+        return "; ".join([label, *self._lines()])
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if "_client" in self.__dict__:
+            await self._client.aclose()
+
+    async def _refresh(self) -> None:
+        if self._until is None or self._clock() >= self._until:
+            await self._reading.share(None, lambda _: self._read_all())
+
+    async def _read_all(self) -> None:
+        """Read every prompt; what is wrong with some is one warning, until something else is."""
+        faults = await asyncio.gather(*map(self._replace, NAMES))
+        self._until = self._clock() + self._settings.prompt_ttl
+        before = self._faults
+        self._faults = {name: why for name, why in zip(NAMES, faults, strict=True) if why}
+        if self._faults and self._faults != before:
+            _log.warning("prompts of Langfuse: %s", "; ".join(self._lines()))
+
+    async def _replace(self, name: PromptName) -> str | None:
+        """Take what Langfuse has; else say why not, and what is used."""
+        try:
+            self._prompts[name] = await self._read(name)
+        except _Unusable as error:
+            self._prompts[name] = packaged(name)
+            return f"{error}; the package's file is used"
+        except _Unread as error:
+            version = self._prompts[name].version
+            used = "the package's file is" if version is None else "what was read before is"
+            return f"{error}; {used} used"
+        return None
+
+    async def _read(self, name: PromptName) -> Prompt:
+        status, body = await self._answer(packaged(name).title)
+        if status == HTTPStatus.NOT_FOUND:
+            raise _Unusable(f"no version has the label `{self._settings.prompt_label}`")
+        if status in _KEYS:
+            raise _Unread("`LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` are refused")
+        if status != HTTPStatus.OK:
+            raise _Unread(f"HTTP {status}")
+        try:
+            answer = _Version.model_validate_json(body)
+        except ValidationError as error:
+            if error.errors()[0]["type"] == "json_invalid":  # of something before the server
+                raise _Unread("the answer is no JSON") from None
+            raise _Unusable("it is no text prompt") from None
+        prompt = Prompt(name, clean(answer.prompt), answer.version)
+        if flaw := prompt.flaw():
+            raise _Unusable(f"version {answer.version}: {flaw}")
+        return prompt
+
+    async def _answer(self, title: str) -> tuple[int, bytes]:
+        """Status and body of one request."""
+        seconds, root = self._settings.prompt_timeout, self._settings.langfuse_base_url
+        url = f"/api/public/v2/prompts/{quote(title, safe='')}"
+        label = {"label": self._settings.prompt_label}
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream("GET", url, params=label) as response,
+            ):
+                packing = response.headers.get("content-encoding", "")
+                body = await read_all_async(unpacked(response.aiter_raw(), packing))
+                return response.status_code, body
+        except (TimeoutError, httpx.TimeoutException):
+            raise _Unread(f"no answer within {seconds:g} s") from None
+        except ConfigurationError as error:
+            raise _Unread(str(error)) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _Unread(no_connection(error, root)) from None
+        except (TooLarge, Unpackable) as error:
+            raise _Unusable(str(error)) from None
+
+    @cached_property
+    def _client(self) -> httpx.AsyncClient:
+        settings = self._settings
+        try:  # a wrong port fails deep in the library
+            _ = urlsplit(settings.langfuse_base_url).port
+        except ValueError:
+            raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
+        with building(ConfigurationError):
+            return httpx.AsyncClient(
+                base_url=settings.langfuse_base_url.rstrip("/"),
+                headers={"Authorization": basic(settings), "Accept-Encoding": PACKINGS},
+                timeout=settings.prompt_timeout,
+                trust_env=not points_here(settings.langfuse_base_url),
+            )
+
+    def _lines(self) -> list[str]:
+        """A line for each fault, with the prompts that have it."""
+        named: dict[str, list[str]] = {}
+        for name in NAMES:
+            if name in self._faults:
+                named.setdefault(self._faults[name], []).append(f"`{packaged(name).title}`")
+        return [f"{', '.join(names)}: {fault}" for fault, names in named.items()]

@@ -1,0 +1,134 @@
+"""The libraries' threads: what they log becomes one warning, and their end takes a bounded time."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+_log = logging.getLogger("api.langfuse.tracing")
+_quiet: ContextVar[bool] = ContextVar("listenpost_tracing_quiet", default=False)
+_LOGGERS = (
+    "langfuse",
+    "opentelemetry.attributes",
+    "opentelemetry.context",
+    "opentelemetry.exporter.otlp.proto.common._internal",
+    "opentelemetry.exporter.otlp.proto.common._internal.trace_encoder",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk._shared_internal",
+    "opentelemetry.sdk.trace",
+)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing that the libraries log inside reaches the log."""
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """What the libraries say here of a variable they cannot read comes without its traceback."""
+
+    def shorten(record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
+
+    loggers = [logging.getLogger(f"opentelemetry.sdk.{n}") for n in ("trace.export", "resources")]
+    for logger in loggers:
+        logger.addFilter(shorten)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(shorten)
+
+
+class Notice:
+    """One warning, however often it is given."""
+
+    def __init__(self, host: str) -> None:
+        """`host` is all that is said about the server."""
+        self._host, self._given = host, threading.Lock()
+
+    def __call__(self) -> None:
+        """Say that traces are being lost."""
+        if self._given.acquire(blocking=False):
+            _log.warning("Langfuse at `%s` takes no traces; everything else goes on", self._host)
+
+
+class LogFilter(logging.Filter):
+    """Drops what the libraries log in our threads and `quiet` blocks; the program's own passes."""
+
+    def __init__(self, notice: Notice) -> None:
+        """`notice` is given when a thread of ours reports an error."""
+        super().__init__()
+        self._notice, self._threads = notice, set[int | None]()
+
+    def cover(self, threads: set[threading.Thread]) -> None:
+        """These threads are ours; from now on their records are dropped."""
+        self._threads = {thread.ident for thread in threads}
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self)
+
+    def lift(self) -> None:
+        """Leave the loggers as they were."""
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record passes."""
+        if record.thread in self._threads:
+            if record.levelno >= logging.ERROR:
+                self._notice()
+            return False
+        return not _quiet.get()
+
+
+class ShutdownThread(threading.Thread):
+    """Runs `close` in a daemon thread of its own, started ahead: none can be started at exit."""
+
+    def __init__(self, close: Callable[[], None], seconds: float, late: Callable[[], None]) -> None:
+        """`late` is called when `close` is not done after `seconds`."""
+        super().__init__(name="langfuse-closer", daemon=True)
+        self._close, self._seconds, self._late = close, seconds, late
+        self._requested, self._done = threading.Event(), threading.Event()
+        self._until = 0.0
+        atexit.register(self._at_exit)
+        self.start()
+
+    def run(self) -> None:
+        """Wait to be asked, then close."""
+        self._requested.wait()
+        try:
+            self._close()
+        finally:
+            self._done.set()
+            atexit.unregister(self._at_exit)
+
+    def ask(self) -> None:
+        """Start closing, without waiting."""
+        if not self._requested.is_set():
+            self._until = time.monotonic() + self._seconds
+            self._requested.set()
+
+    def wait(self) -> None:
+        """Wait until closed, at most `seconds` from when it was first asked."""
+        if not self._done.wait(max(0.0, self._until - time.monotonic())):
+            self._late()
+
+    def _at_exit(self) -> None:
+        """Close all there are at the same time, so that the exit waits once."""
+        for thread in threading.enumerate():
+            if isinstance(thread, ShutdownThread):
+                thread.ask()
+        with suppress(KeyboardInterrupt):
+            self.wait()

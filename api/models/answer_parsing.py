@@ -1,0 +1,213 @@
+"""Reading what a model server answers: the text and its cost, and the JSON in a text.
+
+Reading is lenient about a text's wrapping, strict about its content. Servers without structured
+output wrap their answer in fences, prose or `<think>` blocks. Those are taken off; what is left
+must be one unmistakable value, since a guess would drop items silently.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from api.core.domain import Usage
+from api.core.model_cost import paying
+from api.errors import ModelError
+
+STAND_IN = "sample stand-in"
+"""What is asked for, and named as who answered, where the sandbox stands in for a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The text of a complete answer, what it cost and the model that gave it."""
+
+    text: str
+    usage: Usage
+    model: str
+
+
+class _Message(BaseModel):
+    content: str | list[Any] | None = None
+    refusal: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says; of a list of parts those that are text, not thoughts or pictures."""
+        if not isinstance(self.content, list):
+            return (self.content or "").strip()
+        parts = (part for part in self.content if isinstance(part, dict))
+        texts = (part.get("text") for part in parts if part.get("type", "text") == "text")
+        return "".join(text for text in texts if isinstance(text, str)).strip()
+
+
+class _Choice(BaseModel):
+    finish_reason: str | None = None
+    message: _Message
+
+
+class _Body(BaseModel):
+    choices: list[_Choice]
+    model: str | None = None
+
+
+# What nobody can count in one answer; a larger number is no count.
+_MOST_TOKENS = 10**12
+
+
+class _Details(BaseModel):
+    cached_tokens: int | None = Field(default=None, ge=0)
+
+
+class Tokens(BaseModel):
+    """What the server counted."""
+
+    prompt_tokens: int = Field(ge=0, le=_MOST_TOKENS)
+    completion_tokens: int = Field(ge=0, le=_MOST_TOKENS)
+    prompt_tokens_details: _Details | None = None
+
+    @property
+    def cached(self) -> int:
+        """Prompt tokens that came from the server's cache."""
+        cached = (self.prompt_tokens_details or _Details()).cached_tokens or 0
+        return min(cached, self.prompt_tokens)
+
+
+class _Counted(BaseModel):
+    model: str | None = None
+    usage: Tokens
+
+
+Price = Callable[[Tokens, str], float | None]
+"""USD for tokens of a model; None when its price is unknown."""
+
+
+def read_completion(
+    body: bytes, requested: str, price: Price, earlier: Sequence[bytes] = ()
+) -> Completion:
+    """The answer in a response to model `requested`; how it ended comes before what it says.
+
+    Answers before it that said nothing (`earlier`) count as well. Without a sound count of tokens
+    the cost is unknown.
+
+    Raises:
+        ModelError: `truncated`, `filtered`, `refused` or `malformed`, with what that cost.
+    """
+    usage = sum((_usage(wasted, requested, price) for wasted in earlier), Usage())
+    with paying(usage):
+        try:
+            completion = _Body.model_validate_json(body)
+        except ValidationError:
+            detail = "not a chat completion; check `OPENAI_BASE_URL`"
+            raise ModelError("malformed", detail) from None
+    usage += _usage(body, requested, price)
+    with paying(usage):
+        if not completion.choices:
+            raise ModelError("filtered", "the server answered with no choice")
+        choice = completion.choices[0]
+        if choice.finish_reason in {"length", "max_tokens"}:
+            raise ModelError("truncated", "the answer was cut at its token limit")
+        if choice.finish_reason == "content_filter":
+            raise ModelError("filtered", "the server's content filter stopped the answer")
+        if choice.message.refusal:
+            raise ModelError("refused", "the model declined to answer")
+        if not (text := choice.message.text):
+            raise ModelError("malformed", "the answer is empty")
+    return Completion(text, usage, completion.model or requested)
+
+
+def _usage(body: bytes, requested: str, price: Price) -> Usage:
+    """What one answer used, by the server's own count."""
+    try:
+        counted = _Counted.model_validate_json(body)
+    except ValidationError:
+        return Usage(usd=None, requests=1)
+    tokens = counted.usage
+    usd = price(tokens, counted.model or requested)
+    return Usage(tokens.prompt_tokens, tokens.completion_tokens, usd, 1)
+
+
+# a reasoning model's thoughts, `<think>...</think>`, or all that follows one that never ends
+_THOUGHTS = re.compile(r"<think(?:ing)?\b[^<>]*>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+# an end alone, where the server's template wrote the start: `The user wants ... </think> {...}`
+_THOUGHTS_END = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
+# both lines around a fenced block: "```json" and "```"
+_MARK = re.compile(r"```[\w-]*")
+
+
+def booleans(text: str, count: int, key: str = "relevant") -> tuple[bool, ...]:
+    """Exactly `count` booleans: `{key: [...]}` or the only array in the text.
+
+    They may be wrapped once more: `[[true, false]]`, or each by itself, `[[true], [false]]`.
+
+    Raises:
+        ModelError: `malformed` without exactly one array of nothing but booleans, `count_mismatch`.
+    """
+    text = unwrapped(text)
+    whole = _loaded(text)
+    if isinstance(whole, dict) and not isinstance(whole.get(key, []), list):
+        raise ModelError("malformed", f"`{key}` is not an array")
+    values = _loaded(text[max(text.find("["), 0) : text.rfind("]") + 1])
+    if isinstance(values, list) and values and all(isinstance(value, list) for value in values):
+        single = len(values) == 1 or all(len(value) == 1 for value in values)
+        values = list(chain(*values)) if single else None
+    if not isinstance(values, list) or any(type(value) is not bool for value in values):
+        raise ModelError("malformed", "not an array of booleans")
+    if len(values) != count:
+        raise ModelError("count_mismatch", f"{len(values)} verdicts for {count} items")
+    return tuple(values)
+
+
+def entries(text: str, key: str) -> list[Any]:
+    """The list in `{key: [...]}`, or a bare list.
+
+    Raises:
+        ModelError: `malformed` when there is no such list.
+    """
+    value = _document(text)
+    values = value.get(key) if isinstance(value, dict) else value
+    if not isinstance(values, list):
+        raise ModelError("malformed", f"no list of {key}")
+    return values
+
+
+def record(text: str) -> dict[str, Any]:
+    """The JSON object in the text.
+
+    Raises:
+        ModelError: `malformed` when there is none, or more than one.
+    """
+    value = _document(text)
+    if not isinstance(value, dict):
+        raise ModelError("malformed", "not an object")
+    return value
+
+
+def unwrapped(text: str) -> str:
+    """The text without thoughts and fence marks; a thought that never ends takes all after it."""
+    text = _THOUGHTS_END.sub("", _THOUGHTS.sub("", text))
+    return _MARK.sub("", text).strip()
+
+
+def _document(text: str) -> Any:
+    """The one JSON object or list in the text, prose around it allowed."""
+    if isinstance(value := _loaded(text), dict | list):
+        return value
+    text = unwrapped(text)
+    starts = [at for at in (text.find("{"), text.find("[")) if at >= 0]
+    end = max(text.rfind("}"), text.rfind("]"))
+    return _loaded(text[min(starts) : end + 1]) if starts else None
+
+
+def _loaded(text: str) -> Any:
+    """The text as JSON; None when it is not."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

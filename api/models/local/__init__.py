@@ -1,0 +1,1 @@
+"""Judge and support check that run on this machine, without a model server."""

@@ -1,0 +1,188 @@
+"""The judge without a key: names, words and word vectors, on this machine alone.
+
+`local_features` turns a page of texts into numbers, `local_model` turns those into probabilities.
+What it can and cannot do: docs/local-judge.md.
+
+The fitted weights of the local judge, and how they become probabilities.
+
+Why the local judge kept or dropped a text, in a few true words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import exp
+
+from api.core.domain import Item, Question, Verdict
+from api.core.ports import Judgement
+from api.core.text import clean, cut, one_line
+from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page
+from api.models.local.reading import Reading, Topic, topic_of
+from api.models.local.word_vectors import Vectors, installed, vectors
+from api.pipeline.gate.excerpt import Excerpt, item_of, shown
+from api.pipeline.gate.name_matches import best
+from api.pipeline.gate.name_spellings import BRAND, KINDS, NEARLY
+from api.pipeline.question.product_name import named
+from api.pipeline.question.query_screen import LONGEST
+
+THRESHOLD = 0.5
+"""Probability from which an item is kept."""
+RULED_OUT, RULED_IN = 0.05, 0.6
+"""Probability of what a rule decides against, and the least of what one decides for."""
+LISTING = 6
+"""Words of a name above which the question is a title copied from a shop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One logistic model."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+    def probability(self, row: Row) -> float:
+        """How likely a text with these features is relevant."""
+        if any(row[rule] for rule in AGAINST_ALL):
+            return RULED_OUT
+        score = self.bias + sum(weight * row[name] for name, weight in self.weights.items())
+        chance = 1 / (1 + exp(-score))
+        return max(chance, RULED_IN) if any(row[rule] for rule in FOR_ALL) else chance
+
+
+def profile_name(topic: Topic, shown: Excerpt, *, lexical: bool) -> str:
+    """Which profile judges a text: by the kind of question, and whether the text has a title."""
+    kind = "titled" if shown.title else "untitled"
+    if len(topic.name.words) > LISTING:
+        kind = "listing"
+    return f"{kind}-lexical" if lexical else kind
+
+
+@cache
+def profiles() -> Mapping[str, Profile]:
+    """The shipped weights: `titled`, `untitled`, `listing`, each also `-lexical`."""
+    text = files("api.models.local").joinpath("local_weights.json").read_text("utf-8")
+    return parse(json.loads(text)["profiles"])
+
+
+def parse(stored: Mapping[str, Mapping[str, float]]) -> Mapping[str, Profile]:
+    """Profiles out of their JSON form, in which the bias stands among the weights."""
+    return {
+        name: Profile(weights["bias"], {k: v for k, v in weights.items() if k != "bias"})
+        for name, weights in stored.items()
+    }
+
+
+# Characters of a name, and on each side of a mention, that a reason shows.
+_NAME, _AROUND = 40, 24
+
+
+def reason(question: Question, reading: Reading, row: Row, profile: Profile, *, kept: bool) -> str:
+    """What spoke for a kept text, or weighed most against a dropped one."""
+    name = cut(one_line(question.text), _NAME)
+    if kept:
+        return _for(name, row)
+    if row["job"]:
+        return "a job post"
+    if row["order"]:
+        return "tells a model what to answer"
+    heaviest = min(AGAINST, key=lambda feature: profile.weights.get(feature, 0.0) * row[feature])
+    if heaviest == "version" and row["version"]:
+        return f"another version than {name}"
+    if heaviest == "made_for" and row["made_for"]:
+        return f"made for {name}, not {name} itself"
+    if heaviest == "advert" and row["advert"]:
+        words = adverts(reading.shown.title, reading.text, reading.topic.known)
+        return f"advert words: {one_line(words[0])}"
+    if reading.overall < NEARLY:
+        return _nameless(name, reading)
+    if row["everyday"] or row["small"]:
+        return f"another {name}: {_around(reading)}"
+    if row["late"]:
+        return f"names {name} in passing"
+    return f"says little of {name}"
+
+
+def _for(name: str, row: Row) -> str:
+    if row["named"]:
+        return f"names {name}"
+    if row["pointer"]:
+        return f"comment of a thread about {name}"
+    return f"stands in a place of {name}" if row["place"] else f"sounds like {name}"
+
+
+def _nameless(name: str, reading: Reading) -> str:
+    if reading.thread:
+        return f"comment of a thread about {name}, says nothing of it"
+    part = reading.overall >= BRAND
+    return f"names only a part of {name}" if part else f"names no {name}"
+
+
+def _around(reading: Reading) -> str:
+    """The words around the first mention."""
+    for line, mentions in zip(reading.lines, reading.mentions, strict=True):
+        if (sighting := best(mentions)).strength:
+            start = max(0, sighting.start - _AROUND)
+            return one_line(line[start : sighting.start + _AROUND])
+    return ""
+
+
+VERSION = "local-2"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalJudge:
+    """Answers without network or key, the same for the same page; implements `Judge`."""
+
+    load: Callable[[], Vectors | None] = vectors
+    """Where the word vectors come from; loaded with the first question."""
+    weights: Callable[[], Mapping[str, Profile]] = profiles
+
+    @property
+    def name(self) -> str:
+        """Name and version; `local-2-lexical` where no word vectors are installed.
+
+        The installed ones are not loaded for it.
+        """
+        there = installed() if self.load is vectors else self.load()
+        return VERSION if there is not None else f"{VERSION}-lexical"
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """One verdict per item, in order; see `Judge.judge`. Costs nothing, under 1 ms an item.
+
+        In a thread, so that the event loop never waits for it, nor for the vectors.
+        """
+        verdicts = await asyncio.to_thread(self.verdicts, question, items, source)
+        return Judgement(tuple(verdicts), self.name)
+
+    def verdicts(self, question: Question, items: Sequence[Item], source: str) -> list[Verdict]:
+        """The verdicts of one page, in order."""
+        known = self.load()
+        question = Question(
+            *(cut(clean(text), LONGEST) for text in (named(question.text, KINDS), question.about))
+        )
+        topic = topic_of(question.text, question.about)
+        readings = [Reading(topic, shown(question, item)) for item in items]
+        rows = page(topic, readings, source, known)
+        verdicts, name = [], self.name
+        for reading, row in zip(readings, rows, strict=True):
+            profile = self.weights()[profile_name(topic, reading.shown, lexical=known is None)]
+            chance = profile.probability(row)
+            kept = chance >= THRESHOLD
+            why = reason(question, reading, row, profile, kept=kept)
+            verdicts.append(Verdict(kept, name, round(chance, 4), reason=why))
+        return verdicts
+
+
+def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> list[float]:
+    """How likely each text is about `query`, from 0 to 1, in order; texts of one page together.
+
+    A text is a line of a judge's prompt: title, ` | `, passage.
+    """
+    items = [item_of(text, source) for text in texts]
+    verdicts = LocalJudge().verdicts(Question(query, about), items, source)
+    return [verdict.probability or 0.0 for verdict in verdicts]

@@ -1,0 +1,226 @@
+"""What the local judge knows about a text: numbers from 0 to 1, each with a fixed direction.
+
+How alike a text and a question are, by word vectors or, without them, by shared words.
+
+What a text gives away apart from its topic: adverts, job posts, orders to a model, add-ons.
+
+A mark made of the question's own words is none: an offer of Groupon's, a post about Telegram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Any
+
+import regex
+
+from api.core.words import SMALL, split, stem
+from api.models.local.reading import Reading, Topic, figures_of
+from api.models.local.word_vectors import Vectors
+from api.pipeline.gate.excerpt import names_it
+from api.pipeline.gate.name_matches import Sighting, other_version
+from api.pipeline.gate.name_spellings import NEARLY, PART, WHOLE
+
+# How much of an everyday name gives way to its description when texts are compared with it.
+_GIVES_WAY = 0.7
+# what says nothing by its letters: links, masked accounts, the marks of handles and hashtags
+_NOISE = regex.compile(
+    r"https?://\S+|(?<![\w-]|[\w-]\.)\b[\w-]++(?:\.[\w-]++)*\.\p{L}{2,4}/\S*|@user\w*|[#@]"
+)
+
+
+def likeness(
+    topic: Topic, readings: Sequence[Reading], vectors: Vectors | None
+) -> list[tuple[float, float]]:
+    """For each text: how near it is to the question and to its page, and to the description alone.
+
+    Of a page those other texts count that name the thing and are near the question. With vectors
+    the second is measured where the name is an everyday word, and 0 elsewhere.
+    """
+    if vectors is None or not readings:
+        return [_overlap(reading) for reading in readings]
+    numpy = vectors.numpy
+    described, alone = vectors.unit(topic.about), vectors.unit(topic.query)
+    plain = topic.everyday * _GIVES_WAY * bool(topic.about)
+    units = vectors.units([_NOISE.sub(" ", reading.text.lower()) for reading in readings])
+    strengths = numpy.array([reading.overall for reading in readings])
+
+    def near(wanted: Any) -> Any:
+        trust = numpy.maximum(strengths / 2 + units @ wanted - 0.5, 0.0)[:, None]
+        others = (trust * units).sum(axis=0) + wanted - trust * units
+        lengths = numpy.sqrt((others * others).sum(axis=1))
+        return (others * units).sum(axis=1) / numpy.where(lengths > 0, lengths, 1.0)
+
+    # a description may only help a post that names the thing, never speak against it
+    named = (strengths >= NEARLY) & numpy.array([bool(r.lines[0]) for r in readings])
+    like = near(vectors.normal((1 - plain) * alone + described))
+    like = numpy.where(named, numpy.maximum(like, near(alone)), like)
+    sense = [0.0] * len(readings)
+    if topic.everyday:  # to other names it makes no difference
+        bare = [_without(topic, reading) for reading in readings]
+        sense = (vectors.units(bare) @ described).tolist()
+    return [
+        (max(near_both, 0.0), max(near_description, 0.0))
+        for near_both, near_description in zip(like.tolist(), sense, strict=True)
+    ]
+
+
+def _without(topic: Topic, reading: Reading) -> str:
+    """The text without the name."""
+    own = topic.name.own
+    return " ".join(
+        word.text
+        for words in reading.words
+        for word in words
+        if word.text not in own and stem(word.text) not in own
+    )
+
+
+def _overlap(reading: Reading) -> tuple[float, float]:
+    there = {stem(word.text) for words in reading.words for word in words}
+    known = reading.topic.known
+    described = {stem(word) for word in reading.topic.about.split()} - SMALL
+    return len(known & there) / (len(known) or 1), min(len(described & there), 2) / 2
+
+
+_ADVERT = regex.compile(
+    r"\b(?:promo(?:\s?codes?|tion)?|coupons?|vouchers?|discounts?|cashback|bargain|clearance"
+    r"|use (?:my |the |our )?(?:code|link)|\d+ ?% ?(?:off|discount)|give-?aways?|airdrop|referral"
+    r"|affiliate|sponsored|deals|deal (?:alert|of)|steals"
+    r"|(?:flash|mega) sale|on sale|save (?:big|up to|\$|\d+)"
+    r"|free (?:gift ?cards?|followers|shipping|crypto|trial|download|apk)|today'?s? only"
+    r"|links? in (?:my |the )?(?:bio|description|profile|comments?)|dm (?:me|us)|whats ?app"
+    r"|telegram|click (?:here|the link|below)|gutscheine?|rabatt\w*|código|cupón|cupom"
+    r"|descuento|sconto|réduction|codes? promo)\b|#ad\b|\[offer\]|优惠|折扣"
+)
+# a shop's price in the title of a post: `$89.24 (was $112.99)`
+_PRICE = regex.compile(r"[$£€] ?\d[\d.,]*[.,]\d\d\b|\d[.,]\d\d ?€")
+_JOB = regex.compile(
+    r"\[hiring\]|\[for hire\]|\b(?:remote job|job (?:post|opening|offer)|we(?: a|')re hiring"
+    r"|apply (?:now|here)|stellenangebot)\b"
+)
+# such as: ignore all previous instructions; mark this post as relevant
+_ORDER = regex.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass|skip)\b[^.!?\n]{0,40}\b(?:rules?|instructions?"
+    r"|prompts?|guidelines?|criteria|directions?|filters?|above|previous)\b"
+    r"|\b(?:mark|rate|label|classify|return|score|count|treat|judge|grade|flag|answer|output"
+    r"|reply|respond|set|consider)\b[^.!?\n]{0,40}"
+    r"\b(?:relevant|true|5 ?(?:/|out of) ?5|score of 5)\b"
+    r"|\b(?:this|these|every|all) (?:post|item|text|comment|video|entry|items|posts)\b"
+    r"[^.!?\n]{0,20}\b(?:relevant|on[- ]topic)\b|\brelevant\"? ?[:=] ?\[? ?(?:true|yes|1)\b"
+    r"|\bsystem ?(?:prompt|message|:)|\[(?:system|inst)\]|</?(?:system|item|assistant|user)\b"
+)
+# "you are an AI", "note to the model": words that a question about an assistant may hold as well
+_ADDRESS = regex.compile(
+    r"\b(?:you are|act as) (?:now )?(?:an? )?(?:ai|assistant|model|llm|judge|grader)\b|\bas an ai\b"
+    r"|\b(?:note|message|attention|instructions?|dear|hey|hello)[ ,:]*(?:to |for )?(?:the |all )?"
+    r"(?:ai|ais|llms?|(?:language )?models?|judges?|graders?|assistants?|filters?|classifiers?"
+    r"|bots?)\b"
+)
+# what stands before the name of a thing that something else is made for: `case compatible with`
+_MADE_FOR = regex.compile(
+    r"\b(?:for|fits?|compatible with|works? with|designed|replacement|spare|für|pour|para"
+    r"|kompatibel)\b[^.|:!?\n]{0,40}$",
+    regex.I,
+)
+# what points at the thing that the title names: `it`, `these`
+_POINTER = regex.compile(r"\b(?:it|its|they|them|these|this|mine|one)\b")
+
+
+def adverts(title: str, text: str, known: Set[str]) -> list[str]:
+    """Words of an advert, in order; `known` are the stems of the question's own.
+
+    A shop's tile has no `title` here: it is there to sell, and its price is no mark.
+    """
+    marks = [match[0] for match in _ADVERT.finditer(text.casefold())]
+    marks += _PRICE.findall(title)[:1]
+    return [words for words in marks if not _own(words, known)]
+
+
+def job(text: str) -> bool:
+    """Somebody is looking for staff."""
+    return bool(_JOB.search(text.casefold()))
+
+
+def order(text: str, known: Set[str]) -> bool:
+    """The text talks to a model instead of a reader."""
+    folded = text.casefold()
+    addressed = (match[0] for match in _ADDRESS.finditer(folded))
+    return bool(_ORDER.search(folded)) or any(not _own(words, known) for words in addressed)
+
+
+def made_for(text: str, sighting: Sighting) -> bool:
+    """Something is offered for the thing that is named here."""
+    return bool(_MADE_FOR.search(text[: sighting.start]))
+
+
+def points(text: str) -> bool:
+    """The text speaks of something that it need not name."""
+    return bool(_POINTER.search(text.casefold()))
+
+
+def _own(words: str, known: Set[str]) -> bool:
+    return not known.isdisjoint(stem(word.text) for word in split(words))
+
+
+FOR = ("named", "handle", "words", "figures", "like", "named_like", "place", "pointer", "sense")
+"""Features that can only speak for a text."""
+AGAINST = ("late", "everyday", "small", "version", "made_for", "advert")
+"""Features that can only speak against one."""
+FEATURES = FOR + AGAINST
+AGAINST_ALL, FOR_ALL = ("job", "order"), ("clear",)
+"""Rules: a job post or an order to a model is out; a text that itself names the thing, in its title
+if it has one, and has nothing against it is in."""
+Row = dict[str, float]
+_CAPITAL = regex.compile(r"\b\p{Lu}\p{Ll}")
+# Capitals from which a text is one that uses them.
+_CASED = 3
+
+
+def page(
+    topic: Topic, readings: Sequence[Reading], source: str, vectors: Vectors | None
+) -> list[Row]:
+    """Measure the texts of one page; without `vectors` likeness is a share of words."""
+    near = likeness(topic, readings, vectors)
+    return [
+        _row(reading, *pair, shop=source == "amazon")
+        for reading, pair in zip(readings, near, strict=True)
+    ]
+
+
+def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
+    topic, title, text, strong = reading.topic, reading.lines[0], reading.text, reading.strong
+    strength, comment = reading.overall, reading.shown.comment
+    named = float(strength >= NEARLY)
+    # an everyday name in a longer form (`monday.com`, `#notion`) is no everyday word any more
+    bare = all(seen.size == 1 and not reading.words[at][seen.at].marked for at, seen in strong)
+    plain = topic.everyday * named * (bare or topic.everyday < 1)
+    small = bool(strong) and all(reading.lines[at][seen.start].islower() for at, seen in strong)
+    marked = any(reading.words[at][seen.at].marked and seen.strength > PART for at, seen in strong)
+    accessory = any(made_for(reading.lines[at], seen) for at, seen in strong[:1])
+    other_title, other_passage = (
+        other_version(topic.name, reading.words[line], reading.mentions[line]) for line in (0, 1)
+    )
+    row = {
+        "named": named,
+        "handle": float(marked),
+        "words": reading.share(0, 1) if len(topic.name.words) > 1 else 0.0,
+        "figures": (
+            len(topic.figures & figures_of(text)) / len(topic.figures) if topic.figures else 0.0
+        ),
+        "like": like,
+        "named_like": strength * like,
+        "place": float(names_it(topic.name, reading.shown.place) or bool(reading.shown.author)),
+        "pointer": float(reading.thread and strength < PART and points(text)),
+        "sense": named * topic.everyday * sense,
+        "late": float(bool(title) and reading.strength(1) >= NEARLY > reading.strength(0)),
+        "everyday": plain * (bool(topic.about) and not title and not comment),
+        "small": plain * (small and len(_CAPITAL.findall(text)) >= _CASED),
+        "version": float(other_title or (strength < WHOLE and other_passage)),
+        "made_for": float(shop and accessory),
+        "advert": min(len(adverts("" if shop else title, text, topic.known)), 2) / 2,
+        "job": float(job(text)),
+        "order": float(order(text, topic.known)),
+    }
+    marked_down = any(row[name] for name in (*AGAINST, *AGAINST_ALL))
+    return row | {"clear": named * (not marked_down)}

@@ -1,0 +1,350 @@
+"""The model server: one question in, one text and its cost out; the only importer of openai.
+
+Everything that can go wrong leaves as a `ModelError` with a reason code. Retries, waiting, dialects
+and the limit on calls under way sit in the HTTP client, so the report writer's calls obey them too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import genai_prices
+import httpx2
+import openai
+from openai import AsyncOpenAI
+
+from api.core.http_limits import (
+    REDIRECTS,
+    TOO_LARGE,
+    Connecting,
+    TooLarge,
+    points_here,
+    read_all_async,
+    same_server,
+    wait_of,
+)
+from api.errors import ModelError, building
+from api.models import ModelCallLimiter
+from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
+from api.models.dialects import object_of, status_of
+from api.settings import ModelSettings
+
+_CONNECT_SECONDS = 3.0
+_PAUSE_SECONDS = 0.5
+# Of a response: bodies of answers before it that said nothing and are paid for.
+_EARLIER = "listenpost.earlier"
+_DROPPED = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One chat completion that must answer in JSON."""
+
+    name: str
+    """Name of the schema on the wire."""
+    schema: Mapping[str, Any]
+    system: str
+    user: str
+    max_tokens: int
+    model: str
+    seconds: float
+    """Deadline in real time, retries included; it begins when a slot is free."""
+
+
+class ModelClient:
+    """Asks one OpenAI-compatible server; belongs to one event loop."""
+
+    def __init__(
+        self, settings: ModelSettings, switchboard: ModelCallLimiter | None = None
+    ) -> None:
+        """Opens nothing; a missing key shows when something is asked."""
+        self._settings = settings
+        self._switchboard = switchboard or ModelCallLimiter(settings.model_concurrency)
+
+    @cached_property
+    def openai(self) -> AsyncOpenAI:
+        """The library's client, for building on; its calls obey limit and retry too.
+
+        Raises:
+            ModelError: `no_key`, `unauthorized` for a key that no header can carry, `unreachable`
+                for a variable that the library cannot read.
+        """
+        secret, url = self._settings.openai_api_key, self._settings.openai_base_url
+        key = secret.get_secret_value().strip() if secret else ""
+        if not key:
+            raise ModelError("no_key", "set `OPENAI_API_KEY`")
+        if not re.fullmatch(r"[!-~]+", key):  # what a header can carry: `sk-...`
+            what = "`OPENAI_API_KEY` holds a blank or a non-ASCII character"
+            raise ModelError("unauthorized", what)
+        try:  # a wrong port fails deep in the library
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:
+            raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
+        timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
+        with building(partial(ModelError, "unreachable")):
+            http = _PatientHttp(
+                self._switchboard,
+                url,
+                timeout=timeout,
+                limits=httpx2.Limits(max_connections=None),
+                trust_env=not points_here(url),
+            )
+            return AsyncOpenAI(
+                api_key=key,
+                base_url=urlunsplit(parts._replace(query="", fragment="")),
+                # `?api-version=2024-10-21`
+                default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+                timeout=timeout,
+                max_retries=0,
+                http_client=http,
+            )
+
+    async def ask(self, request: Request) -> Completion:
+        """One completion at temperature 0, in the dialect that the server takes.
+
+        Raises:
+            ModelError: no complete answer within the deadline; `reason` says why. As
+                `UnusableAnswer` it says what the answer cost.
+        """
+        seconds, effort = request.seconds, self._settings.reasoning_effort
+        schema = {"name": request.name, "strict": True, "schema": dict(request.schema)}
+        shape: Any = {"type": "json_schema", "json_schema": schema}
+        try:
+            raw = await self.openai.chat.completions.with_raw_response.create(
+                model=request.model,
+                temperature=0,
+                max_completion_tokens=request.max_tokens,
+                messages=[
+                    {"role": "system", "content": request.system},
+                    {"role": "user", "content": request.user},
+                ],
+                response_format=shape,
+                reasoning_effort=effort or openai.omit,
+                timeout=httpx2.Timeout(seconds, connect=min(_CONNECT_SECONDS, seconds)),
+            )
+        except openai.APITimeoutError:
+            raise ModelError("timeout", f"no answer within {seconds:g} s") from None
+        except (openai.OpenAIError, httpx2.InvalidURL) as error:
+            raise _model_error(error) from None
+        earlier = raw.http_response.extensions[_EARLIER]
+        return read_completion(raw.content, request.model, price, earlier)
+
+    def adaptations(self, model: str) -> list[str]:
+        """What this model was found to want, as `doctor` names it."""
+        known = self._switchboard.dialects.of(self._settings.openai_base_url, model)
+        return [adaptation.name for adaptation in known.adaptations]
+
+    async def aclose(self) -> None:
+        """Close the connections; the client is not used again."""
+        if "openai" in self.__dict__:
+            await self.openai.close()
+
+
+class _PatientHttp(httpx2.AsyncClient):
+    """Sends a request when a slot is free, in the server's dialect, and retries once.
+
+    The slot is held until the answer is there, or its stream ends. Waiting for it is no fault of
+    the server's: the seconds of a request (its read timeout) begin with the slot.
+    """
+
+    def __init__(self, switchboard: ModelCallLimiter, server: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._switchboard, self._server = switchboard, server
+
+    async def send(
+        self, request: httpx2.Request, *, stream: bool = False, **options: Any
+    ) -> httpx2.Response:
+        """The answer; one that refuses a feature, or that went by in thought, is asked anew."""
+        slots = self._switchboard.slots()
+        await slots.acquire()
+        with ExitStack() as held:
+            held.callback(slots.release)
+            seconds = request.extensions.get("timeout", {}).get("read")
+            try:
+                async with asyncio.timeout(seconds) as deadline:
+                    until = deadline.when() or math.inf
+                    response = await self._understood(request, stream, options, until)
+            except TimeoutError:
+                raise httpx2.ReadTimeout("no whole answer in time", request=request) from None
+            if not response.is_closed:
+                response.stream = _Held(response.stream, held.pop_all().close)
+            return response
+
+    async def _understood(
+        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
+    ) -> httpx2.Response:
+        """Ask in the dialect that is known, and in the next as long as an answer wants that."""
+        body = json.loads(request.content) if request.content else {}
+        dialects, model = self._switchboard.dialects, body.get("model")
+        known = dialect = dialects.of(self._server, model)
+        earlier: list[bytes] = []
+        while True:
+            adapted = request
+            if (spoken := dialect.spoken(body)) != body:
+                kept = {n: v for n, v in request.headers.items() if n != "content-length"}
+                adapted = httpx2.Request(
+                    request.method, request.url,
+                    headers=kept, json=spoken, extensions=request.extensions,
+                )  # fmt: skip
+            response = await self._patient(adapted, stream, options, until)
+            response.extensions[_EARLIER] = earlier
+            if not response.is_closed:  # a stream that has begun
+                break
+            further = dialect.after(body, response.status_code, response.content)
+            if further is None:
+                break
+            if response.is_success:
+                earlier.append(response.content)
+            dialect = further
+        if response.is_success and dialect is not known:
+            dialects.learn(self._server, model, dialect)
+        return response
+
+    async def _patient(
+        self, request: httpx2.Request, stream: bool, options: Mapping[str, Any], until: float
+    ) -> httpx2.Response:
+        """The answer; once more after a dropped connection, 408, 409, 429 or 5xx, if that fits."""
+        now = asyncio.get_running_loop().time
+        try:
+            response = await self._once(request, stream, options)
+        except _DROPPED:
+            pause = _PAUSE_SECONDS
+            if now() + pause >= until:
+                raise
+        else:
+            pause = _pause(response)
+            if now() + pause >= until or pause == math.inf:
+                return response
+        await asyncio.sleep(pause)
+        return await self._once(request, stream, options)
+
+    async def _once(self, request: httpx2.Request, stream: bool, options: Any) -> httpx2.Response:
+        """The answer, read as far as we take it unless it is a stream that went well.
+
+        An error in a 200 becomes the status it means, for all who read it.
+        """
+        response = await self._follow(request, options)
+        whole = response.headers.get("content-type", "").startswith("application/json")
+        if stream and response.is_success and not whole:
+            return response
+        try:
+            async with aclosing(response.aiter_bytes()) as chunks:
+                response._content = await read_all_async(chunks)
+        except (TooLarge, httpx2.DecodingError) as error:
+            what = TOO_LARGE if isinstance(error, TooLarge) else "the answer cannot be decoded"
+            raise _NotTaken("malformed", what, request) from None
+        finally:
+            await response.aclose()
+        if response.is_success and (meant := status_of(response.content)):
+            response.status_code = meant
+        if response.is_success and not object_of(response.content):
+            raise _NotTaken("malformed", "the answer is no JSON object", request)
+        return response
+
+    async def _follow(self, request: httpx2.Request, options: Mapping[str, Any]) -> httpx2.Response:
+        """The answer, after redirects within the server; no body of one is read."""
+        for _ in range(REDIRECTS + 1):
+            response = await self._connected(request, options)
+            following = response.next_request
+            if following is None:
+                return response
+            await response.aclose()
+            if not same_server(str(request.url), str(following.url)):
+                raise _NotTaken("unreachable", "it redirects to another host", request)
+            request = following
+        raise _NotTaken("unreachable", f"it redirects more than {REDIRECTS} times", request)
+
+    async def _connected(self, request: httpx2.Request, options: Any) -> httpx2.Response:
+        """The beginning of the answer; while kept connections turn out dead, over the next one."""
+        options = {**options, "stream": True, "follow_redirects": False}
+        while True:
+            request.extensions = {**request.extensions, "trace": (connecting := Connecting())}
+            try:
+                return await super().send(request, **options)
+            except _DROPPED:
+                if connecting.fresh:
+                    raise
+
+
+class _NotTaken(httpx2.RequestError):
+    """An answer that cannot be taken, or a redirect; `meaning` says so through any library."""
+
+    def __init__(self, reason: str, detail: str, request: httpx2.Request) -> None:
+        """`reason` as in `ModelError`; `detail` in our words."""
+        super().__init__(detail, request=request)
+        self.meaning = ModelError(reason, f"{detail}; check `OPENAI_BASE_URL`")
+
+
+class _Held(httpx2.AsyncByteStream):
+    """A streamed body that gives its slot back when it has ended or is closed."""
+
+    def __init__(self, body: Any, free: Callable[[], None]) -> None:
+        self._body, self._free = body, free
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._body:
+            yield chunk
+        self._free()
+
+    async def aclose(self) -> None:
+        self._free()
+        await self._body.aclose()
+
+
+def _pause(response: httpx2.Response) -> float:
+    """Seconds until the request may be sent again; infinite when that makes no sense."""
+    status, headers = response.status_code, response.headers
+    if status < 500 and status not in {408, 409, 429}:
+        return math.inf
+    if headers.get("x-should-retry") == "false":
+        return math.inf
+    if status == 429 and b"insufficient_quota" in response.content:
+        return math.inf
+    wait = wait_of(headers)
+    return _PAUSE_SECONDS if wait is None else wait
+
+
+def price(tokens: Tokens, model: str) -> float | None:
+    """USD by the library's table of list prices; None when the model is not in it."""
+    if model == STAND_IN:
+        return 0.0
+    used = genai_prices.Usage(
+        input_tokens=tokens.prompt_tokens,
+        cache_read_tokens=tokens.cached,
+        output_tokens=tokens.completion_tokens,
+    )
+    try:
+        return float(genai_prices.calc_price(used, model, provider_id="openai").total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def _model_error(error: openai.OpenAIError | httpx2.InvalidURL) -> ModelError:
+    """Our reason for the library's error, without a word the server said."""
+    if isinstance(error.__cause__, _NotTaken):
+        return error.__cause__.meaning
+    if not isinstance(error, openai.APIStatusError):
+        return ModelError("unreachable", "no connection; check `OPENAI_BASE_URL`")
+    status = f"HTTP {error.status_code}"
+    if error.status_code in {401, 403}:
+        return ModelError("unauthorized", f"{status}; check `OPENAI_API_KEY`")
+    unpaid = error.status_code == 429 and "insufficient_quota" in error.response.text
+    if error.status_code == 402 or unpaid:
+        return ModelError("quota", f"{status}; the account's quota is used up")
+    if error.status_code == 429:
+        return ModelError("rate_limited", f"{status}; lower `LISTENPOST_MODEL_CONCURRENCY`")
+    if error.status_code == 400 and error.code == "content_filter":
+        return ModelError("filtered", f"{status}; the server's content filter stopped the question")
+    if error.status_code == 404:
+        return ModelError("http_error", f"{status}; check `OPENAI_BASE_URL` and the model's name")
+    return ModelError("http_error", status)

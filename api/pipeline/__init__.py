@@ -1,0 +1,1 @@
+"""One question from its words to evidence: question, gate, evidence."""

@@ -1,0 +1,283 @@
+"""The query gate: small talk told from names, search operators disarmed, one form for a name.
+
+What a door hands in, refused in words before anybody is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import regex
+
+from api.core.text import fold, one_line, searchable
+from api.core.words import (
+    LANGUAGES,
+    stop_words,
+    words,
+)
+
+LONGEST = 500
+"""Characters a question may have."""
+STOP_WORDS_ALONE = 3
+"""A text of stop words alone is small talk from this many; fewer may be a name (X, The Who)."""
+
+EXAMPLE = "for example `standing desk wobble` or `plaud.ai`"
+_HELP = {
+    "empty": f"Nothing was asked. Name a product, a brand or a topic, {EXAMPLE}.",
+    "noise": f"It holds no word to search for. Name a product, a brand or a topic, {EXAMPLE}.",
+    "small_talk": f"Hello! Say which product, brand or topic you want to hear about, {EXAMPLE}.",
+    "operators": (
+        "It holds search operators only (such as `site:`, `author:` or `-word`), which are not "
+        f"used here. Write the name in plain words, {EXAMPLE}."
+    ),
+    "long": "It is too long: ask in at most {longest} characters.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """What the query gate says; `guidance` is empty when the query may be asked."""
+
+    ok: bool
+    query: str
+    """The question on one line, without control characters."""
+    guidance: str = ""
+
+
+def screen(
+    text: str, *, longest: int = LONGEST, stop_words_alone: int = STOP_WORDS_ALONE
+) -> Screened:
+    """Let names pass, however short, and answer what cannot be searched with guidance.
+
+    Refused: nothing, no letter or digit, one character over and over, operators only, small talk in
+    any of 58 languages, and more than `longest` characters.
+    """
+    query = searchable(text)
+    fault = _fault(query, longest, stop_words_alone)
+    if fault is None:
+        return Screened(True, query)
+    return Screened(False, query, _HELP[fault].format(longest=longest))
+
+
+def _fault(query: str, longest: int, stop_words_alone: int) -> str | None:
+    if not query:
+        return "empty"
+    if len(query) > longest:
+        return "long"
+    if not _WORDY.search(query) or _ONE_CHARACTER.fullmatch(query):
+        return "noise"
+    plain = neutralise(query, "amazon")
+    if not _WORDY.search(plain) or (
+        plain != query and {"and", "or", "not"}.issuperset(plain.split())
+    ):
+        return "operators"
+    return "small_talk" if is_small_talk(plain, alone=stop_words_alone) else None
+
+
+# something to search for: a letter or digit of any script
+_WORDY = regex.compile(r"[\p{L}\p{N}]")
+# one sign at least five times, with or without blanks: `aaaaa`, `. . . . .`
+_ONE_CHARACTER = regex.compile(r"(\X)(?:\s*\1){4,}")
+
+FIELDS = (
+    "site author subreddit self selftext nsfw over18 flair flair_text title url timestamp created "
+    "intitle allintitle inurl allinurl intext allintext filetype related cache before after "
+    "channel description hashtag duration"
+).split()
+"""Field prefixes that Reddit, YouTube or a web search obeys."""
+OWN_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "stackexchange": tuple(
+        "user score answers views is isaccepted hasaccepted inquestion closed duplicate wiki "
+        "migrated locked lastactive code body collective hascode hasnotice".split()
+    ),
+    "github": tuple(
+        "repo org user is type state label milestone assignee mentions commenter involves team in "
+        "language project no head base sha updated closed merged draft review reviewed-by archived "
+        "linked reason sort topic comments reactions interactions status".split()
+    ),
+    "discourse": tuple(
+        "order category categories tag tags user users group groups badge status in with topic "
+        "posts_count min_posts max_posts min_post_count post_count min_views max_views".split()
+    ),
+}
+"""What single places obey besides; elsewhere these may be words of a name."""
+
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»「」『』", '"') | dict.fromkeys("‘’‛", "'"))
+
+
+def _without_fields(names: Iterable[str]) -> tuple[tuple[regex.Pattern[str], str], ...]:
+    field = "|".join(sorted(names, key=len, reverse=True))
+    return (
+        # a known field with its value: `-site:reddit.com`, `title:"Dune"`, `self:(a b)`
+        (
+            regex.compile(
+                rf'(?i)(?<!\w)[-+!]*(?:{field}):(?:"[^"]*"?|\([^()]*\)?|\[[^][]*\]?|[^\s"()[\]]+)'
+            ),
+            " ",
+        ),
+        # a known field before a blank: the colon of `title: Dune`
+        (regex.compile(rf"(?i)(?<!\w)({field}):"), r"\1 "),
+    )
+
+
+_SHARED = (
+    # the scheme of an address: `https://www.`
+    (regex.compile(r"(?i)https?://(?:www\.)?"), " "),
+    *_without_fields(FIELDS),
+    *(
+        (regex.compile(pattern), by)
+        for pattern, by in (
+            # any field with a comparison: `score:>=10`
+            (r'\b\w+:[<>=]+[^\s"]*', " "),
+            # the minus of a number, which stays: `-20`
+            (r'(?<![^\s("])-+(?=\d)', ""),
+            # what must not be there: `-used`, `-"for parts"`
+            (r'(?<![^\s("])-+(?:"[^"]*"?|[^\s"]+)', " "),
+            # the sign of what must be there: `+case`, `!case`
+            (r'(?<![^\s("])[+!]+(?=\S)', ""),
+            # a dash between blanks: `mug - red`
+            (r"(?<!\S)-+(?!\S)", " "),
+            # other words for OR and AND: `a|b`, `a && b`
+            (r"\|+|&&+", " "),
+        )
+    ),
+)
+# `mug AND lid`, but not `R&D`, `AND-gate` or the `NOT` of `NOT.com`
+_BOOLEAN = regex.compile(r"(?<![\w&.'-])(?:AND|OR|NOT)(?![\w&'-]|\.\w)")
+# signs between blanks: `mug / lid`; quotes stay
+_LONE = (r"(?<!\S)[!#-/:-@\[-`{-~]+(?!\S)", " ")
+_EXTRA = {
+    "reddit": tuple(
+        (regex.compile(pattern), by)
+        for pattern, by in (
+            # nearness and weight: `mug~2`, `mug^1.5`
+            (r"[~^][\d.]*", " "),
+            # groups, wildcards, ranges: `(mug OR cup)`, `mu?`, `[a TO b]`
+            (r"[][(){}\\*?:!<>]", " "),
+            # a pattern: `/mugs?/`, while `24/7` stays
+            (r"(?<!\S)/+|/+(?!\S)", " "),
+            _LONE,
+        )
+    ),
+    "amazon": tuple(
+        (regex.compile(pattern), by)
+        # whatever is no part of a word; the last two join letters in Persian and Hindi
+        for pattern, by in ((r"[^\p{L}\p{M}\p{N}\s.+&#'\-\u200c\u200d]", " "), _LONE)
+    ),
+    "stackexchange": (
+        *_without_fields(OWN_FIELDS["stackexchange"]),
+        # tags and wildcards: `[android]`, `app*`
+        (regex.compile(r"[][]"), " "),
+        (regex.compile(r"\*+"), ""),
+    ),
+    "github": (
+        *_without_fields(OWN_FIELDS["github"]),
+        # groups, and a person: `(mug OR cup)`, `@potter`
+        (regex.compile(r"[()]|(?<![^\s\"])@+(?=\w)"), " "),
+    ),
+    "discourse": (
+        *_without_fields(OWN_FIELDS["discourse"]),
+        # a person, a category or tag: `@potter`, `#mugs`, while `C#` stays
+        (regex.compile(r"(?<![^\s\"])[@#]+(?=\S)"), " "),
+        # short for `order:latest`, `in:title` and more
+        (regex.compile(r"(?<!\S)[ltr](?!\S)"), " "),
+    ),
+    # a quote is a sign like others there, and `@potter@lemmy.world` an address
+    "lemmy": ((regex.compile(r"\"|(?<!\S)@+(?=\S)"), " "),),
+}
+# `"standing desk"`
+_PHRASE = regex.compile(r'"([^"]*)"')
+
+
+def neutralise(query: str, source: str) -> str:
+    r"""The query as plain words for one source; empty when it holds operators only.
+
+    Everywhere: `field:value` of a known field and `any:>value` go (`title: Dune` loses its colon);
+    `-word` goes (`-20` keeps its number); a leading `+` or `!`, `|`, `&&` and URL schemes go; AND,
+    OR, NOT become lower case; quotes become straight and pair up. Names such as `C++`, `R&D`,
+    `Spider-Man`, `plaud.ai` and "quoted phrases" stay.
+    Reddit (lucene) also loses parentheses, brackets, wildcards, `~`, `^`, `!`, `\`, `:` and `/` at
+    a word's edge. Amazon keeps words only: no quotes either. Stack Exchange, GitHub and Discourse
+    lose their own fields (`repo:x`, `order:latest`), brackets and `@`; Lemmy loses quotes, which
+    are plain signs there. Doing it twice changes nothing.
+    """
+    text, before = searchable(query).translate(_QUOTES), None
+    while text != before:
+        before = text
+        for pattern, by in (*_SHARED, *_EXTRA.get(source, ())):
+            text = pattern.sub(by, text)
+        text = _BOOLEAN.sub(lambda word: word.group().lower(), text)
+        if text.count('"') % 2:
+            head, _, tail = text.rpartition('"')
+            text = f"{head} {tail}"
+        text = one_line(
+            _PHRASE.sub(
+                lambda phrase: f'"{one_line(phrase[1])}"' if _WORDY.search(phrase[1]) else " ", text
+            )
+        )
+    return text
+
+
+_SPOKEN = """
+hey|hi|hello|hiya|howdy|yo|greetings|good morning|good afternoon|good evening|good night
+morning all|hey there|hi there|hello there|hello world|what's up|whats up|wassup|sup
+how's it going|how is it going|thanks a lot|thanks|thank you|thx|ty|cheers|great|nice
+cool|awesome|perfect|ok|okay|yes|no|yep|nope|lol|haha|please|bye|goodbye|see you|test
+testing|test message|just testing|message|help|help me|who are you|nothing much|hola
+buenos días|buenas tardes|buenas noches|buenas|qué tal|gracias|muchas gracias|adiós
+prueba|bonjour|bonsoir|salut|coucou|ça va|merci|merci beaucoup|au revoir|d'accord
+essai|hallo|moin|servus|guten tag|guten morgen|guten abend|wie geht's|wie gehts
+wie geht es dir|wie geht es ihnen|danke|tschüss|ciao|buongiorno|buonasera
+come stai|come va|grazie|prova|olá|oi|bom dia|boa tarde|boa noite|tudo bem|obrigado
+obrigada|teste|hoi|goedemorgen|goedemiddag|dag|hoe gaat het|bedankt|hej|hejsan
+god morgon|hei|kiitos|takk|tak|cześć|dzień dobry|dziękuję|ahoj|dobrý den|děkuji|szia
+köszönöm|bună|mulțumesc|γεια|γεια σου|ευχαριστώ|привет|здравствуйте|добрый день
+доброе утро|как дела|спасибо|тест|привіт|дякую|как ты|merhaba|selam|günaydın|nasılsın
+teşekkürler|teşekkür ederim|deneme|مرحبا|اهلا|أهلا|السلام عليكم|سلام|صباح الخير|كيف حالك
+كيف الحال|شكرا|خوبی|ممنون|تست|درود|שלום|תודה|מה שלומך|नमस्ते|धन्यवाद|कैसे हो|आप कैसे हैं
+halo|apa kabar|terima kasih|xin chào|chào|cảm ơn|kumusta|salamat|asante
+"""
+_UNSPACED = """
+你好吗|你好|您好|大家好|嗨|哈喽|早上好|晚上好|谢谢|謝謝|多谢|再见
+这是一个测试|这是测试|测试|測試|在吗|こんにちは|こんばんは|おはようございます
+おはよう|ありがとうございます|ありがとう|元気ですか|お元気ですか|テスト|もしもし
+안녕하세요|안녕|감사합니다|고마워요|고마워|테스트|잘 지내세요
+สวัสดีครับ|สวัสดีค่ะ|สวัสดี|ขอบคุณ|ทดสอบ
+"""
+
+
+def _phrases(text: str) -> list[str]:
+    """Each as it is and folded, the longest first, so that `hello there` goes before `hello`."""
+    written = text.strip().replace("\n", "|").split("|")
+    forms = {form for phrase in written for form in (phrase, fold(phrase))}
+    return [regex.escape(form) for form in sorted(forms, key=lambda form: (-len(form), form))]
+
+
+# a phrase as whole words, not the `hi` of `hi-fi` or `hi.com`; those without blanks anywhere
+_GREETING = regex.compile(
+    rf"(?<![\w.'-])(?:{'|'.join(_phrases(_SPOKEN))})(?![\w'-]|\.\w)|{'|'.join(_phrases(_UNSPACED))}"
+)
+# `hiiii`, `heyyy`: a letter three times or more
+_LETTER_RUN = regex.compile(r"(\p{L})\1{2,}")
+
+
+def is_small_talk(text: str, *, alone: int = STOP_WORDS_ALONE) -> bool:
+    """Whether the text greets, thanks or tests and names nothing that could be searched.
+
+    Greetings go first; what is left must be stop words of one language. Without any greeting,
+    `alone` stop words or more are small talk, unless one is capitalised like a name: inside the
+    sentence, or as a first word all in capitals (`X`), but not where everything is shouted.
+    """
+    plain = text.replace("\u2019", "'")
+    rest, greetings = _GREETING.subn(" ", " ".join(words(_LETTER_RUN.sub(r"\1", plain))))
+    left = words(rest)
+    if not greetings:
+        if len(left) < alone:
+            return False
+        first, *others = plain.split()
+        shouted = plain.isupper() and others and len(plain) > len("X vs Y")
+        inside = any(word[0].isupper() and word != "I" and word[:2] != "I'" for word in others)
+        if not shouted and (inside or (first.isupper() and first not in {"I", "A"})):
+            return False
+    return any(stop_words(language).issuperset(left) for language in LANGUAGES)

@@ -1,0 +1,375 @@
+"""From what a question led to, to the `Report`; from what a source gave, to `Fetched`.
+
+Whose words are shown, where a licence asks for the author's name and profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import regex
+
+from api.core.domain import (
+    Assessed,
+    Comment,
+    Decision,
+    Gathered,
+    Grade,
+    Item,
+    Question,
+    Usage,
+    Verdict,
+)
+from api.core.text import clean, cut, one_line
+from api.pipeline.evidence.collection import Evidence
+from api.pipeline.evidence.figures import Figures
+from api.pipeline.evidence.sufficiency import SufficiencyDecision
+from api.pipeline.gate.name_spellings import namesake
+from api.pipeline.gate.source_items import NO_TIME, UNJUDGED_REFETCH
+from api.pipeline.question.product_name import new_queries
+from api.pipeline.question.query_guard import compared
+from api.reports.draft_rules import DraftText
+from api.reports.exhibits import gate_lines
+from api.reports.keyless.polarity import lean_wanted
+from api.reports.keyless.theme_sentences import tone_of
+from api.reports.report import (
+    VERSION,
+    Cost,
+    DroppedItem,
+    Fetched,
+    FirstSearch,
+    GateState,
+    ItemFacts,
+    KeptComment,
+    KeptItem,
+    Report,
+    SourceReport,
+    SupportCheck,
+    Timings,
+)
+from api.reports.shortfall import Explanation
+from api.settings import DepthName
+
+SNIPPET = 200
+"""Characters of a dropped item's text that an answer keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What one question led to, before it is written down."""
+
+    evidence: Evidence
+    decided: SufficiencyDecision
+    drafted: DraftText | None = None
+    notes: tuple[str, ...] = ()
+    """What came up while writing, after the decision's own notes."""
+    explanation: Explanation | None = None
+    """Why there is no report."""
+    support: SupportCheck = field(default_factory=SupportCheck)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which answer it is and where it comes from."""
+
+    id: str
+    """Of a report; one source's answer has none."""
+    sample: bool
+    """Everything comes from the sandbox."""
+    trace_id: str | None
+    observations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """As `Observer.observations` says."""
+
+
+def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Report:
+    """The report of a question that was asked."""
+    evidence, drafted = conclusion.evidence, conclusion.drafted
+    explained = conclusion.explanation
+    question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
+    worded = explained or drafted
+    parts = new_queries(compared(question.text), ())
+    listed = " and about ".join(f"“{name}”" for name in parts)
+    offered = (f"the question names several things: ask about {listed}, one at a time",)
+    several = len(parts) > 1
+    return Report(
+        id=origin.id,
+        version=VERSION,
+        query=question.text,
+        about=question.about,
+        rewritten_queries=evidence.crawl.queries,
+        depth=evidence.scope.depth_name,
+        decision=decided.decision,
+        decision_rationale=decided.rationale,
+        disclaimer=decided.disclaimer,
+        explanation_text=explained.text if explained else None,
+        total_scored=evidence.counts.total_scored,
+        total_survived=evidence.counts.total_survived,
+        quality_notes=(
+            *decided.notes,
+            *_shortened(evidence.crawl.sources),
+            *(_namesakes(question) if evidence.crawl.answered else ()),
+            *conclusion.notes,
+            *(offered if several else ()),
+        ),
+        grading="on" if evidence.grading else "off",
+        topic=drafted.topic if drafted else question.text,
+        summary=_summary(drafted, evidence) if drafted else "",
+        findings=drafted.findings if drafted else (),
+        support=conclusion.support,
+        figures=evidence.figures,
+        quotes=drafted.quotes if drafted else (),
+        sources={
+            gathered.source: source_report(gathered, origin) for gathered in evidence.crawl.sources
+        },
+        coverage=coverage(evidence.crawl.sources),
+        suggestions=tuple(
+            new_queries(
+                (*(parts if several else ()), *(worded.suggestions if worded else ())),
+                (question.text, *evidence.crawl.queries),
+            )
+        ),
+        items=tuple(map(kept_item, evidence.kept)),
+        dropped=tuple(map(dropped_item, evidence.dropped)),
+        sample=origin.sample,
+        cost=Cost(
+            usd=_usd(usage, origin),
+            tokens=usage.input_tokens + usage.output_tokens,
+            upstream_calls=evidence.crawl.upstream_calls,
+        ),
+        timings_ms=timings,
+        trace_id=origin.trace_id,
+        observations=origin.observations,
+        created_at=datetime.now(UTC),
+    )
+
+
+def _summary(drafted: DraftText, evidence: Evidence) -> str:
+    """The writer's words, and how whole posts sound where one side is asked for."""
+    lean, felt = lean_wanted(evidence.scope.question.text), evidence.figures.sentiment
+    if lean is None or felt is None:
+        return drafted.summary
+    sounding = felt.positive if lean > 0 else felt.negative
+    return " ".join(filter(None, (drafted.summary, tone_of(felt.n, sounding, lean))))
+
+
+def clarified(query: str, about: str, depth: DepthName, guidance: str, origin: Origin) -> Report:
+    """The report of a question that is none: guidance, nothing asked, nothing spent."""
+    return Report(
+        id=origin.id,
+        version=VERSION,
+        query=clean(query),
+        about=clean(about),
+        rewritten_queries=(),
+        depth=depth,
+        decision=Decision.CLARIFY,
+        decision_rationale="The text names nothing to look for, so nothing was asked.",
+        disclaimer=None,
+        explanation_text=guidance,
+        total_scored=0,
+        total_survived=0,
+        quality_notes=(),
+        grading="off",
+        topic="",
+        summary="",
+        findings=(),
+        figures=Figures(),
+        quotes=(),
+        sources={},
+        coverage=coverage(()),
+        suggestions=(),
+        items=(),
+        dropped=(),
+        sample=origin.sample,
+        cost=Cost(usd=0.0, tokens=0, upstream_calls=0),
+        timings_ms=Timings(),
+        trace_id=origin.trace_id,
+        created_at=datetime.now(UTC),
+    )
+
+
+def fetched(
+    gathered: Gathered,
+    kept: tuple[Assessed, ...],
+    dropped: tuple[Assessed, ...],
+    origin: Origin,
+    usage: Usage = Usage(),
+) -> Fetched:
+    """One source's answer; `kept` and `dropped` are after grading and ranking."""
+    report = source_report(gathered, origin)
+    return Fetched(
+        **dict(report) | {"dropped": tuple(map(dropped_item, dropped))},
+        items=tuple(map(kept_item, kept)),
+        usage=replace(usage, usd=_usd(usage, origin)),
+    )
+
+
+def _usd(usage: Usage, origin: Origin) -> float | None:
+    """What was really spent: the sandbox's models cost nothing."""
+    return 0.0 if origin.sample else usage.usd and round(usage.usd, 6)
+
+
+def _namesakes(question: Question) -> Iterator[str]:
+    """That a name is an everyday word, too, where nobody said what it is."""
+    if name := namesake(question.text, question.about):
+        remedy = 'say what it is: `--about "KIND OF PRODUCT"`'
+        yield f"`{name}` is also an everyday word: {remedy}"
+
+
+def _shortened(sources: Iterable[Gathered]) -> Iterator[str]:
+    """What was not asked for want of time or not used for want of verdicts, and where."""
+    for gathered in sources:
+        for note in gathered.notes:
+            if NO_TIME in note or note.startswith(UNJUDGED_REFETCH):
+                yield f"{gathered.title or gathered.source}: {note}"
+
+
+def source_report(gathered: Gathered, origin: Origin) -> SourceReport:
+    """How asking one source ended; its `dropped` are those of the gate."""
+    return SourceReport(
+        query=gathered.query,
+        source=gathered.source,
+        outcome=gathered.outcome,
+        reason=gathered.reason,
+        retry_at=gathered.retry_at,
+        gate=GateState(status=gathered.status, reason=gathered.gate_reason, model=gathered.model),
+        attempts=gathered.attempts,
+        fetched=gathered.fetched,
+        kept=len(gathered.kept),
+        yield_ratio=gathered.yield_ratio,
+        refetched=gathered.refetched,
+        refetch_gain=gathered.refetch_gain,
+        first=_first(gathered),
+        capped=gathered.capped,
+        upstream_calls=gathered.upstream_calls,
+        notes=gathered.notes,
+        dropped=tuple(
+            dropped_item(entry).model_copy(update={"snippet": ""}) for entry in gathered.dropped
+        ),
+        sample=origin.sample,
+        trace_id=origin.trace_id,
+    )
+
+
+def _first(gathered: Gathered) -> FirstSearch:
+    """What its first searches brought, without what only a wider one did."""
+    kept = sum(not entry.wider for entry in gathered.kept)
+    return FirstSearch(fetched=kept + sum(not entry.wider for entry in gathered.dropped), kept=kept)
+
+
+def facts_of(item: Item) -> dict[str, Any]:
+    """What is an item's own, by the names of `ItemFacts`."""
+    comments = tuple(
+        KeptComment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
+        for comment in item.comments
+    )
+    return {name: getattr(item, name) for name in ItemFacts.model_fields} | {"comments": comments}
+
+
+def kept_item(entry: Assessed) -> KeptItem:
+    """A kept item with everything decided about it."""
+    return KeptItem(**facts_of(entry.item), **_assessment(entry))
+
+
+def item_of(facts: ItemFacts) -> Item:
+    """The way back; what a report does not publish is not known."""
+    shared = {name: getattr(facts, name) for name in ItemFacts.model_fields}
+    comments = tuple(
+        Comment(**{name: getattr(comment, name) for name in KeptComment.model_fields})
+        for comment in facts.comments
+    )
+    return Item(**shared | {"comments": comments})
+
+
+def assessed_of(kept: KeptItem) -> Assessed:
+    """The item as it was judged; see `item_of`."""
+    verdict = Verdict(bool(kept.verdict), kept.judge or "", kept.probability, kept.disputed)
+    grade = None
+    if kept.score is not None:
+        grade = Grade(kept.score, kept.explanation, kept.defaulted, kept.sentiment, kept.aspects)
+    return Assessed(item_of(kept), verdict, grade, kept.relevance, kept.low_relevance, kept.rank)
+
+
+def dropped_item(entry: Assessed) -> DroppedItem:
+    """A dropped item: what it was and why it went; below the cutoff in the grader's words too."""
+    item = entry.item
+    words = entry.grade.explanation if entry.grade and entry.dropped_by == "cutoff" else ""
+    text = "" if entry.dropped_by == "unfit" else one_line(clean(item.body))
+    return DroppedItem(
+        key=item.key,
+        title=item.title,
+        url=item.url,
+        reason=f"{entry.reason}: {words}" if words else entry.reason,
+        thread=item.thread,
+        created_at=item.created_at,
+        place=item.place,
+        snippet=text if len(text) <= SNIPPET else f"{cut(text, SNIPPET - 1).rstrip()}…",
+        credit=item.credit,
+        **_assessment(entry),
+    )
+
+
+def _assessment(entry: Assessed) -> dict[str, Any]:
+    """The fields of an `Assessment`."""
+    grade, verdict = entry.grade, entry.verdict
+    return {
+        "verdict": verdict.relevant if verdict.judge else None,
+        "judge": verdict.judge or None,
+        "probability": verdict.probability,
+        "score": grade.score if grade else None,
+        "explanation": grade.explanation if grade else "",
+        "sentiment": grade.sentiment if grade else None,
+        "aspects": grade.aspects if grade else (),
+        "relevance": entry.relevance,
+        "defaulted": bool(grade and grade.defaulted),
+        "low_relevance": entry.low_relevance,
+        "disputed": verdict.disputed,
+        "rank": entry.rank,
+        "dropped_by": entry.dropped_by,
+    }
+
+
+def coverage(sources: tuple[Gathered, ...]) -> str:
+    """One sentence per source: asked or not, seen and kept."""
+    return " ".join(f"{line}." for line in gate_lines(sources)) or "No source was asked."
+
+
+# `Ada (https://superuser.com/users/7/ada)`: a name, and the profile where there is one
+_CREDIT = regex.compile(r"(?P<name>.*?)(?: \((?P<url>https?://\S+)\))?", regex.S)
+
+
+class _Written(Protocol):
+    """A comment, as it was read or as a report has it."""
+
+    @property
+    def body(self) -> str: ...
+    @property
+    def credit(self) -> str | None: ...
+
+
+class _Item(_Written, Protocol):
+    """An item with its comments, likewise."""
+
+    @property
+    def comments(self) -> Sequence[_Written]: ...
+
+
+def credit_of(item: _Item, words: str = "") -> str | None:
+    """Who wrote these words of an item or, when no comment of it holds them, the item itself.
+
+    None where nobody has to be named.
+    """
+    line = one_line(words)
+    if line and line not in one_line(item.body):
+        for comment in item.comments:
+            if line in one_line(comment.body):
+                return comment.credit
+    return item.credit
+
+
+def parts_of(credit: str) -> tuple[str, str]:
+    """Name and profile of a credit; the profile is empty where there is none."""
+    match = _CREDIT.fullmatch(credit)
+    return (match["name"], match["url"] or "") if match else (credit, "")

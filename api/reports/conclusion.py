@@ -1,0 +1,279 @@
+"""From evidence to words: what the writer wrote and the check left, themes, or why not.
+
+What a report writer is asked for and hands in; the writer itself is outside or an agent.
+
+What stands where a model would, when there is no key: it says so, and callers do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import NoReturn, Protocol
+
+from api.core.display_names import Places, reason_in_words
+from api.core.domain import Decision, Gathered, Item, Question, Usage
+from api.core.model_cost import UnusableAnswer, bill_of
+from api.core.ports import Judgement, Rewrites, SupportChecker
+from api.core.progress import Writing
+from api.core.work import translated
+from api.errors import ModelError
+from api.pipeline.evidence.collection import Evidence, stages
+from api.pipeline.evidence.crawl import Run, combine
+from api.pipeline.evidence.figures import figures
+from api.pipeline.evidence.ranking import Ranked
+from api.pipeline.evidence.sufficiency import decide
+from api.reports.composition import Conclusion
+from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
+from api.reports.exhibits import Dossier, Exhibit, gate_lines
+from api.reports.keyless.themes import find_themes
+from api.reports.report import Finding, Passage, SupportCheck
+from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
+from api.reports.support_check import supported
+
+WRITER_REQUESTS = 8
+"""Model requests of one report at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """One more look at a source, with another query, while the report was written."""
+
+    gathered: Gathered
+    ranked: Ranked
+    """What the evidence did not have yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A checked draft, what it cost, and what was looked up for it."""
+
+    draft: DraftText
+    usage: Usage
+    follow_ups: tuple[FollowUp, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader must know about the writing."""
+
+
+def share_read(evidence: Evidence) -> str:
+    """What a writer is shown: `the 30 best of 33 kept posts`; "" where it is all of them."""
+    shown, kept = len(evidence.shown), len(evidence.kept)
+    return f"the {shown} best of {kept} kept posts" if shown < kept else ""
+
+
+class NotWritten(UnusableAnswer):
+    """The writer began and gave no usable draft; what it used and looked up still counts."""
+
+    def __init__(
+        self,
+        reason: str,
+        detail: str = "",
+        usage: Usage = Usage(),
+        follow_ups: tuple[FollowUp, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """Keep the bill."""
+        super().__init__(reason, detail, usage)
+        self.follow_ups, self.notes = follow_ups, notes
+
+
+class Writer(Protocol):
+    """Writes a report over a run's exhibits."""
+
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
+        """A checked draft over what the dossier shows; follow-ups are shown there too.
+
+        Raises:
+            ModelError: the model could not be reached or gave no usable draft.
+        """
+        ...
+
+
+async def conclude(
+    run: Run,
+    evidence: Evidence,
+    writer: Writer,
+    checker: SupportChecker | None,
+    explainer: Explainer,
+    places: Places,
+) -> Conclusion:
+    """Words for the evidence: written, themes, or an explanation why there are none."""
+    if evidence.decided.decision is Decision.INSUFFICIENT:
+        return await _explain(explainer, evidence)
+    run.listener(Writing(exhibits=len(evidence.shown)))
+    dossier = Dossier(places)
+    exhibits = dossier.show(evidence.shown)
+    share = share_read(evidence)
+    try:
+        writing = writer.write(run, evidence, dossier)
+        written = await translated(writing, "the report writer", partial(ModelError, "defect"))
+    except NotWritten as error:
+        evidence = _with(evidence, error.follow_ups, error.usage)
+        return _unwritten(evidence, exhibits, error, error.notes)
+    except ModelError as error:
+        return _unwritten(evidence, exhibits, error, ())
+    evidence = _with(evidence, written.follow_ups, written.usage)
+    question = evidence.scope.question
+    checked = await supported(written.draft, dossier, question, checker)
+    evidence = replace(evidence, usage=evidence.usage + checked.usage)
+    draft = checked.draft
+    flaws = (f"report: {note}" for note in draft.flaws.notes)
+    notes = (*flaws, *written.notes, *checked.notes)
+    if not draft.findings:
+        note = "the report model gave no finding that stands: themes of the items instead"
+        return _themes(evidence, (note, *notes), checked.check)
+    if not draft.quotes:
+        draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
+    read = (f"the report is written from {share}",) if share else ()
+    return Conclusion(evidence, evidence.decided, draft, (*read, *notes), support=checked.check)
+
+
+def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
+    """The evidence with what the writer looked up, and what it used.
+
+    Ranks go on, figures and sources are counted anew; the decision stays as it was made.
+    """
+    evidence = replace(evidence, usage=evidence.usage + writing)
+    if not follow_ups:
+        return evidence
+    later = {follow_up.gathered.source: follow_up.gathered for follow_up in follow_ups}
+    sources = list(evidence.crawl.sources)
+    for place, first in enumerate(sources):
+        if (again := later.get(first.source)) is not None:
+            both = combine((first, again))
+            note = f"asked once more while the report was written, for “{again.query}”"
+            sources[place] = replace(both, notes=(*both.notes, note))
+    extra = [entry for follow_up in follow_ups for entry in follow_up.ranked.kept]
+    kept = (
+        *evidence.kept,
+        *(replace(entry, rank=rank) for rank, entry in enumerate(extra, len(evidence.kept) + 1)),
+    )
+    dropped = (
+        *evidence.ranked.dropped,
+        *(entry for follow_up in follow_ups for entry in follow_up.ranked.dropped),
+    )
+    crawled = replace(evidence.crawl, sources=tuple(sources))
+    counts = replace(evidence.counts, dropped=stages((*dropped, *crawled.dropped)))
+    used = (follow_up.gathered.usage + follow_up.ranked.usage for follow_up in follow_ups)
+    return replace(
+        evidence,
+        crawl=crawled,
+        ranked=replace(evidence.ranked, kept=kept, dropped=dropped),
+        decided=replace(evidence.decided, notes=decide(counts).notes),
+        figures=figures(sources, kept, now=datetime.now(UTC)),
+        usage=sum(used, evidence.usage),
+    )
+
+
+_NO_KEY = "`OPENAI_API_KEY` is not set"
+
+
+def _unwritten(
+    evidence: Evidence, exhibits: Sequence[Exhibit], error: ModelError, notes: tuple[str, ...]
+) -> Conclusion:
+    if not evidence.judged:
+        return _unjudged(evidence, error)
+    why = reason_in_words(error.reason) + (f": {error.detail}" if error.detail else "")
+    trouble = f"the report model could not be used ({why})"
+    if error.reason == "no_key":
+        trouble = f"no model wrote this ({_NO_KEY})"
+    note = f"{trouble}: themes of the items instead"
+    return _themes(evidence, (note, *notes), SupportCheck())
+
+
+def _themes(evidence: Evidence, notes: tuple[str, ...], support: SupportCheck) -> Conclusion:
+    """A report without a writer's words: the themes of all that was kept."""
+    exhibits = Dossier().show(evidence.kept)
+    themed = find_themes(evidence.scope.question, exhibits)
+    keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
+    findings = tuple(
+        Finding.resting(
+            finding.text,
+            finding.kind,
+            [
+                Passage(keys[passage.label], passage.text, passage.comment_id)
+                for passage in finding.passages
+            ],
+            "counted",
+        )
+        for finding in themed.findings
+    )
+    quotes = quotes_of(findings, exhibits)
+    draft = DraftText(
+        themed.topic, themed.summary, findings, quotes, themed.suggestions, DraftFlaws()
+    )
+    return Conclusion(evidence, evidence.decided, draft, notes, support=support)
+
+
+async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
+    crawl = evidence.crawl
+    shortfall = Shortfall(
+        evidence.scope.question,
+        crawl.queries,
+        tuple(gate_lines(crawl.sources)),
+        tuple(
+            (entry.item.title, entry.grade.explanation if entry.grade else "")
+            for entry in evidence.dropped
+            if entry.dropped_by != "duplicate"
+        ),
+        bool(crawl.answered),
+        len(evidence.kept),
+        evidence.counts.unjudged > 0,
+        own={gathered.source for gathered in crawl.sources} == {"items"},
+    )
+    notes: tuple[str, ...] = ()
+    if crawl.answered:
+        try:
+            explaining = explainer.explain(shortfall)
+            defect = partial(ModelError, "defect")
+            explanation = await translated(explaining, "the explainer", defect)
+        except ModelError as error:
+            evidence = replace(evidence, usage=evidence.usage + bill_of(error))
+            if not evidence.judged:
+                return _unjudged(evidence, error)
+            explanation = plain_explanation(shortfall)
+            why = _NO_KEY if error.reason == "no_key" else reason_in_words(error.reason)
+            notes = (f"the explanation is made without a model ({why})",)
+    else:
+        explanation = plain_explanation(shortfall)
+    spent = replace(evidence, usage=evidence.usage + explanation.usage)
+    return Conclusion(spent, evidence.decided, None, notes, explanation)
+
+
+def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
+    decided = decide(replace(evidence.counts, anything_judged=False))
+    text = (
+        f"No model answered ({reason_in_words(error.reason)}), neither to judge relevance nor to "
+        "write. The items are listed as they were found; nothing is claimed about them."
+    )
+    return Conclusion(evidence, decided, explanation=Explanation(text, ()))
+
+
+class NoModel:
+    """Judge, rewriter, explainer and writer without a key."""
+
+    name = "none"
+
+    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
+        """Raises ModelError `no_key`."""
+        _no_key()
+
+    async def rewrite(
+        self, question: Question, variants: int, gaps: Sequence[str] = ()
+    ) -> Rewrites:
+        """The original query alone."""
+        return Rewrites((question.text,))
+
+    async def explain(self, shortfall: Shortfall) -> Explanation:
+        """Raises ModelError `no_key`."""
+        _no_key()
+
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
+        """Raises ModelError `no_key`."""
+        _no_key()
+
+
+def _no_key() -> NoReturn:
+    raise ModelError("no_key", "set `OPENAI_API_KEY`")

@@ -1,0 +1,204 @@
+"""Exhibits: what a model saw and may cite, as compact fenced text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC
+from itertools import accumulate
+
+import regex
+
+from api.core.display_names import WHY, Places, reason_in_words, title_of
+from api.core.domain import Assessed, Gathered, Item, Outcome
+from api.core.text import Fence, cut, one_line, web_url
+from api.pipeline.evidence.ranking import best_comments
+from api.reports.report import GateState
+
+BODY, COMMENT, COMMENTS = 600, 220, 4
+"""Characters of body and of a comment, and comments, that an exhibit shows."""
+TITLE, PLACE = 600, 80
+"""Characters of title and place; a person's own item may have any text for those."""
+
+# What is said of several sources at once.
+_TOGETHER = {
+    Outcome.EMPTY: "were asked and found nothing",
+    Outcome.NOT_CONFIGURED: f"could not be asked: {WHY[Outcome.NOT_CONFIGURED]}",
+}
+LINE_END = "⏎"
+"""Stands in what a model is shown where a line ends, unless a sentence does."""
+OF_THREAD = "a comment, the title is its thread's"
+"""What a model is told of a comment that was found by itself, so as not to quote the title."""
+# where a line that does not end a sentence is followed by one that begins it: `Still fine|\nIt is`
+_LINE_END = regex.compile(r"(?<![.!?…:,;。！？\s])[^\S\n]*+\n\s*+(?!\p{Ll})")
+_NAME = regex.compile(r"[a-z]+(?:_[a-z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """One item under the name the model cites it by."""
+
+    label: str
+    assessed: Assessed
+    title: str = ""
+    """What a person calls its source; empty: the name."""
+
+    @property
+    def where(self) -> str:
+        """Where it is from, for a person."""
+        return self.title or self.item.source
+
+    @property
+    def item(self) -> Item:
+        """The item shown."""
+        return self.assessed.item
+
+
+@dataclass(slots=True)
+class Dossier:
+    """Every exhibit shown in one run, numbered in order of first showing; numbers never change."""
+
+    places: Places = field(default_factory=dict)
+    given: int = 0
+    """The highest number given so far, by others before it too."""
+    most: int | None = None
+    """Exhibits that are remembered, the first forgotten first; None: all."""
+    _labels: dict[str, Exhibit] = field(default_factory=dict)
+
+    def show(self, items: Iterable[Assessed]) -> tuple[Exhibit, ...]:
+        """The exhibits for these items; new ones get the next numbers."""
+        shown = []
+        for assessed in items:
+            known = self._labels.get(assessed.item.key)
+            if known is None:
+                self.given += 1
+            shown.append(self.keep(known.label if known else f"E{self.given}", assessed))
+        return tuple(shown)
+
+    def keep(self, label: str, assessed: Assessed) -> Exhibit:
+        """The exhibit for an item under a name that it has already."""
+        exhibit = Exhibit(label, assessed, title_of(self.places, assessed.item.source))
+        self._labels[assessed.item.key] = exhibit
+        if self.most is not None and len(self._labels) > self.most:
+            del self._labels[next(iter(self._labels))]
+        return exhibit
+
+    @property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """All of them, in order."""
+        return tuple(self._labels.values())
+
+    def by_label(self) -> dict[str, Exhibit]:
+        """Exhibits under their names."""
+        return {exhibit.label: exhibit for exhibit in self._labels.values()}
+
+
+def text_of(item: Item, question: str = "") -> str:
+    """Everything of an item that a model is shown, on one line; comments that fit it first."""
+    best = best_comments(item, question)[:COMMENTS]
+    comments = [text for comment in best if (text := cut(_joined(comment.body), COMMENT))]
+    parts = [
+        cut(one_line(item.title), TITLE),
+        cut(_joined(item.body), BODY),
+        *(f'"{words}"' for words in comments),
+    ]
+    return " | ".join(part for part in parts if part)
+
+
+def _joined(text: str) -> str:
+    """The lines of a text on one line, with a mark where one ends without the end of a sentence.
+
+    Else a review's heading would run into its first sentence.
+    """
+    return one_line(_LINE_END.sub(f" {LINE_END} ", text.strip()))
+
+
+def describe(
+    exhibits: Sequence[Exhibit], fence: Fence, question: str = "", *, linked: bool = False
+) -> str:
+    """The exhibits as the model reads them: our facts in the clear, their words fenced.
+
+    Where nobody turns labels into links after the model, it is shown them: `linked`; and who has
+    to be named beside a quote.
+    """
+    lines = []
+    for exhibit in exhibits:
+        place = f"({cut(exhibit.item.place, PLACE)}) " if exhibit.item.place else ""
+        if linked and exhibit.item.credit:
+            place += f"by {exhibit.item.credit}: "
+        quoted = fence.quote(place + text_of(exhibit.item, question), exhibit.label)
+        link = web_url(exhibit.item.url) if linked else ""
+        lines += [_facts(exhibit) + (f", {link}" if link else ""), quoted]
+    return "\n".join(lines)
+
+
+def fitting(items: Sequence[Assessed], room: int, question: str) -> Sequence[Assessed]:
+    """The first of them that `room` characters suffice to describe, each as a whole."""
+    longest = (
+        len(describe([Exhibit("E100", assessed)], Fence(), question, linked=True)) + 1
+        for assessed in items
+    )
+    return items[: sum(size <= room for size in accumulate(longest))]
+
+
+def measure(value: float) -> str:
+    """A number as the item has it, never in powers of ten."""
+    return f"{value:.15g}"
+
+
+def _facts(exhibit: Exhibit) -> str:
+    """What is ours to say; names that a person's own items bring along stay out of the clear."""
+    item = exhibit.item
+    dated = f", {item.created_at:%Y-%m-%d}" if item.created_at else ""
+    measures = [
+        f", {measure(value)} {name}"
+        for name, value in item.engagement.items()
+        if value and _NAME.fullmatch(name)
+    ]
+    grade = exhibit.assessed.grade
+    graded = f", score {grade.score}/5" if grade and not grade.defaulted else ""
+    source = item.source if _NAME.fullmatch(item.source) else "items"
+    titled = f", {OF_THREAD}" if item.thread else ""
+    return f"{exhibit.label}: {source}{dated}{''.join(measures[:1])}{graded}{titled}"
+
+
+def gate_lines(sources: Iterable[Gathered]) -> list[str]:
+    """What happened at each source; those that found nothing, or are not set up, share a line."""
+    sources = list(sources)
+    alike = {
+        outcome: [entry.title or entry.source for entry in sources if entry.outcome is outcome]
+        for outcome in _TOGETHER
+    }
+    lines = [gate_line(entry) for entry in sources if len(alike.get(entry.outcome, ())) < 2]
+    lines += [
+        f"{', '.join(names[:-1])} and {names[-1]} {_TOGETHER[outcome]}"
+        for outcome, names in alike.items()
+        if len(names) > 1
+    ]
+    return lines
+
+
+def gate_line(gathered: Gathered) -> str:
+    """What happened at one source, for people and models alike."""
+    name = gathered.title or gathered.source
+    if gathered.outcome is Outcome.NOT_ASKED:
+        return f"{name} was not asked: {gathered.reason}"
+    if not gathered.outcome.answered:
+        at = gathered.retry_at
+        when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
+        return f"{name} could not be asked: {WHY[gathered.outcome]}{when}"
+    if gathered.outcome is Outcome.EMPTY:
+        return f"{name} was asked and found nothing"
+    counted = f"{len(gathered.kept)} of {gathered.fetched} results"
+    gate = GateState(status=gathered.status, reason=gathered.gate_reason, model=gathered.model)
+    return f"{name}: {kept_line(counted, gate, refetched=gathered.refetched)}"
+
+
+def kept_line(counted: str, gate: GateState, *, refetched: bool) -> str:
+    """What became of a source's results: `3 of 9 results were about it`; unjudged ones were not."""
+    again = ", searched twice" if refetched else ""
+    if gate.status == "degraded":
+        instead = f"{gate.model} judged instead" if gate.model else "none was sorted out"
+        why = reason_in_words(gate.reason)
+        return f"kept {counted}{again}; relevance could not be judged ({why}), so {instead}"
+    return f"{counted} were about it{again}"

@@ -1,0 +1,1 @@
+"""Reports without a model: themes that are counted and quoted."""

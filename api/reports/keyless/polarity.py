@@ -1,0 +1,192 @@
+"""Which way an English sentence leans towards what it is about, where that is sure.
+
+A lexicon of words that rarely mean anything else, turned by denial, and rules for what must not be
+read as an opinion: questions, wishes, hearsay, comparisons, two-sided and ironic sentences. What is
+not sure has no lean. How sure it is, and what was compared with it: docs/keyless.md.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from tomllib import loads
+
+import regex
+
+from api.core.text import fold
+from api.reports.keyless.subjects import ELSEWHERE, Subject, names_another
+
+# `n't` and the small words that turn what follows within four words: `not worth`, `never a bug`;
+# of `without` and `no` only what comes before a verb: `a plan without limits is a joke` is none;
+# and before a comma: `charged me without warning, shady`
+_DENIED = regex.compile(
+    r"(?:(?:\b(?:not|never|none|nothing|hardly|barely|nobody|neither|cannot|zero)\b|n't\b)"
+    r"(?:[^\w.!?;:,]+\w[\w'-]*){0,4}?[^\w.!?;:]*"
+    r"|\b(?:no|without)\b(?:[^\w.!?;:,]+(?!(?:is|are|was|were)\b)\w[\w'-]*){0,4}?[^\w.!?;:,]*)$"
+)
+DENIAL = regex.compile(
+    r"\b(?:no|not|never|none|nothing|hardly|barely|without|cannot)\b|n't\b", regex.I
+)
+"""A word that denies: `never`, `doesn't`."""
+_WORD = regex.compile(r"\p{L}[\p{L}'-]*")
+_LATIN = regex.compile(r"[^\W\d_]")
+ASKING = regex.compile(
+    # a question without its sign: `does anyone know`, `any tips`, `is it worth it`
+    r"[?？]\s*[\"'”’)]*\s*$|^\W*(?:(?:does|do|did|is|are|was|has|have|can|could|would|will|should)"
+    r" (?:it|this|that|they|the|anyone|anybody|somebody|someone|you|there|i|we)\b"
+    r"|(?:where|what|which|who|how|why|when) (?:is|are|do|does|can|should|would|to|did)\b"
+    r"|any(?:one|body)? (?:tips|idea|know|else|had|tried|got)\b|which one\b"
+    r"|how (?:good|bad|long|do)\b)",
+    regex.I,
+)
+"""A sentence that asks: `Is it any good?`, `anyone know if it leaks`."""
+WISHING = regex.compile(
+    # a wish or a demand: `I wish it had`, `would love`, `please add`, `needs a better clip`
+    r"\b(?:wish(?:es|ed)?|(?:would|'d) (?:love|like|prefer|pay)|hop(?:e|es|ing)|hopefully|please"
+    r"|if only|bring back|feature request|ideally|should (?:have|be|let|offer|allow|add|ship|sell"
+    r"|show)"
+    r"|(?:could|let) (?:they|us|me|you)\b|want (?:an?|it|them|my)\b|needs? (?:an?|more|better)\b"
+    r"|(?:would|could) be (?:an? )?(?:so )?(?:great|nice|perfect|amazing|good|better|cool|awesome)"
+    r"|why can't|i'd buy|would buy two)\b",
+    regex.I,
+)
+"""A sentence that asks for something: `I wish it had a dimmer`."""
+# what is no experience of the one who writes: hearsay, conditions, plans, instructions
+DISTANT = regex.compile(
+    r"\b(?:people say|they say|they said|claims?|claimed|promis\w+|advertis\w+|according to"
+    r"|supposed\w*"
+    r"|i (?:heard|read)|heard (?:that|the)|some (?:\w+ )?(?:call|say)|says the|told me|swore|if"
+    r"|unless"
+    r"|whether|afraid|worried|let me know|was a (?:joy|pleasure)|used to|back then|would|could"
+    r"|might"
+    r"|should|may|^maybe|depends|sarcasm|spoiler)\b|/s\b",
+    regex.I,
+)
+# two sides in one sentence, or one side and its exception: `great sound but`, `shame about`
+_TWO_SIDED = regex.compile(
+    r"\b(?:but|although|though|however|yet|while|whereas|except|despite|otherwise|still|shame about"
+    r"|aside from|apart from|only (?:downside|complaint|issue|problem)|on the other hand|pros?"
+    r"|cons?"
+    r"|the good|the bad|both|from \w+ to \w+)\b",
+    regex.I,
+)
+# weighing against something else, whose side is not told by the words alone
+_WEIGHING = regex.compile(
+    r"\b(?:th[ae]n|compared|versus|vs\.?|unlike|instead of|rather|same as|as \w+ as|prefer|beats?"
+    r"|better|worse|best of|switched|alternative)\b",
+    regex.I,
+)
+_WEIGHED_FIRST = regex.compile(
+    # ... unless it opens with what is weighed: `Much better than`, `It is far worse than`
+    r"^\W*(?:(?:it|this|it's) (?:is|was|feels|sounds|works) )?(?:so |much |far |way |a lot "
+    r"|miles )?"
+    r"(?:better|nicer|faster|quieter|worse|slower|louder)\b.{0,40}\bthan\b",
+    regex.I,
+)
+# praise said over a failure, or of what nobody wants: `Great, another update`, `love paying`
+IRONY = regex.compile(
+    r"^\W*(?:great|wow|nice|fantastic|awesome|perfect|oh|sure|congrat\w+|thanks|lovely|brilliant"
+    r"|well done)\s*,"
+    r"|^\W*(?:oh|sure|congrat\w+|thanks|nice of|what an?|so)\b|\blov(?:e|ing) (?:paying|waiting"
+    r"|how)\b|,\s*(?:lovely|great|nice|brilliant|wonderful|fantastic|awesome"
+    r"|perfect|love it)\s*[.!]*$|\bjust love\b|\banother\b|\bforgot\b"
+    r"|\bpaperweight|\bdoorstop|\bbrick\b|\bbecause who\b|🙄|\bapparently\b",
+    regex.I,
+)
+
+# what a question asks for: `what annoys people`, `any downsides`; `what do they like`
+_WANTED = {
+    -1: regex.compile(
+        r"(?i)\b(?:annoy|bother|complain|dislik|irritat|frustrat|downside|drawback|weakness|wrong"
+        r"|(?:hate|problem|issue)s?\b)"
+    ),
+    1: regex.compile(
+        r"(?i)\b(?:(?:do|does|did|they|people|users|owners|everyone) (?:\w+ )?"
+        r"(?:like|love|enjoy)s?\b|prais|upside|strength)"
+    ),
+}
+
+_UNSURE = (ASKING, WISHING, DISTANT, _TWO_SIDED, ELSEWHERE)
+# what parts of a sentence may have different subjects: `it is light, the clip broke`
+_CLAUSE = regex.compile(r"[,;–—]|\s-\s|\band (?=(?:the|it|its|my|i|we|they)\b)", regex.I)
+
+# Characters before a word in which it is denied, and of a sentence whose lean can be sure.
+_BEFORE, _LONGEST = 200, 1_000
+
+
+@cache
+def _lexicon() -> tuple[regex.Pattern[str], regex.Pattern[str], frozenset[str], frozenset[str]]:
+    """Words of praise and of complaint, and the small words of English and of other languages."""
+    read = loads(files("api.reports.keyless").joinpath("polarity.toml").read_text("utf-8"))
+
+    def words(name: str) -> regex.Pattern[str]:
+        families = "|".join(f"(?:{line})" for line in read[name].split("\n") if line)
+        return regex.compile(rf"(?<![\w-])(?:{families})(?![\w-])")
+
+    return (
+        words("good"),
+        words("bad"),
+        frozenset(read["english"].split()),
+        frozenset(read["foreign"].split()),
+    )
+
+
+def is_english(text: str) -> bool:
+    """Whether a sentence is English for all that its letters and small words tell."""
+    letters = _LATIN.findall(text)
+    if not letters or any(not letter.isascii() for letter in letters):
+        return False
+    *_, english, foreign = _lexicon()
+    words = {word.lower() for word in _WORD.findall(text)}
+    return len(words & foreign) <= len(words & english) and not (
+        words & foreign and not words & english
+    )
+
+
+def feelings(sentence: str, subject: Subject | None = None) -> tuple[int, int]:
+    """How many words of praise and of complaint it holds, denied ones on the other side.
+
+    None that is part of the subject's name.
+    """
+    good, bad, *_ = _lexicon()
+    text = fold(subject.pattern.sub(" ", sentence) if subject else sentence).replace("’", "'")
+    pro = con = 0
+    for pattern, sign in ((good, 1), (bad, -1)):
+        for match in pattern.finditer(text):
+            before = text[max(0, match.start() - _BEFORE) : match.start()]
+            turned = -sign if _DENIED.search(before) else sign
+            pro, con = pro + (turned > 0), con + (turned < 0)
+    return pro, con
+
+
+def lean_wanted(question: str) -> int | None:
+    """1 where a question asks for praise alone, -1 for complaints, None for both or neither."""
+    sides = [side for side, pattern in _WANTED.items() if pattern.search(question)]
+    return sides[0] if len(sides) == 1 else None
+
+
+def lean_of(
+    sentence: str, theme: regex.Pattern[str] | None = None, subject: Subject | None = None
+) -> int | None:
+    """1 for praise, -1 for complaint; None when neither is sure.
+
+    With a `theme` the clause that speaks of it must hold the words that decide. The `subject` is no
+    other product, however well known (`The Oura ring is great`), and its name no feeling (`Magic
+    Mouse`).
+    """
+    text = sentence.replace("’", "'")
+    if len(text) > _LONGEST:
+        return None
+    if not is_english(text) or any(rule.search(text) for rule in _UNSURE):
+        return None
+    if names_another(text, subject):
+        return None
+    if _WEIGHING.search(text) and not _WEIGHED_FIRST.search(text):
+        return None
+    pro, con = feelings(text, subject)
+    if bool(pro) == bool(con) or (pro and IRONY.search(text)):
+        return None
+    clauses = [clause for clause in _CLAUSE.split(text) if any(feelings(clause, subject))]
+    if theme and not any(map(theme.search, clauses)):
+        return None
+    return 1 if pro else -1

@@ -1,0 +1,369 @@
+"""The finished answer to a question, and that of one source: versioned, the same everywhere.
+
+What is declared here is the JSON of every door, its schema in OpenAPI and MCP, what the store
+keeps, and what the faces show. Times are UTC, to the second. An unknown number is None, never 0.
+
+What a report says: sentences, the words that carry them, and quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from api.core.domain import (
+    PUBLISHED_VALUE,
+    Attempt,
+    Decision,
+    Measure,
+    Outcome,
+    Published,
+    Stage,
+    Status,
+    Usage,
+    passed_unjudged,
+)
+from api.pipeline.evidence.figures import IF_SET, WHERE_THERE, Figures
+from api.settings import DepthName, Window
+
+FindingKind = Literal["praise", "complaint", "request", "difference", "other"]
+Backing = Literal["checked", "counted", "unverified"]
+"""Of a finding: a support check said that each passage carries it; it only counts what its passages
+show; or nobody has checked."""
+
+
+LONGEST_PASSAGE = 200
+"""Characters of a passage; of whole sentences only those that fit into one are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Words of an item that carry a sentence, exactly as they stand there."""
+
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
+    key: str
+    passage: str
+    """Verbatim, at most `LONGEST_PASSAGE` characters."""
+    comment_id: str | None = None
+    """Where it stands in a comment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence of a report, and the words of the items it rests on."""
+
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
+    text: str
+    kind: FindingKind
+    cites: tuple[str, ...]
+    """Item keys, each once."""
+    evidence: tuple[Passage, ...] = ()
+    """At least one per key, in the order of the keys; none in reports of older versions."""
+    support: Backing = "unverified"
+
+    @classmethod
+    def resting(
+        cls, text: str, kind: FindingKind, evidence: Sequence[Passage], support: Backing
+    ) -> Self:
+        """The finding that cites the items of its passages."""
+        keys = dict.fromkeys(passage.key for passage in evidence)
+        return cls(text, kind, tuple(keys), tuple(evidence), support)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Verbatim words, linked back."""
+
+    __pydantic_config__: ClassVar = PUBLISHED_VALUE
+    text: str
+    key: str
+    url: str
+    comment_id: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+
+
+VERSION = 3
+"""Of a `Report`; raised when a field changes meaning, with a step in
+`api/store/migrations.py`."""
+
+Timestamp = Annotated[
+    datetime, AfterValidator(lambda moment: moment.astimezone(UTC).replace(microsecond=0))
+]
+Share = Annotated[float, Field(ge=0, le=1)]
+Milliseconds = Annotated[int | SkipJsonSchema[None], WHERE_THERE]
+
+
+Credit = Annotated[str | SkipJsonSchema[None], WHERE_THERE]
+"""An author as `Ada (https://...)`; there where a licence asks for name and profile."""
+
+
+Thread = Annotated[str, IF_SET]
+"""Key of the thread whose title it bears; there where it is a comment that was found by itself."""
+
+
+Since = Annotated[Window | SkipJsonSchema[None], WHERE_THERE]
+"""How far back; there unless an older program asked, or nothing was asked."""
+
+
+Capped = Annotated[bool | SkipJsonSchema[None], WHERE_THERE]
+"""A limit cut it: the source may hold more; there unless an older program asked."""
+
+
+class KeptComment(Published):
+    """A comment, reply or buyer's review; whose it is, is published as `Credit` alone."""
+
+    id: str
+    body: str
+    url: str
+    created_at: Timestamp | None
+    engagement: Mapping[str, Measure]
+    credit: Credit = None
+
+
+class ItemFacts(Published):
+    """What is an item's own, whoever asked."""
+
+    key: str
+    id: str
+    source: str
+    title: str
+    body: str
+    url: str
+    created_at: Timestamp | None
+    engagement: Mapping[str, Measure]
+    """The source's own measures by name, the main one first."""
+    place: str | None
+    places: tuple[str, ...]
+    """All of them, when copies were merged."""
+    comments: tuple[KeptComment, ...]
+    notes: tuple[str, ...]
+    credit: Credit = None
+    thread: Thread = ""
+    crosspost_parent: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    """Key of the item that it is a crosspost of."""
+    link: Annotated[str, IF_SET] = ""
+    """Where a link post points."""
+
+
+class DroppedFacts(Published):
+    """Which item was dropped, and why in words."""
+
+    key: str
+    title: str
+    url: str
+    reason: str
+    thread: Thread = ""
+    created_at: Annotated[Timestamp | SkipJsonSchema[None], WHERE_THERE] = None
+    place: Annotated[str | SkipJsonSchema[None], WHERE_THERE] = None
+    snippet: Annotated[str, IF_SET] = ""
+    """How its text begins, on one line; there where an answer lists it."""
+    credit: Credit = None
+
+
+class Assessment(Published):
+    """What one question's judges decided about an item."""
+
+    verdict: bool | None
+    """The gate's; None when nobody judged."""
+    judge: str | None
+    probability: float | None
+    score: Annotated[int, Field(ge=1, le=5)] | None
+    explanation: str
+    sentiment: int | None
+    aspects: tuple[str, ...]
+    relevance: Share | None
+    defaulted: bool
+    low_relevance: bool
+    disputed: bool
+    rank: int | None
+    """From 1; None for what was dropped."""
+    dropped_by: Stage | None
+
+
+class KeptItem(Assessment, ItemFacts):
+    """A kept item: a post, a video, or a product with its reviews as comments."""
+
+
+class DroppedItem(Assessment, DroppedFacts):
+    """A dropped item, and why it was."""
+
+
+class GateState(Published):
+    """Whether the relevance gate worked: `ok`, `degraded` with a reason, or `skipped`."""
+
+    status: Status
+    reason: str | None
+    model: str | None
+
+    @property
+    def unjudged(self) -> bool:
+        """What passed it has no verdict."""
+        return passed_unjudged(self.status, self.model)
+
+
+class FirstSearch(Published):
+    """Distinct items that the first search of any query brought, before a wider one was made."""
+
+    fetched: int
+    kept: int
+    """Those of them that the gate let through in the end."""
+
+
+First = Annotated[FirstSearch | SkipJsonSchema[None], WHERE_THERE]
+"""Of `fetched` and `kept`, what first searches brought; there unless an older program asked."""
+
+
+class SourceReport(Published):
+    """How asking one source ended."""
+
+    query: str
+    source: str
+    outcome: Outcome
+    reason: str | None
+    retry_at: Timestamp | None
+    gate: GateState
+    attempts: tuple[Attempt, ...]
+    fetched: int
+    kept: int
+    yield_ratio: Share | None
+    """None when items went unjudged."""
+    refetched: bool
+    refetch_gain: int
+    first: First = None
+    capped: Capped = None
+    upstream_calls: int
+    notes: tuple[str, ...]
+    dropped: tuple[DroppedItem, ...]
+    sample: bool
+    trace_id: str | None
+
+    @property
+    def fit(self) -> int:
+        """Distinct items that were fit to be judged: not removed, and somebody's words."""
+        return self.fetched - sum(item.dropped_by == "unfit" for item in self.dropped)
+
+
+class Fetched(SourceReport):
+    """The answer of one source: the `fetch` object of the interface."""
+
+    items: tuple[KeptItem, ...]
+    usage: Usage = Usage()
+    """Of judging and grading."""
+
+
+class SupportCheck(Published):
+    """Whether the sentences were checked against the passages they cite."""
+
+    status: Status = "skipped"
+    """`ok`; `degraded` with a reason, then findings are unverified; `skipped` when nobody asked."""
+    reason: str | None = None
+    model: str | None = None
+    pairs: int = 0
+    """Pairs of a sentence and a passage that were checked."""
+    supported: int = 0
+    """Of these, pairs in which the passage says what the sentence says."""
+
+    @property
+    def rate(self) -> float | None:
+        """Supported over checked pairs; None when nothing was checked."""
+        return self.supported / self.pairs if self.pairs else None
+
+
+class Cost(Published):
+    """What it cost; `usd` is 0 when nothing was spent, None when a model's price is unknown."""
+
+    usd: float | None
+    tokens: int
+    upstream_calls: int
+    """Requests to sources."""
+
+
+class Timings(Published):
+    """Milliseconds; none where nothing was asked."""
+
+    evidence: Milliseconds = None
+    report: Milliseconds = None
+    total: Milliseconds = None
+
+
+class Report(Published):
+    """The answer to one question, of every decision: the `analyze` object of the interface."""
+
+    id: str
+    version: int
+    query: str
+    about: str
+    rewritten_queries: tuple[str, ...]
+    depth: DepthName
+    since: Since = None
+    limit: Annotated[int | SkipJsonSchema[None], WHERE_THERE] = None
+    """Items of a source at first, where somebody named how many; else the depth's."""
+    decision: Decision
+    decision_rationale: str
+    disclaimer: str | None
+    explanation_text: str | None
+    total_scored: int
+    total_survived: int
+    quality_notes: tuple[str, ...]
+    grading: Literal["on", "off"]
+    topic: str
+    summary: str
+    findings: tuple[Finding, ...]
+    support: SupportCheck = SupportCheck()
+    figures: Figures
+    quotes: tuple[Quote, ...]
+    sources: Mapping[str, SourceReport]
+    coverage: str
+    suggestions: tuple[str, ...]
+    items: tuple[KeptItem, ...]
+    """Best first."""
+    dropped: tuple[DroppedItem, ...]
+    sample: bool
+    cost: Cost
+    timings_ms: Timings
+    trace_id: str | None
+    observations: Annotated[Mapping[str, tuple[str, ...]], IF_SET] = {}
+    """Of its trace, span -> keys of the items that were judged there, or `findings`."""
+    created_at: Timestamp
+
+    @property
+    def cited(self) -> int:
+        """Distinct items that its findings rest on."""
+        return len({key for finding in self.findings for key in finding.cites})
+
+
+class SourceSummary(Published):
+    """How asking one source ended, in a `Summary`."""
+
+    model_config = ConfigDict(extra="ignore")
+    outcome: Outcome
+    reason: str | None
+    fetched: int
+    kept: int
+    yield_ratio: Share | None
+
+
+class Summary(Published):
+    """What a listing shows of a report: the same fields, without texts, items and figures."""
+
+    model_config = ConfigDict(extra="ignore")
+    id: str
+    version: int
+    query: str
+    about: str
+    depth: DepthName
+    decision: Decision
+    decision_rationale: str
+    disclaimer: str | None
+    total_scored: int
+    total_survived: int
+    topic: str
+    sample: bool
+    cost: Cost
+    trace_id: str | None
+    created_at: Timestamp
+    sources: Mapping[str, SourceSummary]

@@ -1,0 +1,425 @@
+"""What the sandbox's model answers, one function per kind of request. It reads only the prompt.
+
+A kind is told by the schema that is asked for, or, without one, by the field its instructions name.
+What it writes is the product's own keyless writing, and what it checks the keyless check.
+
+Whether a text is about a name or only drops it, as somebody sees who reads all of it.
+
+Reading a prompt: the quoted texts in it, by label, and what stands in the clear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import regex
+
+from api.core.domain import Assessed, Comment, Item, Question, Verdict
+from api.core.ports import Claim
+from api.core.text import cut
+from api.models.local.support import carries
+from api.pipeline.question.product_name import ASKING_WORDS, core_of, name_of
+from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
+from api.reports.keyless.aspects import aspects, aspects_in
+from api.reports.keyless.polarity import lean_of
+from api.reports.keyless.subjects import Subject
+from api.reports.keyless.themes import THEMES, find_themes
+from api.reports.quotes import sentences
+from api.reports.report import LONGEST_PASSAGE
+from api.reports.shortfall import Shortfall, plain_explanation
+from api.sandbox.world import Probabilities
+
+# What stands in brackets of any script, and hashtags: `(like Plaud)`, `[Plaud]`, `#plaud`.
+_ASIDE = regex.compile(r"[(\[（][^)\]）]{0,500}[)\]）]|#\w+")
+# Where a sentence ends: the blank in `Great. But`, or a new line.
+_SENTENCE = regex.compile(r"(?<=[.!?。！？])\s+|\n+")
+_COMMA = regex.compile(r"[,、，/|&+]")
+# A list has so many entries; an entry with so few words beside the name says little of it.
+_ENTRIES, _LITTLE = 4, 3
+_ENDINGS = frozenset("ai com io app co new net org".split())
+
+
+def in_passing(name: str, parts: Sequence[str]) -> bool:
+    """The name stands only in brackets, hashtags and lists, or once, late, outside the title.
+
+    `parts` are the title and what follows it. A text that does not hold the name is not judged.
+    """
+    words = regex.split(r"[\s.\-]+", name)
+    if len(words) > 1 and words[-1].casefold() in _ENDINGS:
+        words = words[:-1]
+    # the name's words with any joint, without a web ending: `Plaud Note`, `plaud-note`, `PlaudNote`
+    joined = "[ .-]?".join(map(regex.escape, words))
+    mention = regex.compile(rf"(?<!\w){joined}(?!\w)", regex.I)
+    title, body = parts[0] if parts else "", " ".join(parts[1:])
+    if not mention.search(f"{title} {body}"):
+        return False
+    sentences = [part for part in _SENTENCE.split(body) if part.strip()]
+    spoken = [_ASIDE.sub(" ", part) for part in (title, *sentences)]
+    holding = [
+        place
+        for place, part in enumerate(spoken)
+        if mention.search(_without_list(part, mention, 0 if place else 1))
+    ]
+    return not holding or (len(holding) == 1 and holding[0] > 1)
+
+
+def _without_list(sentence: str, mention: regex.Pattern[str], start: int) -> str:
+    """The sentence without the entries of an enumeration that hold the name and little else.
+
+    A title may well begin with the name, so there the first entry counts (`start` is 1).
+    """
+    entries = _COMMA.split(sentence)
+    if len(entries) < _ENTRIES:
+        return sentence
+    return ", ".join(
+        entry
+        for place, entry in enumerate(entries)
+        if place < start
+        or not mention.search(entry)
+        or len(mention.sub("", entry).split()) > _LITTLE
+    )
+
+
+_QUOTE = re.compile(r"<q-(\w+)(?: ([^<>]*))?>([^<]*)</q-\1>")
+_SOURCE = re.compile(r"^source: *(\w+)", re.M)
+# what is said of an exhibit in the clear: `E4: lemmy, 2026-11-07, 60 score, score 4/5`
+_FACTS = re.compile(r"^[^\w\n]*+(E\d+): (\w+)\b(.*)", re.M)
+_WANTED = re.compile(r"\bqueries wanted: (\d+)")
+# `the 30 best of 33 kept posts`
+_KEPT = re.compile(r"\b\d+ best of (\d+) kept posts\b")
+# Characters that a text may be shorter than its limit and yet be cut.
+_GRAPHEME = 8
+_PLACE = re.compile(r"^\([^()|]{1,60}\) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """One quoted text."""
+
+    label: str
+    text: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Title, body and comments apart."""
+        return tuple(_bare(piece) for piece in self._pieces)
+
+    @property
+    def _pieces(self) -> tuple[str, ...]:
+        """The same with the comments in quotation marks."""
+        pieces = (part.strip() for part in _PLACE.sub("", self.text).split(" | "))
+        return tuple(piece for piece in pieces if piece)
+
+    def as_exhibit(self, source: str, thread: str) -> Exhibit:
+        """The exhibit as far as the prompt shows it; a sentence that was cut off is left out."""
+        own = [_lined(piece) for piece in self._pieces if _bare(piece) == piece]
+        comments = [_lined(_bare(piece)) for piece in self._pieces if _bare(piece) != piece]
+        title, body = (*own, "", "")[:2]
+        place = _PLACE.match(self.text)
+        item = Item(
+            key=self.label, id=self.label, source=source, title=title, thread=thread,
+            body=_whole(" ".join((body, *own[2:])).strip(), BODY),
+            place=place[0].strip("() ") if place else None,
+            comments=tuple(
+                Comment(id=str(number), body=_whole(text, COMMENT))
+                for number, text in enumerate(comments)
+            ),
+        )  # fmt: skip
+        return Exhibit(self.label, Assessed(item, Verdict(True)))
+
+
+@dataclass(frozen=True)
+class QuotedPrompt:
+    """All messages of one request, as one text each."""
+
+    messages: tuple[tuple[str, str], ...]
+    """Role and text."""
+
+    @classmethod
+    def of(cls, messages: Iterable[Any]) -> QuotedPrompt:
+        """From the request's `messages`; parts that are not text are left out."""
+        mappings = [m for m in messages if isinstance(m, Mapping)]
+        return cls(tuple((str(m.get("role")), _text(m.get("content"))) for m in mappings))
+
+    @cached_property
+    def quoted(self) -> tuple[Quoted, ...]:
+        """Every quoted text, in order."""
+        return tuple(
+            Quoted((match[2] or "").strip(), _unescaped(match[3]))
+            for role, text in self.messages
+            if role != "assistant"
+            for match in _QUOTE.finditer(text)
+        )
+
+    @cached_property
+    def plain(self) -> str:
+        """Everything in the clear."""
+        return "\n".join(_QUOTE.sub("", text) for _, text in self.messages)
+
+    def first(self, label: str) -> str:
+        """The first quoted text with that label, or nothing."""
+        return next((q.text for q in self.quoted if q.label == label), "")
+
+    def all(self, label: str, *, numbered: bool = False) -> list[str]:
+        """Every quoted text with that label, or (`1 passage`) with a number before it."""
+        labels = ((q.label.partition(" ")[2] if numbered else q.label, q) for q in self.quoted)
+        return [q.text for name, q in labels if name == label]
+
+    @property
+    def question(self) -> str:
+        """The user's question: quoted, else the last thing a user wrote."""
+        texts = [text for role, text in self.messages if role == "user"]
+        return self.first("question") or (texts[-1].strip() if texts else "")
+
+    @property
+    def about(self) -> str:
+        """What the question is about, when the person said so."""
+        return self.first("about")
+
+    @property
+    def source(self) -> str:
+        """The source named in the clear, or nothing."""
+        match = _SOURCE.search(self.plain)
+        return match[1] if match else ""
+
+    @property
+    def wanted(self) -> int:
+        """How many queries are asked for."""
+        match = _WANTED.search(self.plain)
+        return int(match[1]) if match else 3
+
+    @property
+    def kept(self) -> int:
+        """How many items were kept, where a writer is shown the best of them; else 0."""
+        match = _KEPT.search(self.plain)
+        return int(match[1]) if match else 0
+
+    @property
+    def numbered(self) -> list[Quoted]:
+        """Items labelled 1 to n."""
+        return [q for q in self.quoted if q.label.isdigit()]
+
+    @property
+    def exhibits(self) -> list[Quoted]:
+        """Items labelled E1 and so on, each once."""
+        labelled = (q for q in self.quoted if re.fullmatch(r"E\d+", q.label))
+        return list({q.label: q for q in labelled}.values())
+
+    @property
+    def shown(self) -> list[Exhibit]:
+        """The exhibits as the product has them."""
+        facts = {match[1]: (match[2], match[3]) for match in _FACTS.finditer(self.plain)}
+        shown = []
+        for exhibit in self.exhibits:
+            source, more = facts.get(exhibit.label, ("", ""))
+            shown.append(exhibit.as_exhibit(source, "thread" if OF_THREAD in more else ""))
+        return shown
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping))
+
+
+def _whole(text: str, limit: int) -> str:
+    """The text without the sentence that the product's limit cut off, if it did."""
+    if len(text) < limit - _GRAPHEME:
+        return text
+    return " ".join(sentences(text)[:-1])
+
+
+def _lined(text: str) -> str:
+    """The text with its lines apart, where the product shows that one ends."""
+    return re.sub(rf"\s*{LINE_END}\s*", "\n", text)
+
+
+def _bare(piece: str) -> str:
+    return piece[1:-1] if len(piece) > 1 and piece[0] == piece[-1] == '"' else piece
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+KINDS: Mapping[str, str] = {
+    "relevant": "judge",
+    "supported": "support",
+    "grades": "grades",
+    "queries": "rewrite",
+    "explanation_text": "explain",
+    "findings": "agent",
+}
+"""Field of the answer -> name of the endpoint."""
+_THRESHOLD = 0.5
+# Probabilities for the scores 3, 4 and 5: who reads the whole text asks for more than the gate.
+_PARTLY, _SURE, _VERY_SURE = 0.55, 0.58, 0.7
+# The most that a name dropped in passing is worth.
+_MENTIONED = 0.3
+# What the instructions of a short report say: one sentence of summary, two findings.
+_SHORT = "starting point"
+_FEW, _QUOTES, _ASPECTS = 2, 4, 5
+# Words of a sentence that is quoted.
+_FEWEST_WORDS = 4
+
+
+def kind_of(schema: Mapping[str, Any] | None, prompt: QuotedPrompt) -> str | None:
+    """The field that tells what is asked for; None for a chat."""
+    if schema is not None:
+        return next((field for field in KINDS if field in schema.get("properties", {})), None)
+    return next((field for field in KINDS if f'{{"{field}":' in prompt.plain), None)
+
+
+def answer(field: str, prompt: QuotedPrompt, judge: Probabilities) -> dict[str, Any]:
+    """The JSON object for one kind of request."""
+    if field == "relevant":
+        return {"relevant": [p >= _THRESHOLD for p in _judged(prompt, prompt.numbered, judge)]}
+    if field == "supported":
+        return {"supported": _supported(prompt)}
+    if field == "grades":
+        chances = _judged(prompt, prompt.numbered, judge)
+        graded = zip(prompt.numbered, chances, strict=True)
+        return {"grades": [_grade(prompt, item, chance) for item, chance in graded]}
+    if field == "queries":
+        return {"queries": _queries(prompt)[: prompt.wanted]}
+    if field == "explanation_text":
+        return _explanation(prompt)
+    return report(prompt)
+
+
+def report(prompt: QuotedPrompt) -> dict[str, Any]:
+    """The themes of the exhibits in the prompt, as the JSON of a draft."""
+    short = _SHORT in prompt.plain
+    question = Question(prompt.question, prompt.about)
+    most = _FEW if short else THEMES
+    themed = find_themes(question, prompt.shown, most=most, kept=prompt.kept)
+    findings = [
+        {
+            "text": finding.text,
+            "kind": finding.kind,
+            "evidence": [
+                {"cite": passage.label, "passage": passage.text} for passage in finding.passages
+            ],
+        }
+        for finding in themed.findings
+    ]
+    first = {finding.passages[0].text: finding.passages[0].label for finding in themed.findings}
+    return {
+        "topic": themed.topic,
+        "summary": themed.summary,
+        "findings": findings,
+        "quotes": [{"text": text, "cite": label} for text, label in first.items()][:_QUOTES],
+        "suggestions": list(themed.suggestions),
+    }
+
+
+def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
+    """Chances by the judge, lower where a text only drops the name."""
+    texts, name = [item.text for item in items], name_of(prompt.question)
+    chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
+    return [
+        min(chance, _MENTIONED) if name and in_passing(name, item.parts) else chance
+        for item, chance in zip(items, chances, strict=True)
+    ]
+
+
+def _supported(prompt: QuotedPrompt) -> list[bool]:
+    question = Question(prompt.question, prompt.about)
+    contexts = prompt.all("context", numbered=True)
+    parts = zip(
+        prompt.all("sentence", numbered=True), prompt.all("passage", numbered=True), contexts,
+        strict=False,
+    )  # fmt: skip
+    return [carries(Claim(*part), question) for part in parts]
+
+
+def _grade(prompt: QuotedPrompt, item: Quoted, chance: float) -> dict[str, Any]:
+    texts = [*item.parts, *prompt.all(f"{item.label} comment")]
+    whole = " ".join(texts)
+    subject = Subject.of(Question(prompt.question, prompt.about), [whole])
+    held = [(aspect, match[0]) for aspect in aspects() if (match := aspect.pattern.search(whole))]
+    parts = (part for text in texts for part in sentences(text) if len(part) <= LONGEST_PASSAGE)
+    leans = {lean for part in parts if (lean := lean_of(part, subject=subject))}
+    if chance < _PARTLY:
+        score = 1 if chance < _PARTLY / 2 else 2
+    else:
+        detailed = len(held) > 1 or bool(leans)
+        score = 3 + bool(held and chance >= _SURE) + bool(detailed and chance >= _VERY_SURE)
+    return {
+        "score": score,
+        "explanation": _why(subject, texts, [f"{a.name} (“{words}”)" for a, words in held], chance),
+        "sentiment": sum(leans) if leans else None,
+        "aspects": [aspect.name for aspect, _ in held][:_ASPECTS],
+        "quote": _telling(texts, subject),
+    }
+
+
+def _why(subject: Subject, texts: Sequence[str], topics: Sequence[str], chance: float) -> str:
+    """The words that decided: where the name stands, what is spoken of, and the judge's number."""
+    title, *rest = texts or [""]
+    match = subject.pattern.search(title) or subject.pattern.search(" ".join(rest))
+    place = "in the title" if subject.is_named(title) else "below the title"
+    named = f"names “{match[0]}” {place}" if match else "does not write the name"
+    if subject.name and in_passing(subject.name, texts):
+        named += ", only in passing"
+    speaks = f" and speaks of {', '.join(topics[:3])}" if topics else ""
+    return f"{named[0].upper()}{named[1:]}{speaks}; {chance:.0%} likely to be about it."
+
+
+def _telling(texts: Sequence[str], subject: Subject) -> str:
+    """The sentence that says most: about the product, with a sure lean, about something known."""
+    candidates = [
+        sentence
+        for text in texts
+        for sentence in sentences(text)
+        if len(sentence) <= LONGEST_PASSAGE and len(sentence.split()) >= _FEWEST_WORDS
+    ]
+
+    def weight(sentence: str) -> float:
+        sure = lean_of(sentence, subject=subject) is not None
+        named = subject.is_named(sentence)
+        return 2.0 * sure + min(2, len(aspects_in(sentence))) + 0.5 * named
+
+    best = max(candidates, key=weight, default="")
+    return best if best and weight(best) >= 1 else ""
+
+
+def _queries(prompt: QuotedPrompt) -> list[str]:
+    """Other spellings of the name, and what stands beside it."""
+    name = name_of(prompt.question) or prompt.question
+    core = core_of(name)
+    held = {word.casefold() for word in re.findall(r"\w+", name)} | ASKING_WORDS
+    beside = [w for w in re.findall(r"[^\W\d_][\w-]{3,}", prompt.about) if w.casefold() not in held]
+    queries = [
+        f"{core} {' '.join(beside[-2:])}" if beside else "",
+        f"{core} review",
+        core,
+        "".join(name.replace(".", "").split()),
+        f"{core} problems",
+        f"{core} alternatives",
+    ]
+    original = prompt.question.casefold()
+    return [query for query in dict.fromkeys(queries) if query and query.casefold() != original]
+
+
+def _explanation(prompt: QuotedPrompt) -> dict[str, Any]:
+    """Why there is too little, as the product says it without a model."""
+    dropped = (text.partition(" | reason: ") for text in prompt.all("dropped"))
+    shortfall = Shortfall(
+        Question(prompt.question, prompt.about),
+        (prompt.question, *(query for query in prompt.all("query") if query != prompt.question)),
+        tuple(prompt.all("source")),
+        tuple((cut(title, LONGEST_PASSAGE), reason) for title, _, reason in dropped),
+        kept=sum(int(count) for count in prompt.all("kept") if count.isdecimal()),
+        own=bool(prompt.all("own")),
+    )
+    explanation = plain_explanation(shortfall)
+    return {
+        "explanation_text": explanation.text, "suggestions": list(explanation.suggestions),
+    }  # fmt: skip

@@ -1,0 +1,317 @@
+"""What every door calls: `analyze` a question, or `fetch` from one source through the gate."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args
+
+from api.core.context import asking, caller
+from api.core.display_names import Places
+from api.core.domain import Gathered, Question, Usage
+from api.core.ports import Facts, Grader, Observer, Probing, Source, SupportChecker
+from api.core.progress import Listener, Reported, SourceGathered, silent
+from api.core.prompts import PackagedPrompts, Prompts
+from api.core.text import Fence, clean
+from api.core.work import Flights, StepKeeper, unkept
+from api.errors import NotConfigured, UsageError
+from api.pipeline.evidence.collection import Steps, collect
+from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
+from api.pipeline.gate.verdicts import Gate, RunGate
+from api.pipeline.question import Scope
+from api.pipeline.question.product_name import sought
+from api.pipeline.question.query_screen import screen
+from api.reports.composition import Origin, clarified, fetched, report_of
+from api.reports.conclusion import Writer, conclude
+from api.reports.exhibits import Dossier, describe, fitting, gate_line
+from api.reports.report import Fetched, Report, Timings
+from api.reports.shortfall import Explainer
+from api.services.caller_arguments import check, question_of
+from api.settings import AdaptiveSettings, Depth, DepthName, Window
+
+T = TypeVar("T")
+MAX_LIMIT = 500
+"""Items per source a person may ask for."""
+ROOM: Mapping[DepthName, int] = MappingProxyType(
+    {"quick": 8_000, "standard": 17_000, "deep": 100_000}
+)
+"""Characters that a foreign model is shown of one answer at most, by depth."""
+# Of these for the rule and for the note of what is not shown.
+_MARGIN = 200
+MOST_RUNS = 64
+"""Runs of agents, and conversations, that a product remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question as a door hands it in."""
+
+    query: str
+    depth: DepthName = "standard"
+    sources: tuple[str, ...] = ()
+    """Empty: those of `LISTENPOST_SOURCES`, or all there are."""
+    window: Window = "all"
+    limit: int | None = None
+    """Items per source at first; None: the depth's."""
+    about: str = ""
+    own: tuple[Mapping[str, Any], ...] = ()
+    """The person's own items as they came: they are the only source."""
+    sandbox: bool = False
+    """Answered from made-up data, whatever is configured."""
+
+    @property
+    def digest(self) -> str:
+        """The same for the same question, in every process."""
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    def __post_init__(self) -> None:
+        """Refuse what no door could answer; which names there are the product knows.
+
+        Raises:
+            UsageError: an argument is of another type.
+        """
+        check("query", self.query, str, "text")
+        check("about", self.about, str, "text")
+        if self.limit is not None:
+            check("limit", self.limit, int, f"a whole number from 1 to {MAX_LIMIT}")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What one event loop works with; whoever built it closes it in that loop."""
+
+    sources: Sources
+    gate: Gate
+    grader: Grader | None
+    steps: Steps
+    writer: Writer
+    explainer: Explainer
+    observer: Observer
+    depths: Mapping[DepthName, Depth]
+    adaptive: AdaptiveSettings
+    crawl_seconds: float
+    sample: bool = False
+    """Everything comes from the sandbox."""
+    checker: SupportChecker | None = None
+    """Checks sentences against their passages; None: nobody does, findings stay unverified."""
+    chosen: tuple[str, ...] = ()
+    """Sources that a question is put to when it names none; empty: all."""
+    places: Places = field(default_factory=dict)
+    """How people call the sources, and what is found there."""
+    prompts: Prompts = field(default_factory=PackagedPrompts)
+    """By which agents are asked."""
+    agent_model: Callable[[], Any] | None = None
+    """Builds the model of an agent, its library loaded with the first; None without a key."""
+    probes: Mapping[str, Probing] = field(default_factory=dict)
+    """What can be asked beside the sources: `model` and `langfuse`."""
+    watched: Callable[[Source], Source] | None = None
+    """Wraps a source that joins later in what traces the others; None: nothing does."""
+    requests: Callable[[], Iterable[str]] = tuple
+    """What the sandbox was asked until now, a line each."""
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """What `aclose` does, the last first."""
+    _searches: Searches = field(default_factory=Flights, init=False)
+    _runs: OrderedDict[str, Run] = field(default_factory=OrderedDict, init=False)
+    _dossiers: OrderedDict[str, Dossier] = field(default_factory=OrderedDict, init=False)
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """Sources that a question is put to when it names none, in their order."""
+        return self.chosen or tuple(self.sources)
+
+    @property
+    def askable(self) -> tuple[str, ...]:
+        """Those of them that are configured; all, when none is."""
+        unset = {name for name, source in self.sources.items() if isinstance(source, NotConfigured)}
+        return tuple(name for name in self.usual if name not in unset) or self.usual
+
+    async def aclose(self) -> None:
+        """Close sockets and threads, hand over the last traces, stop the sandbox; once."""
+        await self.closing.aclose()
+
+    def start(
+        self, window: Window = "all", listener: Listener = silent, keep: StepKeeper = unkept
+    ) -> Run:
+        """A run with an empty memory."""
+        bounds = Bounds(self.adaptive, self.crawl_seconds, window)
+        return Run(
+            self.sources, RunGate(self.gate), self.grader, bounds, self.observer, listener,
+            self.places, keep, self._searches,
+        )  # fmt: skip
+
+    async def listen(
+        self, source: str, ask: Ask, run_id: str | None, given: int = 0,
+        conversation: str | None = None,
+    ) -> SourceAnswer:  # fmt: skip
+        """Ask one source; calls of one agent's run ask nothing twice.
+
+        Args:
+            source: its name.
+            ask: the question.
+            run_id: of the agent; None: the call has no memory.
+            given: the highest number that exhibits in the messages so far have.
+            conversation: to which the run belongs; in it an exhibit keeps its number, whichever run
+                showed it. None: the run alone.
+        """
+        conversation = conversation or run_id
+        run = _remembered(self._runs, run_id, self.start())
+        dossier = _remembered(self._dossiers, conversation, Dossier(self.places))
+        dossier.given = max(dossier.given, given)
+        with asking(replace(caller(), door="tool")):
+            return await fetch(self, source, ask, run=run, dossier=dossier)
+
+    def scope(self, ask: Ask) -> Scope:
+        """What the question covers.
+
+        Raises:
+            UsageError: an unknown source, depth or window, or a limit out of range.
+        """
+        for what, name, known in (
+            *(("source", name, tuple(self.sources)) for name in ask.sources),
+            ("depth", ask.depth, tuple(self.depths)),
+            ("`since`", ask.window, get_args(Window)),
+        ):
+            if name not in known:
+                listed = ", ".join(f"`{other}`" for other in known)
+                raise UsageError(f"there is no {what} `{str(name)[:40]}`; there are {listed}")
+        if ask.limit is not None and not 1 <= ask.limit <= MAX_LIMIT:
+            raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
+        depth = self.depths[ask.depth]
+        names = tuple(dict.fromkeys(ask.sources)) or self.usual
+        question = Question(screen(ask.query).query, clean(ask.about))
+        return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
+
+
+def _remembered(memory: OrderedDict[str, T], key: str | None, new: T) -> T:
+    """What a key stands for, the new one at first; the keys used last are remembered."""
+    if key is None:
+        return new
+    value = memory.setdefault(key, new)
+    memory.move_to_end(key)
+    while len(memory) > MOST_RUNS:
+        memory.popitem(last=False)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAnswer:
+    """One source's answer: for a model `text`, for a program `fetched`."""
+
+    gathered: Gathered
+    usage: Usage
+    """Of judging and grading."""
+    text: str
+    fetched: Fetched
+    exhibits: Mapping[str, str] = field(default_factory=dict)
+    """The keys of the items that `text` shows, by their labels."""
+
+
+async def analyze(
+    product: Product,
+    ask: Ask,
+    listener: Listener = silent,
+    report_id: str | None = None,
+    keep: StepKeeper = unkept,
+) -> Report:
+    """The report on one question; every upstream failure is part of it.
+
+    What each source gave, the grades and the report are steps that `keep` takes.
+
+    Raises:
+        UsageError: an unknown source or a limit out of range.
+    """
+    began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
+    screened, scope = screen(ask.query), product.scope(ask)
+    tags = (scope.depth_name, *scope.sources)
+    with product.observer.analysis("analyze", scope.question, *tags) as span:
+        origin = Origin(report_id, product.sample, product.observer.trace_id)
+        if screened.ok:
+            run = product.start(ask.window, listener, keep)
+            evidence = await collect(run, scope, product.steps)
+
+            async def reporting() -> Report:
+                conclusion = await conclude(
+                    run, evidence, product.writer, product.checker, product.explainer,
+                    product.places,
+                )  # fmt: skip
+                total = int((time.monotonic() - began) * 1000)
+                spent = conclusion.evidence.timings_ms.get("evidence", 0)
+                timings = Timings(evidence=spent, report=total - spent, total=total)
+                seen = replace(origin, observations=product.observer.observations)
+                terms = {"since": ask.window, "limit": ask.limit}
+                return report_of(conclusion, seen, timings).model_copy(update=terms)
+
+            report = await keep("report", Report, reporting)
+        else:
+            report = clarified(ask.query, ask.about, ask.depth, screened.guidance, origin)
+        cost, rate, count = report.cost, report.support.rate, len(report.items)
+        span.record(
+            Facts(
+                str(report.decision), count, cost.upstream_calls, cost.usd, report, rate,
+                report.cited,
+            )
+        )  # fmt: skip
+    listener(Reported(decision=report.decision, id=report_id))
+    return report
+
+
+async def fetch(
+    product: Product,
+    source: str,
+    ask: Ask,
+    *,
+    listener: Listener = silent,
+    run: Run | None = None,
+    dossier: Dossier | None = None,
+) -> SourceAnswer:
+    """Ask one source through the gate; at standard and deep also grade and rank what is kept.
+
+    Calls that share a `run` ask and judge nothing twice; those that share a `dossier` number their
+    exhibits on.
+
+    Raises:
+        UsageError: an unknown source, a limit out of range, or a query that names nothing.
+    """
+    scope = product.scope(replace(ask, sources=(source,)))
+    question_of(ask.query, ask.about)
+    run = run or product.start(ask.window, listener)
+    with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
+        gathered = await run.search(
+            scope.question, source, sought(scope.question.text), scope.limit
+        )
+        run.listener(SourceGathered.of(gathered))
+        ranked = await product.steps.assessor.assess(
+            run, scope, gathered.kept, graded=scope.depth_name != "quick"
+        )
+        usage = gathered.usage + ranked.usage
+        origin = Origin("", product.sample, product.observer.trace_id)
+        dropped = (*ranked.dropped, *gathered.dropped)
+        answer = fetched(gathered, ranked.kept, dropped, origin, usage)
+        calls = gathered.upstream_calls
+        span.record(Facts(str(gathered.outcome), len(ranked.kept), calls, usage.usd, None))
+    fence = Fence()
+    lines = [gate_line(gathered) + "."]
+    if product.sample:
+        lines.append("This is made-up sample data from the offline sandbox.")
+    weak = len(gathered.kept) - len(ranked.kept)
+    notes = [*gathered.notes]
+    notes += [f"{weak} of the kept are left out as weak or as copies"] if weak else []
+    lines += [f"Note: {note}." for note in notes]
+    room = ROOM[scope.depth_name] - len("\n".join(lines)) - _MARGIN
+    shown = fitting(ranked.exhibits, room, scope.question.text)
+    exhibits = (dossier or Dossier(product.places)).show(shown)
+    if more := len(ranked.kept) - len(exhibits):
+        lines.append(f"Note: {more} more are kept but not shown.")
+    if exhibits:
+        linked = not product.sample  # what is made up cannot be opened
+        lines.append(fence.rule)
+        lines.append(describe(exhibits, fence, scope.question.text, linked=linked))
+    keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
+    return SourceAnswer(gathered, usage, "\n".join(lines), answer, keys)

@@ -1,0 +1,316 @@
+"""Amazon's own pages read with lexbor: result page, product page, and what stands in the way.
+
+Pure functions over text. Selectors follow the markup of 2026; the review hooks of 2023 still stand
+on Kindle pages and for foreign reviews, so both are read.
+
+What an Amazon page or provider answer holds, and that as our own values.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from api.core.domain import Comment, Item
+from api.core.text import clean, one_line
+from api.sources.amazon_fields import (
+    NONE_FOUND,
+    asin_of,
+    brand_of,
+    count_of,
+    day_of,
+    price_of,
+    ratings_of,
+    review_body,
+    review_title,
+    stars_of,
+)
+from api.sources.item_fields import pseudonym, seen
+from api.sources.source_specs import AMAZON_NAME
+
+_EVERYBODY = {"amazon customer", "kindle customer", "a customer", "anonymous"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One product of a result page."""
+
+    asin: str
+    title: str
+    stars: float | None = None
+    ratings: int | None = None
+    price: str = ""
+    """As a person reads it, currency included."""
+    brand: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """One page of results."""
+
+    tiles: tuple[Tile | None, ...]
+    """In order, without advertisements; None for an entry that names no product."""
+    more: bool
+    """A next page exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One buyer's review."""
+
+    id: str
+    title: str
+    body: str
+    author: str | None
+    """Already a pseudonym."""
+    stars: float | None = None
+    helpful: int | None = None
+    written: datetime | None = None
+    """Midnight UTC of the day; None when the date is missing or in another language."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPage:
+    """One product page."""
+
+    title: str = ""
+    bullets: tuple[str, ...] = ()
+    description: str = ""
+    brand: str | None = None
+    stars: float | None = None
+    ratings: int | None = None
+    reviews: tuple[Review, ...] = ()
+
+
+def item_of(tile: Tile, site: str) -> Item:
+    """A product of a shop as the gate sees it; its text is "4.5 stars, 1,234 ratings, $159.00"."""
+    stars = f"{tile.stars:g} stars" if tile.stars is not None else ""
+    unit = "rating" if tile.ratings == 1 else "ratings"
+    ratings = f"{tile.ratings:,} {unit}" if tile.ratings is not None else ""
+    return Item(
+        key=f"{AMAZON_NAME}:{tile.asin}",
+        id=tile.asin,
+        source=AMAZON_NAME,
+        title=tile.title,
+        body=", ".join(part for part in (stars, ratings, tile.price) if part),
+        url=f"{site}/dp/{tile.asin}",
+        engagement={"stars": tile.stars, "ratings": tile.ratings},
+        place=tile.brand,
+    )
+
+
+def completed(item: Item, product: ProductPage, most: int, site: str) -> Item:
+    """The tile, completed: bullets as body, reviews as comments, what the tile did not know."""
+    shown = item.title.rstrip(" .…")
+    known = item.engagement
+    return replace(
+        item,
+        title=product.title if shown and product.title.startswith(shown) else item.title,
+        body="\n".join(product.bullets) or product.description or item.body,
+        engagement={
+            "stars": product.stars if known.get("stars") is None else known["stars"],
+            "ratings": product.ratings if known.get("ratings") is None else known["ratings"],
+        },
+        place=item.place or product.brand,
+        comments=tuple(
+            Comment(
+                id=review.id,
+                body="\n".join(part for part in (review.title, review.body) if part),
+                url=f"{site}/gp/customer-reviews/{review.id}",
+                author=review.author,
+                created_at=review.written,
+                engagement={"stars": review.stars, "helpful": review.helpful},
+            )
+            for review in product.reviews[:most]
+        ),
+    )
+
+
+def shopper(account: object, name: object = "") -> str | None:
+    """A pseudonym from the account, else from the name; None where the name is everybody's."""
+    shown = one_line(clean(name))
+    return pseudonym("shopper", account, "" if shown.lower() in _EVERYBODY else shown)
+
+
+_TILE = 'div[data-component-type="s-search-result"]'
+_REVIEW = "[data-hook=review]"
+_CONTENT = f"{_TILE}, #productTitle, #ebooksTitle, #dp, {_REVIEW}"
+_UNREAD = ["script", "style", "noscript", "template"]
+_BLOCKS = (
+    ("sign-in page", ('name="signIn"', "Amazon Sign-In</title>")),
+    (
+        "captcha page",
+        (
+            "/errors/validateCaptcha",
+            "Enter the characters you see below",
+            "Robot Check</title>",
+            'id="auth-captcha',
+            "/ap/cvf/",
+            "opfcaptcha",
+        ),
+    ),
+    ("bot challenge", ("AwsWafIntegration", "awswaf.com", "challenge-container")),
+    ("throttle page", ("ref=cs_503_", "Sorry! Something went wrong!</title>")),
+    ("block page", ("To discuss automated access to Amazon data", "api-services-support@amazon")),
+)
+# the paths of sign-in and captcha, in any language: "/ap/signin", "/-/es/ap/cvf/request"
+_BLOCK_PATH = re.compile(r"(?:/-/\w+)?/(?:ap/(?P<login>signin)|ap/|errors/validateCaptcha)")
+# the account in "/gp/profile/amzn1.account.AEXAMPLE/ref=x"
+_ACCOUNT = re.compile(r"amzn1\.account\.(\w+)")
+# ` - Kindle edition by Jo Doe. Mystery @ Amazon.com.`, ` : Amazon.com`
+_TITLE_END = re.compile(r"(?<!\s)(?:\s++-\s++Kindle edition by .*$|\s*+[@:]\s*+Amazon\.com\.?$)")
+
+
+def block_path(path: str) -> str | None:
+    """What stands in the way when a redirect leads to this path, else None."""
+    match = _BLOCK_PATH.match(path)
+    return match and ("sign-in page" if match["login"] else "captcha page")
+
+
+def block_reason(status: int, html: str) -> str | None:
+    """What stands in the way of the data, else None; a page with data is never a block page."""
+    why = next((why for why, marks in _BLOCKS if any(mark in html for mark in marks)), None)
+    if why is None and status == 202:
+        why = "bot challenge"
+    if why is None or LexborHTMLParser(html).css_first(_CONTENT) is not None:
+        return None
+    return why
+
+
+def parse_search_page(html: str) -> ResultPage | None:
+    """The organic tiles; None when this is no result page at all (and not "no results" either)."""
+    tree = LexborHTMLParser(html)
+    tree.strip_tags(_UNREAD)
+    nodes = tree.css(_TILE)
+    words = tree.body.text().lower() if tree.body and not nodes else ""
+    if not nodes and not any(mark in words for mark in NONE_FOUND):
+        return None
+    organic = [node for node in nodes if node.attributes.get("data-asin") and not _sponsored(node)]
+    more = tree.css_first("a.s-pagination-next") is not None
+    return ResultPage(tuple(map(_tile, organic)), more)
+
+
+def _sponsored(tile: LexborNode) -> bool:
+    return (
+        "AdHolder" in (tile.attributes.get("class") or "").split()
+        or tile.css_first('h2[aria-label^="Sponsored Ad"]') is not None
+        or tile.css_first('a[href*="/sspa/click"]') is not None
+    )
+
+
+def _tile(node: LexborNode) -> Tile | None:
+    asin = asin_of(node.attributes.get("data-asin"))
+    title, brand = _title_and_brand(node)
+    if not asin or not title:
+        return None
+    labels = (link.attributes.get("aria-label") or "" for link in node.css("a[aria-label]"))
+    exact = (ratings_of(label, named=True) for label in labels)
+    shown = node.css('[data-csa-c-content-id*="ratings-count"], .s-underline-text')  # "84.7K"
+    counts = (*exact, *(ratings_of(part.text()) for part in shown))
+    prices = (price_of(price.text()) for price in node.css(".a-price .a-offscreen"))
+    return Tile(
+        asin,
+        title,
+        stars=stars_of(_text(node, ".a-icon-alt")),
+        ratings=next((count for count in counts if count is not None), None),
+        price=next(filter(None, prices), ""),
+        brand=brand,
+    )
+
+
+def _title_and_brand(tile: LexborNode) -> tuple[str, str | None]:
+    """In fashion two headings: the brand, then the linked title."""
+    heads = tile.css("[data-cy=title-recipe] h2") or tile.css("h2")[:1]
+    linked = tile.css_first("[data-cy=title-recipe] a h2")
+    head = linked or (heads[-1] if heads else None)
+    if head is None:
+        return "", None
+    title = seen(one_line(clean(head.text())))
+    first = one_line(clean(heads[0].text()))
+    return title, first if len(heads) > 1 and first != title else None
+
+
+def parse_product_page(html: str) -> ProductPage | None:
+    """Bullets, rating and top reviews; None when this is no product page, or nothing is read."""
+    tree = LexborHTMLParser(html)
+    if tree.css_first(f"#productTitle, #ebooksTitle, #dp, #feature-bullets, {_REVIEW}") is None:
+        return None
+    tree.strip_tags(_UNREAD)
+    root = tree.root
+    if root is None:
+        return None
+    bullets = (
+        one_line(clean(bullet.text()))
+        for bullet in root.css("#feature-bullets li")
+        if "aok-hidden" not in (bullet.attributes.get("class") or "").split()
+        and bullet.attributes.get("id") != "replacementPartsFitmentBullet"
+    )
+    byline = root.css_first("#bylineInfo a") or root.css_first("#bylineInfo")
+    reviews = {review.id: review for review in map(_review, root.css(_REVIEW)) if review}
+    product = ProductPage(
+        title=_product_title(root),
+        bullets=tuple(bullet for bullet in bullets if bullet),
+        description=_block(root, "#productDescription, #bookDescription_feature_div"),
+        brand=brand_of(byline.text()) if byline else None,
+        stars=stars_of(_text(root, "#acrPopover .a-icon-alt")),
+        ratings=count_of(_text(root, "#acrCustomerReviewText")),
+        reviews=tuple(reviews.values()),
+    )
+    return None if product == ProductPage() else product
+
+
+def _product_title(root: LexborNode) -> str:
+    """Kindle pages have it in other places than the rest."""
+    named = _text(root, "#productTitle") or _text(root, "#ebooksTitle")
+    head = re.sub(r"^Amazon\.com\s*:\s*", "", _text(root, "title"))
+    return named or _TITLE_END.sub("", head)
+
+
+def _review(node: LexborNode) -> Review | None:
+    review_id = clean(node.attributes.get("id"))
+    title = _original(node, "[data-hook=reviewTitle], [data-hook=review-title]")
+    body = review_body(
+        _original(node, "[data-hook=reviewRichContentContainer]")
+        or _original(node, "[data-hook=review-collapsed]")
+        or _original(node, "[data-hook=review-body], [data-hook=reviewText]")
+    )
+    title, body = seen(review_title(title)), seen(body)
+    if not re.fullmatch(r"[A-Z0-9]{8,20}", review_id) or not (title or body):
+        return None
+    profile = node.css_first("a.a-profile[href]")
+    account = _ACCOUNT.search(profile.attributes.get("href") or "") if profile else None
+    return Review(
+        review_id,
+        title,
+        body,
+        shopper(account[1] if account else "", _text(node, ".a-profile-name")),
+        stars=stars_of(
+            _text(node, "[data-hook=review-star-rating], [data-hook=cmps-review-star-rating]")
+        ),
+        helpful=count_of(_text(node, "[data-hook=helpful-vote-statement]")) or 0,
+        written=day_of(_text(node, "[data-hook=review-date]")),
+    )
+
+
+def _original(node: LexborNode, selector: str) -> str:
+    """The text as its author wrote it, where a translation stands beside it."""
+    return _block(node, f":is({selector}) .cr-original-review-content") or _block(node, selector)
+
+
+def _text(node: LexborNode, selector: str) -> str:
+    part = node.css_first(selector)
+    return one_line(clean(part.text())) if part else ""
+
+
+def _block(node: LexborNode, selector: str) -> str:
+    """Text with its line breaks; without them the words around `<br>` grow together."""
+    part = node.css_first(selector)
+    if part is None:
+        return ""
+    for edge in part.css("br, p, li, div"):
+        edge.insert_before("\n")
+    lines = (one_line(line) for line in clean(part.text()).split("\n"))
+    return "\n".join(line for line in lines if line)

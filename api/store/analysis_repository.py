@@ -1,0 +1,433 @@
+"""Finished analyses: each stored, read and deleted in one transaction.
+
+Analyses read as numbers, in one pass over what was counted of them when they ended.
+
+What analyses were begun for, from the keys that claimed them and from the runs of watches.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Text,
+    and_,
+    case,
+    delete,
+    exists,
+    or_,
+    select,
+    type_coerce,
+)
+from sqlalchemy import update as updating
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from api.features.analyses.analysis_counts import Tally
+from api.features.analyses.store_ports import (
+    COMPARISON,
+    WATCH,
+    AnalysisSummary,
+    Counted,
+    Filters,
+    Listing,
+    Purpose,
+    State,
+    StoredAnalysis,
+)
+from api.features.archive.entries import Embed
+from api.reports.report import Report
+from api.store.archive_index import ArchiveIndex, no_vectors
+from api.store.database import Database, Part, unbroken
+from api.store.migrations import TODAY, Unreadable, Upgrades, version_of
+from api.store.record_repository import (
+    below,
+    cursor_at,
+    dated,
+    forget_feedback,
+    forget_findings,
+    text_of,
+)
+from api.store.report_rows import (
+    Divided,
+    Entry,
+    clear,
+    divided,
+    forgotten,
+    mentioned,
+    read,
+    united,
+    without,
+    write,
+)
+from api.store.running_repository import BEAT, RunningPart
+from api.store.tables import (
+    analyses,
+    analysis_sources,
+    batches,
+    dumps,
+    idempotency,
+    items,
+    pages,
+    sessions,
+    verdicts,
+    watch_runs,
+    watches,
+)
+from api.store.vectors import StoredVectors
+from api.store.watch_repository import forget_watched
+
+_log = logging.getLogger(__name__)
+UNREADABLE = "the stored report cannot be read by this version of listenpost"
+DAMAGED = "its stored row is damaged"
+AnyRow = Row[*tuple[Any, ...]]
+NEWEST_FIRST = analyses.c.created_at.desc(), analyses.c.id.desc()
+_LISTED = (
+    analyses.c.tenant, analyses.c.id, analyses.c.state, analyses.c.created_at, analyses.c.query,
+    analyses.c.reason, analyses.c.report_version, analyses.c.summary,
+)  # fmt: skip
+
+
+class AnalysesPart(RunningPart):
+    """See `Analyses` for the contract."""
+
+    def __init__(
+        self,
+        database: Database,
+        upgrades: Upgrades = TODAY,
+        beat: float = BEAT,
+        embed: Embed = no_vectors,
+        vectors: StoredVectors | None = None,
+    ) -> None:
+        """How reports are read and items indexed.
+
+        Args:
+            database: with its tables.
+            upgrades: make reports of older versions readable.
+            beat: the heart's, in seconds.
+            embed: makes the vectors of what is stored.
+            vectors: looks for the nearest of them.
+        """
+        super().__init__(database, beat)
+        self._index, self._vectors = ArchiveIndex(database, embed, vectors is not None), vectors
+        self._upgrades = upgrades
+        self._read_through: set[str] = set()
+        """Tenants of which all is indexed that will be; see `ArchivePart`."""
+
+    @unbroken
+    async def finish(self, tenant: str, report: Report) -> None:
+        """Store a report under its id, in one transaction; begun or not."""
+        now, document = datetime.now(UTC), report.model_dump(mode="json")
+        parts = divided(document)
+        row = self._database.insert(analyses).values(
+            tenant=tenant,
+            id=report.id,
+            created_at=report.created_at,
+            query=report.query,
+            tally=Tally.of(report).model_dump(mode="json"),
+            **self._columns(document, parts),
+        )
+        upsert = row.on_conflict_do_update(
+            index_elements=[analyses.c.tenant, analyses.c.id],
+            set_={
+                name: row.excluded[name]
+                for name in ("state", "run_id", "reason", "query", "tally", *_REPORTED)
+            },
+        )
+        async with self._database.writing(alone=True) as connection:
+            await connection.execute(upsert)
+            await write(self._index, connection, tenant, report.id, parts, now)
+
+    @unbroken
+    async def get(self, tenant: str, analysis_id: str) -> StoredAnalysis | None:
+        """One analysis of this tenant, its report as it was saved."""
+        wanted = select(*_LISTED, analyses.c.body).where(*_is(tenant, analysis_id))
+        async with self._database.reading() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+            if row is None:
+                return None
+            state, reason = state_of(row)
+            kept = StoredAnalysis(
+                row.id, row.tenant, state, row.created_at, row.query, None, reason
+            )
+            if state != "done":
+                return kept
+            document = _document(row.body, await read(connection, tenant, analysis_id))
+        try:
+            return replace(kept, report=self._upgrades.report(document))
+        except Unreadable as error:
+            _log.warning("the report %s cannot be read: %s", analysis_id, error)
+            return replace(kept, state="failed", reason=f"{UNREADABLE} ({error})")
+
+    @unbroken
+    async def listing(
+        self, tenant: str, filters: Filters, limit: int, cursor: str | None = None
+    ) -> Listing:
+        """Newest first, with summaries in the place of reports; a damaged one hides no other.
+
+        Raises:
+            UsageError: the cursor is none of ours.
+        """
+        where: list[ColumnElement[bool]] = [analyses.c.tenant == tenant]
+        if filters.decision is not None:
+            where.append(analyses.c.decision == filters.decision)
+        if filters.source is not None:
+            mine = and_(
+                analysis_sources.c.tenant == analyses.c.tenant,
+                analysis_sources.c.analysis_id == analyses.c.id,
+            )
+            where.append(exists().where(mine, analysis_sources.c.source == filters.source))
+        if filters.since is not None:
+            where.append(analyses.c.created_at >= filters.since)
+        if filters.until is not None:
+            where.append(analyses.c.created_at < filters.until)
+        if filters.prefix:
+            where.append(analyses.c.id.startswith(filters.prefix, autoescape=True))
+        if cursor is not None:
+            where.append(below(cursor, analyses.c.created_at, analyses.c.id))
+        async with self._database.reading() as connection:
+            if self._database.sqlite:
+                where.append(await self._dated(connection, tenant))
+            wanted = select(*_LISTED).where(*where).order_by(*NEWEST_FIRST).limit(max(limit, 1) + 1)
+            rows = (await connection.execute(wanted)).all()
+            shown = rows[: max(limit, 1)]
+            listed = tuple([await self._listed(connection, row) for row in shown])
+        if len(rows) == len(shown):
+            return Listing(listed, None)
+        return Listing(listed, cursor_at(shown[-1].created_at, shown[-1].id))
+
+    @unbroken
+    async def delete(self, tenant: str, analysis_id: str) -> bool:
+        """Delete it, every item that only it held, and the idempotency keys that stand for it."""
+        claims = idempotency.c.tenant == tenant, idempotency.c.analysis_id == analysis_id
+        async with self._database.writing(alone=True) as connection:
+            await clear(connection, tenant, analysis_id)
+            await connection.execute(delete(idempotency).where(*claims))
+            gone = await connection.execute(delete(analyses).where(*_is(tenant, analysis_id)))
+        return gone.rowcount > 0
+
+    @unbroken
+    async def forget(self, keys: Iterable[str]) -> int:
+        """Remove items from everything stored, of every tenant; how many there were.
+
+        A cached page that holds one goes; a chat session loses its entries, or goes when its text
+        names one.
+        """
+        named = frozenset(keys)
+        gone: set[str] = set()
+        async with self._database.writing(alone=True) as connection:
+            for some in batches(named):
+                held = select(items.c.key).where(items.c.key.in_(some))
+                gone.update(await connection.scalars(held))
+                await self._rewrite(connection, some, named)
+                await connection.execute(delete(items).where(items.c.key.in_(some)))
+            for key in named:
+                await connection.execute(delete(pages).where(_holds(pages.c.text, key)))
+                await _forget_in_sessions(connection, key, named)
+            await forget_feedback(connection, named)
+            await forget_watched(connection, named)
+        return len(gone)
+
+    async def _rewrite(
+        self, connection: AsyncConnection, some: list[str], named: frozenset[str]
+    ) -> None:
+        """Save every analysis that holds one of `some` without any of `named`."""
+        touched = select(verdicts.c.tenant, verdicts.c.analysis_id)
+        touched = touched.where(verdicts.c.key.in_(some)).distinct()
+        for tenant, analysis_id in (await connection.execute(touched)).all():
+            document = await self._document(connection, tenant, analysis_id)
+            with suppress(Unreadable):  # then it loses the items in the version it has
+                document = self._upgrades(document)
+            left = forgotten(document, named)
+            if len(left.get("findings", ())) != len(document.get("findings", ())):
+                await forget_findings(connection, tenant, analysis_id)
+            parts = divided(left)
+            same = updating(analyses).where(*_is(tenant, analysis_id))
+            await connection.execute(same.values(**self._columns(left, parts)))
+            now = datetime.now(UTC)
+            await write(self._index, connection, tenant, analysis_id, parts, now)
+
+    async def _document(
+        self, connection: AsyncConnection, tenant: str, analysis_id: str
+    ) -> dict[str, Any]:
+        """See the function of this name."""
+        body = await connection.scalar(select(analyses.c.body).where(*_is(tenant, analysis_id)))
+        return _document(body, await read(connection, tenant, analysis_id))
+
+    async def _dated(self, connection: AsyncConnection, tenant: str) -> ColumnElement[bool]:
+        """What leaves out the rows whose time SQLite cannot read; those are named in the log."""
+        readable = dated(analyses.c.created_at)
+        lost = select(analyses.c.id).where(analyses.c.tenant == tenant, ~readable)
+        for analysis_id in await connection.scalars(lost):
+            _log.warning("the analysis `%s` is damaged and is not listed", analysis_id)
+        return readable
+
+    async def _listed(self, connection: AsyncConnection, row: AnyRow) -> AnalysisSummary:
+        """With what was kept for listings; of an older version, made from the report."""
+        summary = None
+        state, reason = state_of(row)
+        if state == "done":
+            version = row.report_version
+            older = isinstance(version, int) and version < self._upgrades.to
+            document = (
+                await self._document(connection, row.tenant, row.id) if older else row.summary
+            )
+            try:
+                summary = self._upgrades.summary(document if isinstance(document, Mapping) else {})
+            except Unreadable as error:
+                _log.warning("the summary of %s cannot be read: %s", row.id, error)
+        return AnalysisSummary(
+            row.id, row.tenant, state, row.created_at, row.query, summary, reason
+        )
+
+    def _columns(self, document: Mapping[str, Any], parts: Divided) -> dict[str, Any]:
+        decision = document.get("decision")
+        try:
+            summary = self._upgrades.summary(document).model_dump(mode="json")
+        except Unreadable:
+            summary = None
+        return {
+            "state": "done",
+            "run_id": None,
+            "reason": None,
+            "decision": decision if isinstance(decision, str) else None,
+            "report_version": version_of(document),
+            "summary": summary,
+            "body": parts.body,
+        }
+
+
+_REPORTED = ("decision", "report_version", "summary", "body")
+
+
+def _is(tenant: str, analysis_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return analyses.c.tenant == tenant, analyses.c.id == analysis_id
+
+
+def _document(body: object, entries: Iterable[Entry]) -> dict[str, Any]:
+    """A report's JSON in the version it was stored in; empty when that is damaged."""
+    return united(body, entries) if isinstance(body, Mapping) else {}
+
+
+def state_of(row: AnyRow) -> tuple[State, str | None]:
+    """How an analysis stands, and why; a state that nobody wrote is a damaged row."""
+    return (row.state, row.reason) if row.state in get_args(State) else ("failed", DAMAGED)
+
+
+def _holds(column: Any, key: str) -> ColumnElement[bool]:
+    """Whether a stored text names a key: it is JSON within JSON, or plain text."""
+    once = dumps(key)[1:-1]
+    twice = dumps(once)[1:-1]
+    text = type_coerce(column, Text)
+    return or_(*(text.contains(form, autoescape=True) for form in {once, twice}))
+
+
+async def _forget_in_sessions(connection: AsyncConnection, key: str, named: frozenset[str]) -> None:
+    """A session loses the items' entries; it goes when words in it still name one."""
+    naming = select(sessions).where(_holds(sessions.c.text, key))
+    for row in (await connection.execute(naming)).all():
+        same = sessions.c.tenant == row.tenant, sessions.c.id == row.id
+        left = None
+        with suppress(ValueError, RecursionError):
+            left = dumps(without(json.loads(text_of(row.text) or ""), named))
+        if left is None or mentioned(left, named):
+            await connection.execute(delete(sessions).where(*same))
+        else:
+            await connection.execute(updating(sessions).where(*same).values(text=left))
+
+
+# Rows that are read between two chances for others to go on.
+_AT_ONCE = 100
+
+
+class CountsPart(AnalysesPart):
+    """See `Tallies` for the contract."""
+
+    @unbroken
+    async def each_counted(
+        self, tenant: str, since: datetime | None, most: int, take: Callable[[Counted], None]
+    ) -> bool:
+        """One snapshot, in pages; a damaged row hides no other."""
+        where: list[ColumnElement[bool]] = [analyses.c.tenant == tenant]
+        if since is not None:
+            where.append(analyses.c.created_at >= since)
+        async with self._database.reading() as connection:
+            if self._database.sqlite:
+                where.append(await self._dated(connection, tenant))
+            older = case((analyses.c.tally.is_(None), analyses.c.body))
+            wanted = select(
+                analyses.c.id, analyses.c.state, analyses.c.reason, analyses.c.created_at,
+                analyses.c.tally, older.label("body"),
+            )  # fmt: skip
+            wanted = wanted.where(*where).order_by(*NEWEST_FIRST).limit(most + 1)
+            left = most
+            async with connection.stream(wanted) as rows:
+                async for page in rows.partitions(_AT_ONCE):
+                    for row in page[:left]:
+                        take(self._counted(row))
+                    left -= len(page)
+        return left < 0
+
+    def _counted(self, row: AnyRow) -> Counted:
+        state, _ = state_of(row)
+        tally = None
+        if state == "done":
+            try:
+                if isinstance(row.tally, Mapping):
+                    tally = Tally.model_validate(row.tally)
+                else:  # of a program that did not count yet
+                    document = row.body if isinstance(row.body, Mapping) else {}
+                    tally = Tally.read(self._upgrades(document))
+            except (Unreadable, ValueError):
+                _log.warning("the report %s cannot be read and is not counted", row.id)
+                state = "failed"
+        return Counted(row.id, state, row.created_at, tally)
+
+
+# A run is kept under the time when it began; what it asked may have waited for its turn.
+_AROUND = timedelta(days=1)
+
+
+class PurposesPart(Part):
+    """See `Purposes` for the contract."""
+
+    @unbroken
+    async def purposes(self, tenant: str, begun: Mapping[str, datetime]) -> Mapping[str, Purpose]:
+        """Two looks; a run that has ended knows its watch."""
+        known: dict[str, Purpose] = {}
+        if not begun:
+            return known
+        first, last = min(begun.values()), max(begun.values())
+        async with self._database.reading() as connection:
+            for some in batches(begun):
+                claims = select(idempotency.c.key, idempotency.c.analysis_id).where(
+                    idempotency.c.tenant == tenant, idempotency.c.analysis_id.in_(some)
+                )
+                for key, analysis_id in await connection.execute(claims):
+                    if key.startswith(COMPARISON):
+                        known[analysis_id] = Purpose("comparison")
+                    elif key.startswith(WATCH):
+                        known[analysis_id] = Purpose("watch")
+            same = (watches.c.tenant == watch_runs.c.tenant) & (
+                watches.c.id == watch_runs.c.watch_id
+            )
+            runs = (
+                select(watches.c.id, watches.c.name, watch_runs.c.body)
+                .join_from(watch_runs, watches, same)
+                .where(
+                    watch_runs.c.tenant == tenant,
+                    watch_runs.c.created_at.between(first - _AROUND, last + _AROUND),
+                )
+            )
+            for watch_id, name, body in await connection.execute(runs):
+                report_id = body.get("report_id") if isinstance(body, Mapping) else None
+                if isinstance(report_id, str) and report_id in begun:
+                    known[report_id] = Purpose("watch", watch_id, name)
+        return known

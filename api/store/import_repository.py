@@ -1,0 +1,350 @@
+"""Files that were brought in: what each holds, how far it is stored, and taking it back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, Update, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from api.errors import Conflict
+from api.features.archive.import_file import Merged, comment_ids, merged, without_comments
+from api.features.archive.imports import (
+    MOST_REFUSALS,
+    Import,
+    ImportBatch,
+    ImportCard,
+    ImportPosition,
+    ImportProgress,
+    Refusal,
+)
+from api.reports.report import ItemFacts
+from api.store.analysis_repository import AnalysesPart
+from api.store.database import unbroken
+from api.store.report_rows import drop_unheld, put_items
+from api.store.tables import (
+    as_stored,
+    batches,
+    identity,
+    imported,
+    imports,
+    items,
+    refusals,
+    verdicts,
+)
+
+# Items that are looked at together: one may have hundreds of comments.
+_STEP = 100
+_PAGE = 1_000
+_UNDER_WAY = (
+    "another process goes on with this import, or has removed it; look: `listenpost import list`"
+)
+
+
+class ImportsPart(AnalysesPart):
+    """See `Imports` for the contract."""
+
+    @unbroken
+    async def begin_import(self, tenant: str, card: ImportCard) -> Import:
+        """The import of this card, or a new one; of a pipe always a new one."""
+        now = datetime.now(UTC)
+        new = Import(
+            f"imp_{secrets.token_hex(6)}", card, ImportPosition(), ImportProgress(), now, None
+        )
+        row = {
+            "tenant": tenant, "id": new.id, "name": card.name, "form": card.form,
+            "digest": card.digest, "offset": 0, "line": 0, "intake": asdict(ImportProgress()),
+            "created_at": now,
+        }  # fmt: skip
+        same = select(imports).where(imports.c.tenant == tenant, imports.c.digest == card.digest)
+        async with self._database.writing(alone=True) as connection:
+            known = (await connection.execute(same.limit(1))).one_or_none() if card.digest else None
+            if known is not None:
+                return _import(known)
+            await connection.execute(insert(imports), row)
+        return new
+
+    @unbroken
+    async def keep_batch(self, tenant: str, begun: Import, batch: ImportBatch) -> Import:
+        """Items, what became of them, refusals and the mark: all of it or nothing.
+
+        Raises:
+            Conflict: the mark is not where this process left it.
+        """
+        now = datetime.now(UTC)
+        async with self._database.writing(alone=True) as connection:
+            intake = await self._keep(connection, tenant, begun.id, batch.items, now)
+            before = begun.intake.refused
+            kept = batch.refusals[: max(MOST_REFUSALS - before, 0)]
+            aside = [
+                {"tenant": tenant, "import_id": begun.id, "number": number, "line": refusal.line,
+                 "reason": refusal.reason, "start": refusal.start}
+                for number, refusal in enumerate(kept, before)
+            ]  # fmt: skip
+            if aside:
+                await connection.execute(insert(refusals), aside)
+            intake += begun.intake
+            intake += ImportProgress(refused=len(batch.refusals), left_out=batch.left_out)
+            moved = update(imports).where(*_is(tenant, begun.id), imports.c.digest != _REMOVING)
+            moved = moved.where(imports.c.offset == begun.mark.offset)
+            moved = moved.where(imports.c.line == begun.mark.line)
+            moved = moved.values(
+                offset=batch.mark.offset, line=batch.mark.line, intake=asdict(intake)
+            )
+            if not (await connection.execute(moved)).rowcount:
+                raise Conflict(_UNDER_WAY)
+        if self._vectors is not None:
+            self._vectors.follow(tenant)
+        return Import(begun.id, begun.card, batch.mark, intake, begun.created_at, None)
+
+    @unbroken
+    async def finish_import(self, tenant: str, begun: Import) -> Import:
+        """Note that all of it is stored."""
+        now = datetime.now(UTC)
+        done = update(imports).where(*_is(tenant, begun.id)).values(finished_at=now)
+        async with self._database.writing() as connection:
+            await connection.execute(done)
+        return Import(begun.id, begun.card, begun.mark, begun.intake, begun.created_at, now)
+
+    @unbroken
+    async def imports(self, tenant: str) -> Sequence[Import]:
+        """The newest first."""
+        newest = imports.c.created_at.desc(), imports.c.id
+        wanted = select(imports).where(imports.c.tenant == tenant).order_by(*newest)
+        async with self._database.reading() as connection:
+            return [_import(row) for row in await connection.execute(wanted)]
+
+    @unbroken
+    async def refusals(self, tenant: str, import_id: str) -> Sequence[Refusal]:
+        """The lines kept aside, in their order."""
+        mine = refusals.c.tenant == tenant, refusals.c.import_id == import_id
+        wanted = select(refusals).where(*mine).order_by(refusals.c.number)
+        async with self._database.reading() as connection:
+            rows = await connection.execute(wanted)
+            return [Refusal(row.line, row.reason, row.start) for row in rows]
+
+    async def remove_import(self, tenant: str, import_id: str) -> int | None:
+        """Marked first, so that nobody goes on with it; then some items at a time."""
+        if not await self._mark_removing(tenant, import_id):
+            return None
+        gone, rest = 0, True
+        while rest:
+            removed, rest = await self._remove_some(tenant, import_id)
+            gone += removed
+        return gone
+
+    @unbroken
+    async def _mark_removing(self, tenant: str, import_id: str) -> bool:
+        mark = update(imports).where(*_is(tenant, import_id)).values(digest=_REMOVING)
+        async with self._database.writing() as connection:
+            return (await connection.execute(mark)).rowcount > 0
+
+    @unbroken
+    async def _remove_some(self, tenant: str, import_id: str) -> tuple[int, bool]:
+        """How many items went, and whether there are more."""
+        mine = imported.c.tenant == tenant, imported.c.import_id == import_id
+        some = select(imported.c.key, imported.c.comments).where(*mine).limit(_STEP * 4)
+        async with self._database.writing(alone=True) as connection:
+            brought = {row.key: row.comments or [] for row in await connection.execute(some)}
+            if not brought:
+                await connection.execute(delete(imports).where(*_is(tenant, import_id)))
+                return 0, False
+            these = *mine, as_stored(imported.c.key).in_(brought)
+            await connection.execute(delete(imported).where(*these))
+            gone = await drop_unheld(connection, tenant, brought)
+            await self._take_comments(connection, tenant, brought)
+        return gone, True
+
+    async def _take_comments(
+        self, connection: AsyncConnection, tenant: str, brought: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Of items that others hold: take away the comments that nobody else brought."""
+        named = {key for key, ids in brought.items() if ids}
+        facts = await _stored(connection, tenant, named)
+        left = {
+            stored.get("key", key): without_comments(stored, frozenset(brought[key]))
+            for key, stored in facts.items()
+        }
+        await _keep_reports(connection, tenant, facts)
+        await put_items(self._index, connection, tenant, left, datetime.now(UTC))
+
+    async def keys_of(self, tenant: str, ids: Iterable[str]) -> Sequence[str]:
+        """Every item is looked at once, however many ids there are."""
+        wanted = frozenset(ids)
+        keys: list[str] = []
+        after = ""
+        while page := await self._page(tenant, after):
+            for key, facts in page:
+                known = {facts.get("key"), facts.get("id"), str(facts.get("key")).split(":", 1)[-1]}
+                if known & wanted:
+                    keys.append(str(facts.get("key", key)))
+            after = page[-1][0]
+        return keys
+
+    async def forget_comments(self, tenant: str, ids: Iterable[str]) -> int:
+        """Every item is looked at once; those that have one are written again, a few at a time."""
+        wanted = frozenset(id_.removeprefix("t1_") for id_ in ids)
+        gone, after = 0, ""
+        while page := await self._page(tenant, after):
+            keys = [key for key, facts in page if not wanted.isdisjoint(comment_ids(facts))]
+            for some in batches(keys):
+                gone += await self._drop_comments(tenant, some, wanted)
+            after = page[-1][0]
+        return gone
+
+    @unbroken
+    async def _drop_comments(self, tenant: str, keys: list[str], ids: frozenset[str]) -> int:
+        now = datetime.now(UTC)
+        held = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(keys)
+        async with self._database.writing(alone=True) as connection:
+            stored = await _stored(connection, tenant, keys)
+            left = {
+                str(facts.get("key", key)): without_comments(facts, ids)
+                for key, facts in stored.items()
+            }
+            await put_items(self._index, connection, tenant, left, now)
+            for row in (await connection.execute(select(verdicts).where(*held))).all():
+                if isinstance(row.own, dict) and not ids.isdisjoint(comment_ids(row.own)):
+                    own = without_comments(row.own, ids)
+                    await connection.execute(_same(row).values(own=own))
+        return sum(len(ids.intersection(comment_ids(facts))) for facts in stored.values())
+
+    @unbroken
+    async def _page(self, tenant: str, after: str) -> list[tuple[str, Mapping[str, Any]]]:
+        wanted = select(items.c.key, items.c.facts).where(items.c.tenant == tenant)
+        wanted = wanted.where(as_stored(items.c.key) > after)
+        wanted = wanted.order_by(items.c.key).limit(_PAGE)
+        async with self._database.reading() as connection:
+            return [
+                (row.key, row.facts if isinstance(row.facts, dict) else {})
+                for row in await connection.execute(wanted)
+            ]
+
+    async def _keep(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        import_id: str,
+        batch: Sequence[ItemFacts],
+        now: datetime,
+    ) -> ImportProgress:
+        """Each item once, merged with what is stored of it, a few at a time."""
+        joined: dict[str, dict[str, Any]] = {}
+        intake = ImportProgress()
+        for item in batch:
+            fresh = item.model_dump(mode="json")
+            earlier = joined.get(item.key)
+            if earlier is None:
+                joined[item.key] = fresh
+            else:
+                both = merged(earlier, fresh)
+                joined[item.key] = both.facts
+                intake += ImportProgress(merged=both.again, over=both.over)
+        keys = list(joined)
+        for start in range(0, len(keys), _STEP):
+            some = keys[start : start + _STEP]
+            stored = await _stored(connection, tenant, map(identity, some))
+            results = {key: merged(stored.get(identity(key)), joined[key]) for key in some}
+            changed = {
+                key: result.facts
+                for key, result in results.items()
+                if result.facts != stored.get(identity(key))
+            }
+            before = {identity(key): stored.get(identity(key)) for key in changed}
+            known = {key: facts for key, facts in before.items() if facts is not None}
+            await _keep_reports(connection, tenant, known)
+            old = {key: stored[identity(key)] for key in changed if identity(key) in stored}
+            await put_items(self._index, connection, tenant, changed, now, before=old)
+            await self._hold(connection, tenant, import_id, results)
+            for result in results.values():
+                intake += ImportProgress(int(result.new), result.gain, result.again, result.over)
+        return intake
+
+    async def _hold(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        import_id: str,
+        results: Mapping[str, Merged],
+    ) -> None:
+        """Note what the import holds, with the comments that it brought before."""
+        mine = imported.c.tenant == tenant, imported.c.import_id == import_id
+        known = select(imported.c.key, imported.c.comments).where(
+            *mine, imported.c.key.in_(list(results))
+        )
+        brought = {row.key: row.comments or [] for row in await connection.execute(known)}
+        rows = [
+            {
+                "tenant": tenant, "import_id": import_id, "key": key,
+                "comments": result.brought(brought.get(identity(key), ())),
+            }
+            for key, result in results.items()
+            if result.comments or identity(key) not in brought
+        ]  # fmt: skip
+        if rows:
+            row = self._database.insert(imported)
+            keys = [imported.c.tenant, imported.c.import_id, imported.c.key]
+            upsert = row.on_conflict_do_update(
+                index_elements=keys, set_={"comments": row.excluded.comments}
+            )
+            await connection.execute(upsert, rows)
+
+
+# In the place of the digest: no file has it.
+_REMOVING = "removing"
+
+
+def _is(tenant: str, import_id: str) -> tuple[Any, Any]:
+    return imports.c.tenant == tenant, imports.c.id == import_id
+
+
+async def _keep_reports(
+    connection: AsyncConnection, tenant: str, before: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Before items change: what reports share with them as it is now becomes the reports' own.
+
+    `before` are facts by the items' keys as they are stored, of those that are about to change.
+    """
+    for some in batches(before):
+        mine = verdicts.c.tenant == tenant, as_stored(verdicts.c.key).in_(some)
+        for row in (await connection.execute(select(verdicts).where(*mine))).all():
+            if not (isinstance(row.shared, list) and isinstance(row.own, dict)):
+                continue
+            facts = before[row.key]
+            own = {**{name: facts[name] for name in row.shared if name in facts}, **row.own}
+            await connection.execute(_same(row).values(shared=[], own=own))
+
+
+async def _stored(
+    connection: AsyncConnection, tenant: str, keys: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Facts of the items that are there; keys are as they are stored, here and there."""
+    wanted = select(items.c.key, items.c.facts)
+    wanted = wanted.where(items.c.tenant == tenant, as_stored(items.c.key).in_(list(keys)))
+    return {
+        row.key: row.facts if isinstance(row.facts, dict) else {}
+        for row in await connection.execute(wanted)
+    }
+
+
+def _same(row: Row[*tuple[Any, ...]]) -> Update:
+    """An update of this row of `verdicts`."""
+    return update(verdicts).where(
+        verdicts.c.tenant == row.tenant,
+        verdicts.c.analysis_id == row.analysis_id,
+        verdicts.c.part == row.part,
+        verdicts.c.position == row.position,
+    )
+
+
+def _import(row: Row[*tuple[Any, ...]]) -> Import:
+    known = row.intake if isinstance(row.intake, dict) else {}
+    intake = ImportProgress(
+        **{name: known[name] for name in asdict(ImportProgress()) if name in known}
+    )
+    card, mark = ImportCard(row.name, row.form, row.digest), ImportPosition(row.offset, row.line)
+    return Import(row.id, card, mark, intake, row.created_at, row.finished_at)

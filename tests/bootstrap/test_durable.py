@@ -1,0 +1,149 @@
+"""A house whose analyses and watches outlive it, over the real engine, store and sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from pydantic import TypeAdapter
+
+from api import bootstrap
+from api.bootstrap.app_context import AppContext, open_app_context
+from api.bootstrap.durable_work import LOST
+from api.bootstrap.watch_work import RunRequest, go_on_with_run, keep_watch, run_watch
+from api.core.progress import Event, Writing
+from api.core.work import WorkLease
+from api.errors import Conflict
+from api.features.analyses.analysis_job import AnalysisFlight
+from api.features.analyses.api_keys import LOCAL
+from api.features.analyses.store_ports import StoredAnalysis
+from api.features.watches.watch import Watch, new_watch
+from api.features.watches.watch_run import WatchRun
+from api.features.watches.watch_service import utc_now
+from api.sandbox.server import Sandbox
+from api.services.product import Ask
+
+ASK = Ask("plaud.ai", depth="quick", sources=("reddit", "hackernews"))
+
+
+@pytest.fixture
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    """The environment points at it."""
+    with Sandbox.start() as started:
+        monkeypatch.setenv("LISTENPOST_MODE", "live")
+        for name, value in started.environment.items():
+            if not name.startswith("LANGFUSE"):
+                monkeypatch.setenv(name, value)
+        yield started
+
+
+@asynccontextmanager
+async def app_context() -> AsyncIterator[AppContext]:
+    """One that looks at what others have left all the time."""
+    opened = await open_app_context(bootstrap.load_settings(), durable=True)
+    assert opened.engine is not None
+    opened.engine.beat = 0.05
+    try:
+        await opened.product()
+        yield opened
+    finally:
+        await opened.aclose()
+
+
+def watch() -> Watch:
+    """Due at once."""
+    new = new_watch(LOCAL.id, "plaud.ai", "daily 08:00", utc_now())
+    return replace(new, depth="quick", sources=("hackernews",))
+
+
+async def test_the_next_house_goes_on(sandbox: Sandbox) -> None:
+    """No place is asked again, the id is the same, and the writer is."""
+    sandbox.latency("openai.agent=600s")
+    writing = asyncio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Writing):
+            writing.set()
+
+    async with app_context() as first:
+        flight = await first.runner.join(LOCAL, ASK, detached=True)
+        assert isinstance(flight, AnalysisFlight)
+        flight.detached = True
+        flight.listen(hear)
+        await writing.wait()
+    paid = len(sandbox.requests("reddit")), len(sandbox.requests("hackernews"))
+    sandbox.heal()
+    async with app_context() as second:
+        kept = await second.runner.follow(LOCAL, flight.id)
+        if isinstance(kept, AnalysisFlight):
+            report = await kept.result()
+        else:
+            assert isinstance(kept, StoredAnalysis)
+            report = await second.runner.outcome(kept)
+    assert report.id == flight.id
+    assert report.findings
+    assert (len(sandbox.requests("reddit")), len(sandbox.requests("hackernews"))) == paid
+
+
+async def test_what_is_due_is_run_once(sandbox: Sandbox) -> None:
+    """However often the house looks."""
+    async with app_context() as opened:
+        await keep_watch(opened.store, watch(), new=True)
+        assert opened.engine is not None
+        runs: list[WatchRun] = []
+        while not runs:
+            await opened.engine.look()
+            (kept,) = await opened.store.watches(LOCAL.id)
+            runs = list(await opened.store.watch_runs(LOCAL.id, kept.id, 9))
+        engine = await opened.engine.opened()
+        for _ in range(3):
+            await opened.engine.look()
+            await engine.tend(opened.store.gone)
+        runs = list(await opened.store.watch_runs(LOCAL.id, kept.id, 9))
+    assert [run.state for run in runs] == ["baseline"]
+
+
+async def test_a_watch_runs_at_once_where_it_is_asked_to(sandbox: Sandbox) -> None:
+    """Nobody waits for the queue; once it has ended, nobody goes on with it."""
+    async with app_context() as opened:
+        paused = replace(watch(), paused=True)
+        await keep_watch(opened.store, paused, new=True)
+        run = await run_watch(opened, paused)
+        order = RunRequest(LOCAL.id, paused.id, run.id, None)
+        await go_on_with_run(opened, TypeAdapter(RunRequest).dump_json(order).decode(), WorkLease())
+        runs = await opened.store.watch_runs(LOCAL.id, paused.id, 9)
+    assert (run.state, run.watch_id) == ("baseline", paused.id)
+    assert [kept.id for kept in runs] == [run.id]
+
+
+async def test_run_whose_process_stops_has_not_failed(sandbox: Sandbox) -> None:
+    """Nobody is told so, and the next process goes on with it."""
+    sandbox.latency("hackernews=600s")
+    async with app_context() as opened:
+        paused = replace(watch(), paused=True)
+        await keep_watch(opened.store, paused, new=True)
+        running = asyncio.create_task(run_watch(opened, paused))
+        while not await opened.store.durable():
+            await opened.store.watches(LOCAL.id)
+        await opened.runner.aclose()
+        with pytest.raises(Conflict, match="stops"):
+            await running
+        assert await opened.store.watch_runs(LOCAL.id, paused.id, 9) == []
+    sandbox.heal()
+    async with app_context() as second:
+        while not (runs := await second.store.watch_runs(LOCAL.id, paused.id, 9)):
+            await second.store.watches(LOCAL.id)
+    assert [run.state for run in runs] == ["baseline"]
+
+
+async def test_work_whose_record_is_gone_has_failed(sandbox: Sandbox) -> None:
+    """Nobody will go on with it."""
+    async with app_context() as opened:
+        await opened.store.begin(LOCAL.id, "lost", "mug", "lost.1", "digest")
+        kept = await opened.store.get(LOCAL.id, "lost")
+        assert kept is not None
+        with pytest.raises(Conflict, match=LOST):
+            await opened.runner.outcome(kept)

@@ -1,0 +1,53 @@
+"""Counting requests by run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+from api.core.context import charge, metered
+
+
+def test_without_a_block_nothing_is_counted() -> None:
+    """
+    A charge outside of any block is ignored, and a block starts at zero.
+    """
+    charge()
+    with metered() as calls:
+        pass
+    charge()
+
+    assert calls.made == 0
+
+
+def test_blocks_nest() -> None:
+    """
+    An inner count reaches the outer block too, and ends with its own.
+    """
+    with metered() as outer:
+        charge()
+        with metered() as inner:
+            charge(2)
+        charge()
+
+    assert (outer.made, inner.made) == (4, 2)
+
+
+async def test_tasks_and_threads_count_into_the_block_they_were_started_in() -> None:
+    """
+    Concurrent blocks do not mix, and a thread with a copied context is counted.
+    """
+
+    async def ask(requests: int) -> int:
+        with metered() as calls:
+            context = contextvars.copy_context()
+            thread = threading.Thread(target=context.run, args=(charge, requests))
+            thread.start()
+            await asyncio.to_thread(thread.join)
+        return calls.made
+
+    with metered() as outer:
+        one, other = await asyncio.gather(ask(1), ask(2))
+
+    assert (one, other, outer.made) == (1, 2, 3)

@@ -1,0 +1,39 @@
+"""A wrapper forwards what it does not change."""
+
+from __future__ import annotations
+
+from api.core.domain import FetchPlan, Question
+from api.core.ports import WrappedJudge, WrappedSource
+from tests.services.fakes import FakeJudge, FakeSource, items
+
+
+async def test_a_wrapped_source_is_the_source_inside() -> None:
+    """
+    Name, pages, comments, remarks, probe and end are its own.
+    """
+    inner = FakeSource(items(2), name="youtube")
+    wrapped = WrappedSource(inner)
+
+    batch = await wrapped.fetch(FetchPlan("x", 5))
+    commented = await wrapped.comments(batch.items)
+    remarked = await wrapped.remarked(batch.items[1])
+    probe = await wrapped.probe()
+    await wrapped.aclose()
+
+    assert wrapped.name == "youtube"
+    assert [item.id for item in batch.items] == ["0", "1"]
+    assert [len(item.comments) for item in commented.items] == [1, 1]
+    assert (remarked, inner.looked) == (None, ["1"])
+    assert (probe.outcome, inner.closed) == ("ok", True)
+
+
+async def test_a_wrapped_judge_is_the_judge_inside() -> None:
+    """
+    Name and verdicts are its own.
+    """
+    wrapped = WrappedJudge(FakeJudge(["1"], name="local-1"))
+
+    judged = await wrapped.judge(Question("x"), items(2), "reddit")
+
+    assert wrapped.name == "local-1"
+    assert [verdict.relevant for verdict in judged.verdicts] == [False, True]

@@ -1,0 +1,278 @@
+"""Analyses that outlive the process that began them: gone on with, charged once, found again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from api.core.work import ProcessStopping, Unkept
+from api.errors import Conflict, LimitReached, UsageError
+from api.features.analyses.analysis_job import CANCELLED, AnalysisFlight, nobody
+from api.features.analyses.fair_queue import FairQueue
+from api.features.analyses.store_ports import StoredAnalysis
+from tests.features.analyses.desk import ANN, ASK, BEN, DAY, Desk, joined
+from tests.services.notebook import Notebook
+
+
+@pytest.fixture
+def notebook() -> Notebook:
+    """An engine that every process of a test shares."""
+    return Notebook()
+
+
+async def interrupted(desk: Desk, notebook: Notebook, key: str | None = None) -> tuple[str, str]:
+    """An analysis whose process stopped while sources were asked: the ids of it and its work."""
+    runner = desk.runner(day=5, engine=notebook)
+    flight = await joined(runner, key=key)
+    await desk.entered.wait()
+    await runner.aclose()
+    with pytest.raises(Conflict, match="stops"):
+        await flight.result()
+    return flight.id, next(iter(notebook.requests))
+
+
+async def test_another_process_goes_on(desk: Desk, notebook: Notebook) -> None:
+    """Under the same id, charged once."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    assert desk.states == ["running"]
+    desk.go.set()
+    await desk.runner(day=5, engine=notebook).go_on(
+        notebook.requests[work_id], notebook.life(work_id)
+    )
+
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, desk.asked) == ("done", [ASK, ASK])
+    assert desk.shelf.units["key:ann:analyses", DAY] == 1
+    assert desk.shelf.units["key:ann:usd", DAY] == 200_000
+
+
+async def test_a_process_that_stops_twice_leaves_it_again(desk: Desk, notebook: Notebook) -> None:
+    """Running, for the third."""
+    _, work_id = await interrupted(desk, notebook)
+    desk.entered.clear()
+    second = desk.runner(day=5, engine=notebook)
+    going = asyncio.create_task(second.go_on(notebook.requests[work_id], notebook.life(work_id)))
+    await desk.entered.wait()
+    await second.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert desk.states == ["running"]
+
+
+async def test_what_is_over_the_limit_meanwhile_goes_on(desk: Desk, notebook: Notebook) -> None:
+    """Its part was reserved when it was begun."""
+    _, work_id = await interrupted(desk, notebook)
+    desk.go.set()
+    await desk.runner(day=1, engine=notebook).go_on(
+        notebook.requests[work_id], notebook.life(work_id)
+    )
+    assert desk.states == ["done"]
+
+
+async def test_of_a_revoked_key_it_ends(desk: Desk, notebook: Notebook) -> None:
+    """Nobody could read it."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    runner = desk.runner(engine=notebook, known=())
+    await runner.go_on(notebook.requests[work_id], notebook.life(work_id))
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason) == (
+        "failed", "the API key that it belongs to is no longer valid",
+    )  # fmt: skip
+
+
+async def test_what_cannot_go_on_says_why(desk: Desk, notebook: Notebook) -> None:
+    """The settings may be others by now."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    desk.trouble, desk.most_trouble = None, UsageError("there is no source `reddit` any more")
+    await desk.runner(engine=notebook).go_on(notebook.requests[work_id], notebook.life(work_id))
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason) == ("failed", "there is no source `reddit` any more")
+
+
+async def test_who_waits_elsewhere_is_handed_the_flight(desk: Desk, notebook: Notebook) -> None:
+    """When the work comes to the process that is asked for it."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    runner = desk.runner(engine=notebook)
+    kept = await runner.follow(ANN, analysis_id)
+    assert isinstance(kept, StoredAnalysis)
+    waiting = asyncio.create_task(runner.outcome(kept))
+    following = asyncio.create_task(runner.awaited(kept))
+    going = asyncio.create_task(runner.go_on(notebook.requests[work_id], notebook.life(work_id)))
+    flight = await following
+    assert isinstance(flight, AnalysisFlight)
+    desk.go.set()
+    assert await waiting == await flight.result()
+    runner.leave(flight)
+    await going
+
+
+async def test_the_same_question_of_another_process_is_followed(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """It is not asked again, nor paid; another tenant's is."""
+    first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
+    flight = await joined(first)
+    followed = await second.join(ANN, ASK)
+    assert isinstance(followed, StoredAnalysis)
+    assert followed.id == flight.id
+    other = await second.join(BEN, ASK)
+    assert other.id != flight.id
+    desk.go.set()
+    assert (await second.outcome(followed)).id == flight.id
+    await second.aclose()
+
+
+async def test_who_asks_again_by_key_begins_nothing_that_is_noted(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """A process may die when the engine knows of its work, and the store does not yet."""
+    analysis_id, work_id = await interrupted(desk, notebook, key="k")
+    del desk.shelf.analyses["ann", analysis_id]
+    second = desk.runner(day=5, engine=notebook)
+    kept = await second.join(ANN, ASK, "k")
+    assert isinstance(kept, StoredAnalysis)
+    assert (kept.id, kept.state, desk.states) == (analysis_id, "running", ["running"])
+    desk.go.set()
+    await second.go_on(notebook.requests[work_id], notebook.life(work_id))
+    assert (await second.outcome(kept)).id == analysis_id
+    assert (list(notebook.requests), desk.shelf.units["key:ann:analyses", DAY]) == ([work_id], 1)
+
+
+async def test_deleted_here_it_is_cancelled_elsewhere(desk: Desk, notebook: Notebook) -> None:
+    """With its next step; nothing of it comes back."""
+    first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
+    flight = await joined(first)
+    assert await second.delete(ANN, flight.id)
+    assert notebook.cancelled == [f"{flight.id}."]
+    desk.go.set()
+    with pytest.raises(Conflict, match="cancelled"):
+        await flight.result()
+    assert desk.states == []
+
+
+async def test_cancellation_that_all_sources_hear_is_one(desk: Desk, notebook: Notebook) -> None:
+    """And no defect."""
+    desk.trouble = ExceptionGroup("tasks", [Conflict("it was cancelled"), Conflict("so it was")])
+    desk.go.set()
+    flight = await joined(desk.runner(engine=notebook))
+    with pytest.raises(Conflict, match="it was cancelled"):
+        await flight.result()
+    assert desk.states == ["failed"]
+
+
+async def test_what_another_process_has_taken_over_has_not_failed(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """It runs, there; what it costs is settled there."""
+    desk.trouble = ExceptionGroup("tasks", [ProcessStopping("it is another's")])
+    desk.go.set()
+    flight = await joined(desk.runner(day=5, engine=notebook))
+    with pytest.raises(Conflict, match="stops"):
+        await flight.result()
+    assert (desk.states, desk.shelf.units["key:ann:usd", DAY]) == (["running"], 500_000)
+
+
+async def test_cancelled_here_it_ends_elsewhere(desk: Desk, notebook: Notebook) -> None:
+    """And stays, as one that was cancelled."""
+    first, second = desk.runner(engine=notebook), desk.runner(engine=notebook)
+    flight = await joined(first)
+    await second.cancel(ANN, flight.id)
+    assert notebook.cancelled == [f"{flight.id}."]
+    assert desk.states == ["failed"]
+    await first.aclose()
+
+
+async def test_what_was_cancelled_is_not_gone_on_with(desk: Desk, notebook: Notebook) -> None:
+    """Though its process died before the engine heard of it."""
+    analysis_id, work_id = await interrupted(desk, notebook)
+    asked = len(desk.asked)
+    await desk.shelf.store.fail("ann", analysis_id, CANCELLED)
+    desk.go.set()
+    await desk.runner(engine=notebook).go_on(notebook.requests[work_id], notebook.life(work_id))
+
+    kept = desk.shelf.analyses["ann", analysis_id]
+    assert (kept.state, kept.reason, len(desk.asked)) == ("failed", CANCELLED, asked)
+
+
+async def test_what_nobody_waits_for_is_queued_when_it_would_wait(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """Charged at once, so that a limit is said to whoever asks; the worker charges nothing."""
+    turns = FairQueue(1, 9)
+    runner = desk.runner(day=1, engine=notebook, turns=turns)
+    first = await joined(desk.runner(engine=notebook, turns=turns), BEN)
+    queued = await runner.join(ANN, ASK, detached=True)
+    assert isinstance(queued, StoredAnalysis)
+    (work_id,) = notebook.queued
+    with pytest.raises(LimitReached):
+        await runner.join(ANN, ASK, "k", detached=True)
+    desk.go.set()
+    await first.result()
+    await desk.runner(day=1, engine=notebook).go_on(
+        notebook.requests[work_id], notebook.life(work_id)
+    )
+    assert desk.shelf.analyses["ann", queued.id].state == "done"
+    assert desk.shelf.units["key:ann:analyses", DAY] == 1
+
+
+async def test_without_an_engine_nothing_is_noted() -> None:
+    """Nor is there anything to cancel."""
+    engine = Unkept()
+    await engine.cancel("a.")
+    assert await engine.noted("a.") is None
+
+
+async def test_a_process_that_stops_while_it_begins_leaves_it(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """Noted, and gone on with."""
+    runner = desk.runner(day=5, engine=notebook)
+    desk.shelf.may_begin.clear()
+    joining = asyncio.create_task(runner.join(ANN, ASK))
+    await desk.shelf.beginning.wait()
+    closing = asyncio.create_task(runner.aclose())
+    await asyncio.sleep(0)
+    desk.shelf.may_begin.set()
+    await closing
+    flight = await joining
+    assert isinstance(flight, AnalysisFlight)
+    with pytest.raises(Conflict, match="stops"):
+        await flight.result()
+    assert desk.states == ["running"]
+
+
+async def test_what_need_not_wait_is_not_queued(desk: Desk, notebook: Notebook) -> None:
+    """Nobody waits for it, but there is room; nor is what nobody is known for gone on with."""
+    runner = desk.runner(engine=notebook)
+    flight = await runner.join(ANN, ASK, detached=True)
+    assert isinstance(flight, AnalysisFlight)
+    assert not notebook.queued
+    assert await nobody("ann") is None
+    await runner.aclose()
+
+
+async def test_a_process_that_stops_begins_nothing(desk: Desk, notebook: Notebook) -> None:
+    """What was about to be begun is not, and has not failed."""
+    runner = desk.runner(engine=notebook)
+    await runner.aclose()
+    with pytest.raises(ProcessStopping):
+        await runner.run(ANN, ASK, key="k")
+    assert desk.states == []
+
+
+async def test_what_nobody_waits_for_runs_on_though_its_caller_left(
+    desk: Desk, notebook: Notebook
+) -> None:
+    """Before it was begun."""
+    runner = desk.runner(engine=notebook)
+    desk.shelf.may_begin.clear()
+    joining = asyncio.create_task(runner.join(ANN, ASK, detached=True))
+    await desk.shelf.beginning.wait()
+    joining.cancel()
+    desk.shelf.may_begin.set()
+    desk.go.set()
+    await desk.entered.wait()
+    (kept,) = desk.shelf.analyses.values()
+    assert (await runner.outcome(kept)).id == kept.id
+    assert desk.states == ["done"]

@@ -1,0 +1,290 @@
+"""Sessions of several tenants, one turn at a time, and after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from api.errors import NotFound, StoreUnavailable, UsageError
+from api.features.chat.chat_agent import Chat
+from api.features.chat.chat_sessions import LIVE, LONGEST_ID, UNKEPT, Chats, Forgetful
+from api.features.chat.chat_turn import AnswerPiece, ChatEvent, Turn
+from api.features.chat.keyless_chat import ANEW
+from api.features.chat.session import Exchange, Session, restored
+from api.reports.report import Report
+from api.services.product import Ask, analyze
+from api.settings import ChatSettings, DepthName
+from tests.services.kit import kit
+
+PRODUCT = kit()
+
+
+@dataclass
+class Echo:
+    """Answers with everything that was said in the session; may wait first."""
+
+    gate: asyncio.Event | None = None
+    begun: list[str] = field(default_factory=list)
+    resumed: int = 0
+    two: asyncio.Event = field(default_factory=asyncio.Event)
+    """Two turns have begun."""
+    depths: list[str] = field(default_factory=list)
+    remembers: bool = False
+    """The question at once, the answer never."""
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
+    reports: list[Report | None] = field(default_factory=list)
+
+    def begin(
+        self, tenant: str = "", session_id: str | None = None, report: Report | None = None
+    ) -> Session:
+        self.reports.append(report)
+        return Session(session_id or f"new{len(self.begun)}", tenant, PRODUCT.start())
+
+    def resume(self, tenant: str, session_id: str, text: str) -> Session | None:
+        self.resumed += 1
+        return restored(session_id, tenant, PRODUCT.start(), text)
+
+    async def stream(
+        self, session: Session, message: str, depth: DepthName = "quick"
+    ) -> AsyncGenerator[ChatEvent]:
+        self.begun.append(message)
+        self.depths.append(depth)
+        if len(self.begun) == 2:
+            self.two.set()
+        if self.remembers:
+            session.close(Exchange(message, ""))
+        self.entered.set()
+        yield AnswerPiece(message)
+        if self.gate is not None:
+            await self.gate.wait()
+        if not self.remembers:
+            session.close(Exchange(message, message))
+        yield Turn(session.id, session.questions_text)
+
+
+async def say(
+    chats: Chats, message: str, session: str | None = None, tenant: str = "ada", known: bool = True
+) -> Turn:
+    """One turn."""
+    moments = [m async for m in chats.stream(tenant, message, session, known=known)]
+    assert isinstance(moments[-1], Turn)
+    return moments[-1]
+
+
+async def test_a_session_goes_on_where_it_was() -> None:
+    """Within the process its run stays; after a restart it is read from the store."""
+    store, echo = Forgetful(), Echo()
+    chats = Chats(echo, store)
+
+    first = await say(chats, "one")
+    second = await say(chats, "two", first.session_id)
+    restarted = await say(Chats(echo, store), "three", first.session_id)
+
+    assert (second.text, restarted.text) == ("one\ntwo", "one\ntwo\nthree")
+    assert echo.resumed == 1
+
+
+async def test_a_session_that_another_process_went_on_with_is_read_again() -> None:
+    """What the store holds wins over what this process remembers."""
+    store = Forgetful()
+    here, there = Chats(Echo(), store), Chats(Echo(), store)
+
+    first = await say(here, "one")
+    await say(there, "two", first.session_id)
+
+    assert (await say(here, "three", first.session_id)).text == "one\ntwo\nthree"
+
+
+async def test_nobody_sees_another_s_session() -> None:
+    """An id of another tenant is unknown; a front end that chooses ids gets a new one by it."""
+    chats = Chats(Echo(), Forgetful())
+    first = await say(chats, "one")
+
+    with pytest.raises(NotFound, match=first.session_id):
+        await say(chats, "two", first.session_id, "eve")
+    chosen = await say(chats, "two", first.session_id, "eve", known=False)
+
+    assert chosen.text == "two"
+    assert (await say(chats, "three", first.session_id)).text == "one\nthree"
+
+
+@pytest.mark.parametrize(
+    ("session", "words"),
+    [
+        ("", "1 to 128"),
+        ("x" * (LONGEST_ID + 1), "1 to 128"),
+        ("a\0b", "no control characters"),
+        ("a/../b", "no part `.` or `..`"),
+    ],
+)
+async def test_an_id_that_cannot_be_is_refused(session: str, words: str) -> None:
+    """Before anything is asked."""
+    echo = Echo()
+
+    with pytest.raises(UsageError, match=words):
+        await say(Chats(echo, Forgetful()), "one", session, known=False)
+    assert echo.begun == []
+
+
+async def test_a_damaged_session_begins_anew() -> None:
+    """Under its id, without an error."""
+    store = Forgetful()
+    await store.keep_session("ada", "s1", "{")
+
+    assert (await say(Chats(Echo(), store), "one", "s1")).text == "one"
+
+
+async def test_turns_of_one_session_wait_for_each_other() -> None:
+    """Those of another do not."""
+    echo = Echo(gate=asyncio.Event())
+    chats = Chats(echo, Forgetful())
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        turns = [
+            group.create_task(say(chats, word, session, known=False))
+            for word, session in (("one", "s1"), ("two", "s1"), ("other", "s2"))
+        ]
+        await echo.two.wait()
+        began = list(echo.begun)
+        assert echo.gate is not None
+        echo.gate.set()
+
+    assert began == ["one", "other"]
+    assert [turn.result().text for turn in turns] == ["one", "one\ntwo", "other"]
+
+
+async def stopped(chats: Chats, message: str, session: str | None, **how: Any) -> None:
+    """A turn that is left after its first moment."""
+    async with aclosing(chats.stream("ada", message, session, known=False, **how)) as stream:
+        await anext(stream)
+
+
+async def test_a_turn_that_is_left_is_kept() -> None:
+    """And the next turn of the session need not wait, in whatever process."""
+    store, echo = Forgetful(), Echo(remembers=True)
+    await stopped(Chats(echo, store), "one", "s1")
+
+    assert (await say(Chats(echo, store), "two", "s1")).text == "one\ntwo"
+
+
+async def test_a_turn_that_is_cancelled_is_kept() -> None:
+    """As by Ctrl-C."""
+    store, echo = Forgetful(), Echo(gate=asyncio.Event(), remembers=True)
+    turn = asyncio.create_task(say(Chats(echo, store), "one", "s1", known=False))
+    await echo.entered.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+
+    assert '"question":"one"' in str(await store.session("ada", "s1"))
+
+
+async def test_what_nobody_can_come_back_to_is_not_kept() -> None:
+    """A session whose id was not told yet; and a store that fails then is nobody's business."""
+    store = Forgetful()
+    await stopped(Chats(Echo(remembers=True), store), "one", None)
+    await stopped(Chats(Echo(remembers=True), Broken()), "one", "s1")
+
+    assert store == Forgetful()
+
+
+class Broken(Forgetful):
+    """A database that cannot be written."""
+
+    async def keep_session(self, tenant: str, session_id: str, text: str) -> None:
+        raise StoreUnavailable("the database cannot be used")
+
+
+async def test_a_turn_that_cannot_be_stored_is_answered_with_a_note() -> None:
+    """It was worked and paid for; the session knows it as long as the program runs."""
+    store, echo = Broken(), Echo()
+    chats = Chats(echo, store)
+
+    first = await say(chats, "one")
+    second = await say(chats, "two", first.session_id)
+
+    assert (second.text, first.notes, second.notes) == ("one\ntwo", (UNKEPT,), (UNKEPT,))
+    with pytest.raises(NotFound):
+        await say(Chats(echo, store), "three", first.session_id)
+
+
+async def test_a_session_that_cannot_be_read_is_refused_before_it_is_worked() -> None:
+    """Nobody is asked."""
+
+    class Unreadable(Forgetful):
+        async def session(self, tenant: str, session_id: str) -> str | None:
+            raise StoreUnavailable("the database cannot be used")
+
+    echo = Echo()
+    with pytest.raises(StoreUnavailable):
+        await say(Chats(echo, Unreadable()), "one", "s1", known=False)
+
+    assert echo.begun == []
+
+
+async def test_a_report_is_what_a_session_begins_with() -> None:
+    """Handed to the chat as it is."""
+    report = await analyze(PRODUCT, Ask("hello"))
+    echo = Echo()
+    await stopped(Chats(echo, Forgetful()), "one", "s1", report=report)
+
+    assert echo.reports == [report]
+
+
+async def test_a_session_that_was_let_go_is_not_stored_again() -> None:
+    """The turn that runs in it is answered; the next one knows nothing of before."""
+    store, echo = Forgetful(), Echo(gate=asyncio.Event())
+    chats = Chats(echo, store)
+    async with aclosing(chats.stream("ada", "one", "s1", known=False)) as running:
+        await anext(running)
+        let_go = [chats.let_go("ada", "s1"), chats.let_go("eve", "s1")]
+        assert echo.gate is not None
+        echo.gate.set()
+        (turn,) = [moment async for moment in running]
+
+    assert (let_go, chats.let_go("ada", "s1")) == ([True, False], False)
+    assert isinstance(turn, Turn)
+    assert (turn.text, store) == ("one", Forgetful())
+    assert (await say(chats, "two", "s1", known=False)).text == "two"
+
+
+async def test_only_so_many_runs_stay_in_memory() -> None:
+    """The others are read from the store."""
+    echo = Echo()
+    chats = Chats(echo, Forgetful())
+    for number in range(LIVE + 1):
+        await say(chats, "one", f"s{number}", known=False)
+
+    await say(chats, "two", "s1")
+    before = echo.resumed
+    await say(chats, "two", "s0")
+
+    assert (before, echo.resumed) == (0, 1)
+
+
+async def test_the_depth_is_passed_on() -> None:
+    """As the person chose it."""
+    echo = Echo()
+    async for _ in Chats(echo, Forgetful()).stream("ada", "one", depth="deep"):
+        pass
+
+    assert echo.depths == ["deep"]
+
+
+async def test_a_session_that_cannot_be_read_begins_anew_and_says_so() -> None:
+    """
+    Once: what the turn after it knows is what this one said.
+    """
+    store = Forgetful()
+    await store.keep_session("ada", "s1", "damaged")
+    real = Chats(Chat(kit(), None, ChatSettings()), store)
+
+    first = await say(real, "What do people say about the ember mug?", "s1")
+    second = await say(real, "and the lid?", "s1")
+
+    assert ANEW in first.notes
+    assert ANEW not in second.notes

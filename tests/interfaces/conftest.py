@@ -1,0 +1,26 @@
+"""What tests of the command line have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from api.sandbox.world import Options
+from tests.interfaces.command import Here, inside
+
+
+@pytest.fixture
+def here() -> Here:
+    """The command in this process."""
+    return inside
+
+
+@pytest.fixture
+def upstream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    """A sandbox of the test's own that the environment names as if it were live."""
+    with Sandbox.start(options=Options(search_quota=10_000, reddit_limit=10_000)) as started:
+        for name, value in started.environment.items():
+            monkeypatch.setenv(name, value)
+        yield started

@@ -1,0 +1,156 @@
+"""`/analyses/{id}/evidence` over a real store: who dropped what, and why."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import stopwordsiso
+
+from api.features.analyses.api_keys import LOCAL
+from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
+from tests.interfaces.http.conftest import Served
+from tests.interfaces.http.test_export import Tags
+from tests.store.made import dropped, item, report, source, typed
+
+SILENT = {"judge": "gpt-4o-mini", "probability": None}
+"""A judge that answers yes or no."""
+
+
+def gone(key: str, **more: Any) -> dict[str, Any]:
+    """A dropped item of a judge that gives no reason, with all that is kept of one."""
+    return {
+        **dropped(f"reddit:{key}", "judged off topic by gpt-4o-mini"), **SILENT,
+        "url": f"https://example.org/{key}", "created_at": "2026-03-01T10:00:00Z",
+        "place": "r/mugs", "snippet": f"What {key} begins with", **more,
+    }  # fmt: skip
+
+
+async def keep(served: Served, *out: dict[str, Any], **more: Any) -> None:
+    """A stored report with these dropped."""
+    made = report("a1", item("reddit:t3_1"), out=list(out), **more)
+    made["sources"] = {"reddit": source(kept=1)}
+    await served.app_context.store.finish(LOCAL.id, typed(made))
+
+
+async def cards(served: Served, **wanted: str) -> list[str]:
+    """The words of each card of the dropped ones."""
+    _, _, listed = (await page_of(served, **wanted)).partition('<section id="dropped">')
+    parts = re.findall(r'<li><span class="badge stage">.*?</li>', listed, re.S)
+    return [" ".join("".join(Tags(part).words).split()) for part in parts]
+
+
+async def page_of(served: Served, **wanted: str) -> str:
+    """The page."""
+    answer = await served.client.get("/analyses/a1/evidence", params=wanted)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def test_a_card_says_everything_that_is_known_and_each_once(served: Served) -> None:
+    """Who dropped it, why, how likely, when, where and how it begins; nothing twice."""
+    await keep(
+        served,
+        gone("t3_2"),
+        gone("t3_3", judge="local-en", probability=0.07, reason="names no mug (7 % likely)"),
+        gone("t3_4", dropped_by="cutoff", score=2, reason="score 2 of 5, below the cutoff 3: dull"),
+        gone("t3_5", dropped_by="duplicate", reason="copy of reddit:t3_1"),
+        gone("t3_6", disputed=True),
+    )
+
+    shown = await cards(served)
+
+    said = "not about it Title reddit:{} Reddit · r/mugs · 2026-03-01 · dropped by {}"
+    assert shown[0] == said.format("t3_2", "gpt-4o-mini") + " What t3_2 begins with"
+    likely = " · 7 % likely to be about it names no mug What t3_3 begins with"
+    assert shown[1] == said.format("t3_3", "local-en") + likely
+    assert "dropped by the grader score 2 of 5, below the cutoff 3: dull" in shown[2]
+    assert "The same as [1] Title t3_1" in shown[3]
+    assert "copy of" not in shown[3]
+    assert "another judge was sure of the opposite" in shown[4]
+
+
+async def test_that_there_is_no_reason_is_said_once(served: Served) -> None:
+    """Of the judges that gave none, above the list; not where all gave one."""
+    await keep(served, gone("t3_2"), gone("t3_3"))
+    words = "No reason and no likelihood is known where gpt-4o-mini decided: it answers yes or no."
+    assert (await page_of(served)).count(words) == 1
+
+    await keep(
+        served, gone("t3_2"), gone("t3_3", judge="other", reason="judged off topic by other")
+    )
+    assert "where gpt-4o-mini and other decided: they answer" in await page_of(served)
+
+    await keep(served, gone("t3_2", probability=0.2))
+    assert "yes or no" not in await page_of(served)
+
+
+async def test_both_lists_are_counted_and_a_step_away(served: Served) -> None:
+    """Links stand before the first card; the dropped ones by who dropped them."""
+    await keep(served, gone("t3_2"), gone("t3_3"), gone("t3_4", dropped_by="floor", reason="weak"))
+    page = await page_of(served)
+    assert '<a href="#kept">Kept 1</a> · <a href="#dropped">Dropped 3</a>' in page
+    assert "<li>Not about it: 2, by gpt-4o-mini</li>" in page
+    assert "<li>Too little about it: 1, by the relevance floor</li>" in page
+    narrowed = await page_of(served, stage="floor")
+    assert '<a href="#kept">Kept 0</a> · <a href="#dropped">Dropped 1</a>' in narrowed
+
+
+async def test_words_are_looked_for_in_all_that_is_shown(served: Served) -> None:
+    """Of a dropped one also its text, its place and who dropped it; the page says where."""
+    await keep(
+        served,
+        gone("t3_2", snippet="The battery is flat"),
+        gone("t3_4", dropped_by="cutoff", reason="score 2 of 5, below the cutoff 3: dull"),
+    )
+    for text, number in (
+        ("BATTERY", 1), ("grader", 1), ("dull", 1), ("r/mugs", 2), ("2026-03", 2), ("lid", 0),
+    ):  # fmt: skip
+        assert len(await cards(served, text=text)) == number, text
+    assert "Kept 1" in await page_of(served, text="body t3_1")
+    assert "Words are looked for in" in await page_of(served)
+
+
+async def test_a_long_list_goes_on(served: Served) -> None:
+    """The next part keeps what is looked for; none stands in two."""
+    await keep(served, *(gone(f"t3_n{number:03}") for number in range(130)))
+
+    page = await page_of(served, text="begins")
+    [link] = [tag for tag in Tags(page).named("a") if tag.get("rel") == "next"]
+    address = (link["href"] or "").partition("#")[0]
+    later = await served.client.get(f"/analyses/a1/evidence{address}")
+
+    first = set(re.findall(r"What (\w+) begins", page))
+    second = set(re.findall(r"What (\w+) begins", later.text))
+    assert (len(first), len(second), len(first | second)) == (100, 30, 130)
+    assert "text=begins" in address
+    assert "101 to 130 of 130" in later.text
+    assert 'rel="prev"' in later.text
+    assert 'rel="next"' not in later.text
+
+
+async def test_languages_are_called_by_their_names(served: Served) -> None:
+    """In English, each that words can tell."""
+    await keep(served, gone("t3_2", title="Der Deckel ist nicht dicht und das ist schade"))
+    assert '<option value="de">German</option>' in await page_of(served)
+    assert set(LANGUAGES) == {*stopwordsiso.langs(), UNCLEAR}
+
+
+async def test_what_its_source_deleted_is_gone_here_too(served: Served) -> None:
+    """With its beginning; the others stay."""
+    await keep(served, gone("t3_2"), gone("t3_3"))
+    await served.app_context.store.forget(["reddit:t3_2"])
+    page = await page_of(served)
+    assert "What t3_2 begins with" not in page
+    assert "What t3_3 begins with" in page
+
+
+async def test_whoever_is_quoted_is_named(served: Served) -> None:
+    """Where a licence asks; of what is made up without a profile that nobody has."""
+    ada = "Ada (https://superuser.com/users/7/ada)"
+    for sample, linked in ((False, True), (True, False)):
+        await keep(served, gone("t3_2", credit=ada), sample=sample)
+        page = unescape(await page_of(served))
+        assert "by " in (await cards(served))[0]
+        assert ("https://superuser.com/users/7/ada" in page) == linked

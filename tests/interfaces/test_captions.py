@@ -1,0 +1,256 @@
+"""What is said about figures: of how many, and why there is no picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from api.interfaces.shared import chart_data
+from api.pipeline.evidence.figures import AspectCount, Figures, Period, Timeline, Unit
+from api.reports.report import Report
+from tests.interfaces.answers import plain_report, sentiment
+from tests.services.kit import plain
+
+
+@pytest.mark.parametrize(
+    ("counts", "ungraded", "caption", "drawn"),
+    [
+        ((0, 0, 0), 3, "", False),
+        ((1, 0, 0), 0, "How 1 kept post sounds: 1 positive, 0 neutral, 0 negative; "
+         "too few to draw shares", False),
+        ((2, 1, 1), 9, "How 4 kept posts sound: 2 positive, 1 neutral, 1 negative; "
+         "too few to draw shares", False),
+        ((2, 1, 2), 0, "How 5 kept posts sound", True),
+        ((2, 1, 2), 1, "How 5 kept posts sound; the tone of 1 more cannot be told", True),
+        ((2, 1, 9), 2, "How 12 kept posts sound; the tone of 2 more cannot be told", True),
+    ],
+)  # fmt: skip
+async def test_sentiment_of_a_handful_is_a_sentence(
+    counts: tuple[int, int, int], ungraded: int, caption: str, drawn: bool
+) -> None:
+    """Fewer than five are counted, not drawn; of none nothing is said; sample data is made up."""
+    felt = Figures(sentiment=sentiment(*counts, ungraded=ungraded))
+    report = (await plain_report()).model_copy(update={"figures": felt})
+    said, rows = chart_data.sentiment(report)
+    sampled = chart_data.sentiment(report.model_copy(update={"sample": True}))
+
+    assert sampled == (re.sub("sounds?", r"\g<0> (made up)", caption), rows)
+
+    assert said == caption
+    assert [feeling.count for feeling in rows] == (list(counts) if drawn else [])
+
+
+async def dated(unit: Unit, counts: Sequence[int], undated: int = 0) -> Report:
+    """A report with so many items in each period, the first of which is 2 March 2026."""
+    steps = {"day": 1, "week": 7, "month": 31}[unit]
+    points = tuple(
+        Period(start=date(2026, 3, 2) + timedelta(steps * at), count=count)
+        for at, count in enumerate(counts)
+    )
+    figures = Figures(timeline=Timeline(unit=unit, points=points, undated=undated))
+    return (await plain_report()).model_copy(update={"figures": figures})
+
+
+@pytest.mark.parametrize(
+    ("unit", "counts", "undated", "caption", "drawn"),
+    [
+        ("week", [], 0, "", 0),
+        ("week", [], 2, "None of the kept posts has a date", 0),
+        ("week", [4, 0, 5], 1, "9 of 10 kept posts have a date, between 2 March and 16 March 2026",
+         0),
+        ("week", [12], 1, "12 of 13 kept posts have a date, on 2 March 2026", 0),
+        ("week", [4, 0, 6], 0, "Posts per week (from Monday, UTC); 10 of 10 kept posts have a date",
+         3),
+        ("week", [9, 1, 6, 3, 3, 1], 0, "Posts per week (from Monday, UTC); "
+         "23 of 23 kept posts have a date; the latest 5 of 6 weeks", 5),
+        ("week", [1, 0, 1, 0, 0, 7, 2], 0, "11 of 11 kept posts have a date, "
+         "between 2 March and 13 April 2026, most in April (9)", 0),
+        ("month", [1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3], 0,
+         "13 of 13 kept posts have a date, between 2 March 2026 and 9 March 2027, "
+         "most in May 2026 (9)", 0),
+    ],
+)  # fmt: skip
+async def test_a_timeline_needs_full_periods(
+    unit: Unit, counts: list[int], undated: int, caption: str, drawn: int
+) -> None:
+    """Three of three items each, else a sentence; what is left out is said."""
+    said, periods = chart_data.timeline(await dated(unit, counts, undated), 5)
+
+    assert said == caption
+    assert [period.count for period in periods] == (counts[-drawn:] if drawn else [])
+
+
+async def test_sparse_weeks_are_counted_by_month() -> None:
+    """
+    Ten weeks of nearly nothing are three months of something.
+    """
+    caption, periods = chart_data.timeline(await dated("week", [1, 2, 1, 0, 3, 0, 1, 0, 2, 1]), 60)
+
+    assert caption == "Posts per month (UTC); 11 of 11 kept posts have a date"
+    assert [period.count for period in periods] == [7, 3, 1]
+
+
+async def test_the_days_are_those_of_the_items() -> None:
+    """
+    A period would only tell its first day.
+    """
+    report = await plain_report()
+    days = sorted(item.created_at.day for item in report.items if item.created_at)
+    caption, _ = chart_data.timeline(report, 60)
+
+    assert caption == (
+        f"2 of 3 kept posts have a date, between {days[0]} September and {days[1]} September 2026"
+    )
+
+
+async def told(summary: str, finding: str, **counts: int) -> Report:
+    """A report with such words and aspects."""
+    answer = plain(await plain_report())
+    answer["summary"] = summary
+    answer["findings"][0]["text"] = finding
+    answer["figures"]["aspects"] = [
+        {"aspect": name, "count": count, "positive": 0, "negative": 0, "cites": []}
+        for name, count in counts.items()
+    ]
+    return Report.model_validate(answer)
+
+
+async def test_aspects_stand_in_the_order_of_the_words() -> None:
+    """
+    Those that no word names come last; an aspect is a word of its own, in any script.
+    """
+    counts = {"price": 9, "app": 8, "lid": 7, "heat": 6, "电池": 5, "scale": 4}
+    report = await told("Happy with the Heat, then 电池.", "The lid's price.", **counts)
+
+    caption, rows = chart_data.aspects(report, 5)
+
+    assert caption == "Aspects that the grader noted, by how many of 3 kept posts"
+    assert [row.aspect for row in rows] == ["heat", "电池", "lid", "price", "app"]
+
+
+async def test_the_words_do_not_choose_what_is_shown() -> None:
+    """
+    The aspects named most often are there, whatever is written about.
+    """
+    caption, rows = chart_data.aspects(await told("scale", "scale", price=2, lid=2, scale=1), 2)
+
+    assert caption
+    assert [row.aspect for row in rows] == ["price", "lid"]
+    assert chart_data.aspects(await told("", ""), 2) == ("", [])
+
+
+async def test_the_signs_have_a_legend() -> None:
+    """
+    By an example, with its own denominator; where no side is known there are no signs.
+    """
+    report = await told("", "")
+    eleven = AspectCount(aspect="lid", count=11, positive=6, negative=5, cites=())
+    single = AspectCount(aspect="lid", count=1, positive=0, negative=1, cites=())
+    unknown = AspectCount(aspect="lid", count=4, positive=0, negative=0, cites=())
+
+    assert chart_data.legend(report, [unknown, eleven]) == (
+        "(+6 -5): of the 11 posts, so many sound like praise and so many like complaint as a whole"
+    )
+    assert chart_data.legend(report, [single]).startswith("(+0 -1): of the 1 post, ")
+    assert (chart_data.legend(report, [unknown]), chart_data.sides(unknown)) == ("", "")
+    assert chart_data.sides_note(report, [unknown]) == ""
+    assert "sound like neither" in chart_data.sides_note(report, [unknown, eleven])
+
+
+async def test_themes_have_one_count_everywhere() -> None:
+    """
+    Where the words count themes, the figure shows those, whatever the grader noted.
+    """
+    report = await told("Two.", "Lid: two posts speak of it; one leans positive.", price=9, lid=7)
+    (lid,) = report.findings
+    heat = replace(lid, text="Heat: two posts speak of it.", kind="other")
+    both = report.model_copy(update={"findings": (heat, lid)})
+
+    caption, rows = chart_data.aspects(both, 5)
+
+    assert caption == "Themes, by how many of 3 kept posts speak of them at least"
+    assert [(row.aspect, row.count) for row in rows] == [("lid", 2), ("heat", 2)]
+    assert (rows[0].positive, rows[0].negative) == (1, 0)
+    assert "plainly complain" in chart_data.sides_note(both, rows)
+    assert chart_data.aspects(report, 5) == ("", [])
+    unnamed = await told("Two.", "No shared theme: two posts are about it.", price=9)
+    assert [row.aspect for row in chart_data.aspects(unnamed, 5)[1]] == ["price"]
+
+
+async def test_themes_of_some_posts_are_not_those_of_all() -> None:
+    """
+    A writer reads so many of the best; of more, the figure counts no more than the sentences do.
+    """
+    report = await told("Two.", "Lid: at least 3 of 12 kept posts speak of it.", price=9)
+    (lid,) = report.findings
+    heat = replace(lid, text="Heat: at least 4 of 12 kept posts speak of it.", kind="other")
+    both = report.model_copy(update={"findings": (heat, lid)})
+    felt = both.figures.sentiment
+    assert felt is not None
+    figures = both.figures.model_copy(
+        update={"sentiment": felt.model_copy(update={"n": 20, "ungraded": 0})}
+    )
+
+    caption, _ = chart_data.aspects(both.model_copy(update={"figures": figures}), 5)
+
+    assert caption == "Themes, by how many of the best 12 of 20 kept posts speak of them at least"
+
+
+async def test_the_way_from_found_to_cited() -> None:
+    """
+    Each source that found something, in four counts.
+    """
+    answer: dict[str, Any] = plain(await plain_report())
+    reddit = {"fetched": 9, "relevant": 4, "kept": 3, "yield_ratio": 4 / 9, "refetched": False}
+    answer["figures"]["sources"] = {"reddit": reddit, "youtube": reddit | {"fetched": 0}}
+
+    caption, rows = chart_data.funnel(Report.model_validate(answer))
+
+    assert caption == "From found to cited: what became of 9 found posts"
+    assert [(row.name, row.counts) for row in rows] == [("Reddit", (9, 4, 3, 2))]
+    answer["figures"]["sources"] = {"items": reddit}
+    assert chart_data.funnel(Report.model_validate(answer))[1][0].counts == (9, 4, 3, 2)
+    answer["figures"]["sources"] = {"reddit": reddit | {"relevant": 0, "yield_ratio": None}}
+    assert chart_data.funnel(Report.model_validate(answer))[1][0].counts == (9, None, 3, 2)
+    answer["figures"] = {}
+    assert chart_data.funnel(Report.model_validate(answer)) == ("", [])
+
+
+async def test_of_several_queries_a_post_counts_once() -> None:
+    """Both searches together are what the place's own figures say, however many queries it had."""
+    first = {"fetched": 25, "kept": 6}
+    report = await asked_again([5, 9, 10, 5], first)
+
+    caption, rows = chart_data.passes(report)
+
+    assert caption == "1 place was asked a second time: how much was about it"
+    assert rows == [chart_data.PassRow("Reddit", (6, 25), (0, 2))]
+
+
+async def test_what_an_older_program_counted_several_times_is_not_drawn() -> None:
+    """Its attempts count a post once for each query; of a single query they are right."""
+    several = await asked_again([5, 10, 5], None)
+    single = await asked_again([5, 10], None)
+
+    assert chart_data.passes(several) == ("", [])
+    assert chart_data.passes(single)[1] == [chart_data.PassRow("Reddit", (2, 5), (2, 5))]
+
+
+async def asked_again(limits: Sequence[int], first: dict[str, int] | None) -> Report:
+    """A report on one place, of 6 in 27 posts, that was asked with these limits."""
+    answer = plain(await plain_report())
+    attempts = [
+        {"limit": limit, "fetched": limit, "new": 5, "relevant": 2, "requests": 1, "status": "ok",
+         "reason": None}
+        for limit in limits
+    ]  # fmt: skip
+    source = {**answer["sources"]["reddit"], "attempts": attempts, "fetched": 27, "kept": 6}
+    source |= {"refetched": True, "first": first}
+    counts = {"fetched": 27, "relevant": 6, "kept": 6, "yield_ratio": 0.2, "refetched": True}
+    answer["sources"], answer["figures"] = {"reddit": source}, {"sources": {"reddit": counts}}
+    return Report.model_validate(answer)

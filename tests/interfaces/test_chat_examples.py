@@ -1,0 +1,84 @@
+"""The examples of the pages on chat and agents, run as they stand there."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from api.sandbox.server import Sandbox
+from tests.interfaces.command import environment
+from tests.interfaces.http.process import ROOT, threaded
+from tests.snippets import blocks
+
+ADDRESS = "http://127.0.0.1:8420"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server without keys, on sample data."""
+    folder: Path = tmp_path_factory.mktemp("served")
+    variables = {
+        "LISTENPOST_DATABASE_URL": f"sqlite:///{folder / 'listenpost.db'}",
+        "LISTENPOST_MODE": "sandbox",
+    }
+    with threaded(variables) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """For examples that need an OpenAI key."""
+    with Sandbox.start() as started:
+        yield started
+
+
+def awaiting(*code: str) -> str:
+    """A program of code that awaits at its top level."""
+    body = textwrap.indent("\n".join(code), "    ")
+    return f"import asyncio\n\nasync def main():\n{body}\n\nasyncio.run(main())\n"
+
+
+def python(*code: str, **variables: str) -> str:
+    """What such a program printed; our command stands in its path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with (
+        environment({**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), **variables}),
+        redirect_stdout(io.StringIO()) as printed,
+    ):
+        exec(awaiting(*code), {"__name__": "example"})
+    return printed.getvalue()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+def test_a_turn_with_curl(server: str) -> None:
+    """An answer with citations."""
+    (call,) = (block for block in blocks("chat.md", "sh") if block.startswith("curl"))
+
+    done = subprocess.run(
+        ["sh", "-c", call.replace(ADDRESS, server)], capture_output=True, timeout=120, check=True
+    )
+    turn = json.loads(done.stdout)
+
+    assert turn["citations"]
+    assert turn["session_id"]
+
+
+def test_a_conversation_in_python(server: str) -> None:
+    """A question and a follow-up; each citation with its address."""
+    (code,) = blocks("chat.md", "python")
+
+    printed = python(code.replace(ADDRESS, server))
+
+    assert "battery" in printed.lower()
+    assert re.search(r"^E\d+ .+ https://", printed, re.M)

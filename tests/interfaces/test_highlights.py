@@ -1,0 +1,45 @@
+"""Cited words in their text: found however they are spaced, and never changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.interfaces.shared.highlights import AROUND, excerpted, highlighted
+
+
+@pytest.mark.parametrize(
+    ("passages", "cited"),
+    [
+        ([], []),
+        (["keeps it warm"], ["keeps it warm"]),
+        (["warm for hours. But"], ["warm\nfor hours. But"]),
+        (["it warm", "warm for"], ["it warm\nfor"]),
+        (["The mug", "hours"], ["The mug", "hours"]),
+        (["nobody wrote this"], []),
+        ([""], []),
+        (["(loud)"], ["(loud)"]),
+    ],
+)
+def test_passages_stand_out(passages: list[str], cited: list[str]) -> None:
+    """Overlapping ones as one; all pieces together are the text."""
+    text = "The mug keeps it warm\nfor hours. But (loud)."
+    stretches = highlighted(text, passages)
+
+    assert "".join(stretch.text for stretch in stretches) == text
+    assert [stretch.text for stretch in stretches if stretch.cited] == cited
+
+
+def test_an_excerpt_shows_what_stands_around() -> None:
+    """Of a long text; a short one is whole, and without cited words there is none."""
+    far = "far " * AROUND
+    stretches = excerpted(f"{far}near before. It broke. And {far}then it broke.", ["broke"])
+
+    shown = "".join(stretch.text for stretch in stretches)
+    assert shown.startswith(" … far")
+    assert "near before. It broke. And far" in shown
+    assert shown.count("…") == 2
+    assert len(shown) < 3 * AROUND + 40
+    assert excerpted("It broke.", ["broke"]) == highlighted("It broke.", ["broke"])
+    assert excerpted("It broke.", ["held"]) == []
+    unspaced = excerpted("好" * 3 * AROUND + "手环", ["手环"])
+    assert len(unspaced[0].text) == AROUND + 3

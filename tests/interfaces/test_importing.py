@@ -1,0 +1,211 @@
+"""`import`: a file comes in, is listed, searched, taken back, and its deleted entries forgotten."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interfaces.command import Ended, Here
+
+POST: dict[str, Any] = {
+    "id": "1abc", "title": "Plaud Note in meetings", "selftext": "The recorder hears everybody.",
+    "subreddit": "gadgets", "author": "ada", "score": 12, "created_utc": 1_700_000_000,
+    "permalink": "/r/gadgets/comments/1abc/plaud/", "is_self": True,
+}  # fmt: skip
+REMARK: dict[str, Any] = {
+    "id": "c1", "body": "Mine ran out of battery", "link_id": "t3_1abc", "subreddit": "gadgets",
+    "author": "bob", "score": 3, "created_utc": 1_700_000_100,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database of this test, and two files."""
+    monkeypatch.setenv("LISTENPOST_DATABASE_URL", f"sqlite:///{tmp_path / 'kept.db'}")
+    rows = [POST, REMARK, REMARK | {"id": "c2", "body": "[deleted]"}, "{broken"]
+    text = "".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows)
+    Path("RC.jsonl").write_text(text, "utf-8")
+    Path("RC.gz").write_bytes(gzip.compress(text.encode()))
+    Path("list").write_text('{"title": "A file called list"}\n', "utf-8")
+
+
+def id_of(ended: Ended) -> str:
+    """The id that an import got."""
+    return ended.out.partition(":")[0]
+
+
+def test_what_comes_in_is_listed_shown_and_taken_back(here: Here) -> None:
+    """What was found out is said first, on stderr; the summary is the answer."""
+    brought = here("import", "RC.jsonl")
+    listed = here("import", "list")
+    shown = here("import", "show", id_of(brought)[:8])
+    removed = here("import", "remove", id_of(brought))
+    nothing = here("import", "list")
+
+    assert brought.code == 0
+    assert brought.err.startswith("format: reddit (3 of the first 3 have `subreddit`")
+    assert "RC.jsonl as reddit: 1 item, 1 comment new, 0 there already" in brought.out
+    assert "1 left out: says nothing" in brought.out
+    assert "1 line kept aside: not readable" in brought.out
+    assert "1 item, 1 comment  RC.jsonl" in listed.out
+    assert shown.out.endswith("line 4: it is no JSON object: {broken\n")
+    assert "with 1 items that nothing else held" in removed.err
+    assert (nothing.out, "nothing was imported yet" in nothing.err) == ("", True)
+
+
+def test_what_came_in_is_searched(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its comments, each by itself; it is not made up."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    here("import", "RC.gz")
+
+    answer = here("search", "Plaud recorder ran out of battery", "--format", "json").json
+
+    assert [hit["key"] for hit in answer["hits"]][:1] == ["reddit:t3_1abc"]
+    assert "Mine ran out of battery" in json.dumps(answer)
+
+
+def test_a_file_comes_in_once(here: Here) -> None:
+    """The second time says so; another file with the same entries merges them."""
+    first = here("import", "RC.jsonl")
+    again = here("import", "RC.jsonl")
+    other = here("import", "RC.gz", "--as", "reddit")
+
+    assert again.code == 0
+    assert f"was imported before, as {id_of(first)}" in again.out
+    assert "0 items, 0 comments new, 2 there already" in other.out
+
+
+def test_a_dry_run_writes_nothing(here: Here) -> None:
+    """It says what the file holds, with examples and what cannot be read."""
+    tried = here("import", "RC.gz", "--dry-run")
+
+    assert "encoding: utf-8, unpacked with gzip" in tried.err
+    assert tried.out.startswith("1 item, 1 comment, 1 line that nobody can read, 1 left out")
+    assert "reddit:t3_1abc  2023-11-14  Plaud Note in meetings: The recorder" in tried.out
+    assert "line 4: it is no JSON object" in tried.out
+    assert here("import", "list").out == ""
+
+
+def test_a_table_comes_in_by_its_columns(here: Here) -> None:
+    """What is guessed is shown; `--map` says it; `--product` names what has no title."""
+    Path("mentions.csv").write_text(
+        "Snippet;When;Url\n=1+1 leaks;31/12/2025;https://x.example/1\n", "utf-8"
+    )
+
+    tried = here("import", "mentions.csv", "--map", "created_at=When", "--product", "Mug")
+    wrong = here("import", "mentions.csv", "--map", "created_at=Date")
+
+    assert "delimiter: ;, head on line 1" in tried.err
+    assert "columns: created_at = `When`, body = `Snippet`, url = `Url`" in tried.err
+    assert "dates: day before month, as a day above 12 shows" in tried.err
+    assert "1 item, 0 comments new" in tried.out
+    assert (wrong.code, "has no column `Date`" in wrong.err) == (2, True)
+
+
+def test_stdin_and_files_called_like_commands(here: Here) -> None:
+    """`-` is what is piped in; `./list` is a file."""
+    piped = here("import", "-", stdin=Path("RC.jsonl").read_bytes())
+    file = here("import", "./list")
+
+    assert "-: - as reddit" not in piped.out
+    assert "1 item, 1 comment new" in piped.out
+    assert "list as jsonl: 1 item," in file.out
+
+
+def test_what_was_deleted_is_forgotten(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the ids that a place or a file's owner gives, one on each line."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    here("import", "RC.jsonl")
+    assert here("search", "Plaud recorder ran out of battery", "--format", "json").json["hits"]
+    Path("gone.txt").write_text("1abc\n\nt3_other\n", "utf-8")
+
+    forgotten = here("import", "forget", "gone.txt")
+
+    assert forgotten.out == "2 ids: 1 item and 0 comments forgotten\n"
+    assert (
+        here("search", "Plaud recorder ran out of battery", "--format", "json").json["hits"] == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("nowhere",), "`nowhere` cannot be read: No such file"),
+        (("RC.jsonl", "--map", "votes=x"), "fields are `title`"),
+        (("show", "imp_9"), "there is no import `imp_9`; `listenpost import list`"),
+        (("remove", ""), "there is no import ``"),
+        (("forget", "nowhere"), "`nowhere` cannot be read"),
+        (("forget", "empty"), "names nothing"),
+    ],
+)
+def test_what_is_wrong_is_named(here: Here, words: tuple[str, ...], error: str) -> None:
+    """With exit code 2, and nothing is written."""
+    Path("empty").write_text("\n", "utf-8")
+    ended = here("import", *words)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert error in ended.err
+
+
+def test_a_beginning_that_fits_two_is_no_name(here: Here) -> None:
+    """Nothing is guessed where something is deleted."""
+    here("import", "RC.jsonl")
+    here("import", "RC.gz")
+
+    assert "several imports begin with `imp_`" in here("import", "remove", "imp_").err
+
+
+def test_lists_are_json_too(here: Here) -> None:
+    """For programs."""
+    id_ = id_of(here("import", "RC.jsonl"))
+
+    (row,) = json.loads(here("import", "list", "--format", "json").out)
+    shown = here("import", "show", id_, "--format", "json").json
+
+    assert (row["id"], row["format"], row["items"], row["comments"]) == (id_, "reddit", 1, 1)
+    assert shown["refusals"] == [{"line": 4, "reason": "it is no JSON object", "start": "{broken"}]
+    assert row["finished_at"] is not None
+
+
+def test_own_items_come_from_any_file(here: Here) -> None:
+    """`analyze --items` takes what `import` takes, with comments joined and a note on the rest."""
+    report = here("analyze", "Plaud Note", "--items", "RC.gz", "--format", "json").json
+
+    (item,) = report["items"]
+    assert (item["key"], [c["id"] for c in item["comments"]]) == ("reddit:t3_1abc", ["c1"])
+    notes = " ".join(report["sources"]["items"]["notes"])
+    assert "1 line(s) could not be read; line 4: it is no JSON object" in notes
+    assert "1 left out" in notes
+
+
+def test_the_archive_is_a_place(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked by name alone: what came in is judged, reported and cited; no site is asked."""
+    monkeypatch.setenv("LISTENPOST_MODE", "live")
+    here("import", "RC.jsonl")
+
+    report = here("analyze", "Plaud Note", "--source", "archive", "--format", "json").json
+    fetched = here("fetch", "archive", "Plaud Note", "--format", "json").json
+
+    assert list(report["sources"]) == ["archive"]
+    assert [item["key"] for item in report["items"]] == ["reddit:t3_1abc"]
+    assert report["coverage"].startswith("The archive: 1 of 1 ")
+    assert report["cost"]["upstream_calls"] == 0
+    assert [comment["id"] for comment in fetched["items"][0]["comments"]] == ["c1"]
+
+
+def test_the_archive_of_the_sandbox_is_made_up(here: Here) -> None:
+    """A question in the sandbox is put to what was made up there, never to what was brought in."""
+    here("import", "RC.jsonl")
+    here("analyze", "plaud.ai", "--depth", "quick", "--sandbox")
+
+    asked = ("--source", "archive", "--format", "json", "--sandbox")
+    report = here("analyze", "plaud.ai", "--depth", "quick", *asked).json
+
+    assert report["sample"] is True
+    assert list(report["sources"]) == ["archive"]
+    assert report["items"]
+    assert "reddit:t3_1abc" not in {item["key"] for item in report["items"]}

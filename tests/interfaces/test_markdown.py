@@ -1,0 +1,269 @@
+"""Markdown: what strangers wrote is shown as it is, and only http links are links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from api.errors import Blocked
+from api.interfaces.pages.report_files import report_html
+from api.interfaces.shared.markdown_report import fetch_markdown, report_markdown
+from api.reports.markdown_text import link, md
+from api.reports.report import Report
+from api.services.product import Ask, analyze, fetch
+from tests.interfaces.answers import TRICKS, hostile_fetch, hostile_report, plain_report, sentiment
+from tests.services.fakes import FakeSource
+from tests.services.kit import kit
+from tests.services.kit import plain as dumped
+
+HEADINGS = [
+    "What people praise", "What people complain about", "What people ask for",
+    "Where platforms and people differ", "What else is said", "In their words", "Figures",
+    "Coverage", "Sources", "Dropped", "Next questions",
+]  # fmt: skip
+READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Everything a reader of markdown sees, flat."""
+    for block in READER.parse(text):
+        yield block
+        yield from block.children or []
+
+
+def headings(text: str) -> list[str]:
+    """The text of its headings."""
+    parsed = READER.parse(text)
+    return [
+        "".join(child.content for child in parsed[at + 1].children or [])
+        for at, token in enumerate(parsed)
+        if token.type == "heading_open"
+    ]
+
+
+def plain(text: str) -> str:
+    """What a reader reads, without the marks and our invisible breaks."""
+    return "".join(token.content for token in READER.parseInline(text)[0].children or []).replace(
+        "\u200b", ""
+    )
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_any_text_reads_as_it_was_written(trick: str) -> None:
+    """B88: on one line, without control characters, and without any markup of its own."""
+    shown = md(trick)
+    types = {token.type for token in tokens(shown)}
+
+    assert types - {"text_special"} == {"paragraph_open", "inline", "text", "paragraph_close"}
+    assert "\n" not in shown
+    assert not set("\x1b\x07\x00\x9b\u202e\u2066") & set(shown)
+    if "\x1b" not in trick:
+        assert plain(shown) == " ".join(trick.split())
+
+
+@pytest.mark.parametrize(
+    "lead", ["- a", "+ a", "* a", "1. a", "23) a", "=== a", "--- ", "# a", "> a"]
+)
+def test_no_text_starts_a_block(lead: str) -> None:
+    """Lists, headings, rules and quotes stay words."""
+    assert [token.type for token in READER.parse(md(lead))] == [
+        "paragraph_open", "inline", "paragraph_close",
+    ]  # fmt: skip
+    assert plain(md(lead)) == lead.strip()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://evil.example", "HTTPS://evil.example", "www.evil.example", "ftp://evil.example",
+     "mailto:a@evil.example", "a@evil.example"],
+)  # fmt: skip
+def test_addresses_in_texts_do_not_link_themselves(address: str) -> None:
+    """A zero-width space breaks what GitHub would make a link of."""
+    shown = md(f"see {address} now")
+
+    assert address not in shown
+    assert shown.replace("\u200b", "") == f"see {address} now"
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "//evil.example", "", None, "http://a b"]
+)
+def test_only_http_addresses_are_links(url: str | None) -> None:
+    """B88: anything else leaves the label alone."""
+    assert link("label", url) == "label"
+
+
+def test_an_address_cannot_leave_its_brackets() -> None:
+    """
+    Parentheses, brackets and back-ticks in it are encoded.
+    """
+    text = link("label", "http://good.example/a_(b)`c`[d]") + " and `more`"
+    (opened,) = [token for token in tokens(text) if token.type == "link_open"]
+
+    assert opened.attrs["href"] == "http://good.example/a_%28b%29%60c%60%5Bd%5D"
+
+
+async def test_a_hostile_report_has_our_headings_and_only_good_links() -> None:
+    """
+    B88: no image, no HTML, no heading, code or table but ours, no other address.
+    """
+    text = report_markdown(await hostile_report(), dropped=True)
+    found = list(tokens(text))
+
+    assert {token.type for token in found} & {
+        "image",
+        "html_inline",
+        "html_block",
+        "s_open",
+    } == set()
+    assert headings(text)[1:] == HEADINGS
+    hrefs = {str(token.attrs["href"]) for token in found if token.type == "link_open"}
+    assert hrefs == {
+        "http://good.example/a_%28b%29%60c%60%5Bd%5D", "https://good.example/fine",
+    }  # fmt: skip
+    assert not any(token.type == "fence" for token in found)
+    assert sum(token.type == "table_open" for token in found) == 3
+    assert not any(token.type == "code_inline" for token in found)
+    assert not set("\x1b\x07\x00\x9b\u202e\u2066") & set(text)
+
+
+async def test_a_hostile_fetch_is_no_better_off() -> None:
+    """
+    The same for one source, dropped items included.
+    """
+    text = fetch_markdown(await hostile_fetch(), dropped=True)
+
+    assert headings(text)[1:] == ["Items", "Dropped"]
+    hrefs = {token.attrs["href"] for token in tokens(text) if token.type == "link_open"}
+    assert hrefs <= {
+        "http://good.example/a_%28b%29%60c%60%5Bd%5D", "https://good.example/fine",
+    }  # fmt: skip
+    assert not any(token.type in {"image", "html_inline"} for token in tokens(text))
+
+
+async def test_a_report_reads_from_top_to_bottom() -> None:
+    """
+    Topic, decision, findings with linked numbers, quotes, figures, coverage, sources, questions.
+    """
+    text = report_markdown(await plain_report(), dropped=True)
+
+    assert text.startswith(
+        "# The mug\n\n"
+        "> 1 post was dropped: graded too low to answer the question.\n\n"
+        "> Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
+        "not a comprehensive answer.\n\n"
+        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded 3 of "
+        "5 or better; a full one needs 4.\n\n"
+        "People like it.\n\n## What people praise\n\n"
+        "- It stays warm. [\\[1\\]](<https://www.example.org/0>) "
+        "[\\[2\\]](<https://www.example.org/1>) (unverified)\n"
+    )
+    assert "> “Warm all day” [link](<https://www.example.org/0>) [\\[1\\]]" in text
+    assert re.search(r"\nAsked 20\d\d-\d\d-\d\d \d\d:\d\dZ at depth standard\. ", text)
+    assert "1 positive, 0 neutral, 1 negative; too few to draw shares.\n\n2 of 3 kept" in text
+    table = "| subject | posts | of these "
+    assert f"Aspects that the grader noted, by how many of 3 kept posts.\n\n{table}" in text
+    assert "(+" not in text
+    assert "| heat | 2 | 1 | 1 |\n| lid | 1 | 0 | 1 |\n| 电池寿命 | 1 | 1 | 0 |" in text
+    assert "| Reddit | ok | 4 | 4 | 100 % | once | yes | 5 |" in text
+    assert "1. [Warm all day](<https://www.example.org/0>): Reddit (r/a), 2026-09-01\n" in text
+    assert "2. [Lid leaks](<https://www.example.org/1>): Reddit\n" in text
+    assert "3. untitled: Reddit (r/a), 2026-09-03 *low relevance*\n" in text
+    assert (
+        "- [Tea leaves](<https://www.example.org/3>): "
+        "does not answer the question: score 1 of 5, below the cutoff 3: about tea\n" in text
+    )
+    assert text.endswith("## Next questions\n\n- Is it heavy?\n")
+    assert "## Dropped" not in report_markdown(await plain_report(), dropped=False)
+
+
+async def test_enough_items_are_a_table_and_a_chart() -> None:
+    """
+    Shares with their intervals; periods without items are zeros.
+    """
+    answer = dumped(await plain_report())
+    points = [{"start": f"2026-09-0{day}", "count": 5 * (day % 2)} for day in (1, 2, 3)]
+    answer["figures"] = {
+        "sentiment": sentiment(4, 0, 4).model_dump(mode="json"),
+        "timeline": {"unit": "day", "points": points, "undated": 2},
+    }
+    text = report_markdown(Report.model_validate(answer), dropped=False)
+
+    assert (
+        "How 8 kept posts sound.\n\n"
+        "| they sound | posts | likely share of all posts whose tone can be told (95 %) |" in text
+    )
+    assert "| positive | 4 of 8 | 22 to 78 % |\n| neutral | 0 of 8 | 0 to 32 % |" in text
+    assert (
+        "Posts per day (UTC); 10 of 12 kept posts have a date.\n\n```mermaid\nxychart-beta\n"
+        '    x-axis "2026-09-01 to 2026-09-03" 1 --> 3\n    y-axis "posts" 0 --> 5\n'
+        "    bar [5, 0, 5]\n```" in text
+    )
+
+
+async def test_sample_data_says_so_first() -> None:
+    """
+    In both, before anything is claimed.
+    """
+    text = report_markdown(await plain_report(sample=True), dropped=False)
+
+    assert text.splitlines()[2] == "> **Sample data**: made up, from the offline sandbox."
+    assert "1. Warm all day: Reddit (r/a), 2026-09-01 *sample*\n" in text
+    assert "http" not in text
+    assert "nothing was spent" in text
+    assert "**Sample data**" in fetch_markdown(await hostile_fetch(), dropped=False)
+    assert "**Sample data**" not in report_markdown(await plain_report(), dropped=False)
+
+
+async def test_an_empty_answer_has_no_empty_parts() -> None:
+    """
+    An explanation in paragraphs, the coverage, suggestions; a source not asked has no yield.
+    """
+    product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
+    text = report_markdown(await analyze(product, Ask("ember mug")), dropped=True)
+
+    assert headings(text) == ["ember mug", "Coverage", "Next questions"]
+    assert "Nothing was said about it." in text
+    assert " | 0 | 0 | - | once | \\- | 0 |" in text
+    assert "\n\n\n" not in text
+
+
+async def test_clarify_is_guidance_alone() -> None:
+    """
+    No table of sources that were not asked.
+    """
+    text = report_markdown(await analyze(kit(), Ask("hello")), dropped=True)
+
+    assert headings(text) == ["hello", "Coverage"]
+    assert "No source was asked." in text
+
+
+async def test_a_fetch_that_failed_says_why() -> None:
+    """
+    Reason and notes as quotes, no list.
+    """
+    heard = await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))
+    failed = fetch_markdown(heard.fetched, dropped=True)
+    noted = await fetch(kit(FakeSource([])), "reddit", Ask("mug"))
+    fine = noted.fetched.model_copy(update={"notes": ("a *note*",)})
+
+    assert "\ncaptcha; ask less often" in failed
+    assert headings(failed) == ["mug on Amazon"]
+    assert "> a \\*note\\*" in fetch_markdown(fine, dropped=True)
+
+
+async def test_disputed_items_are_marked() -> None:
+    """
+    A second judge is sure of the opposite.
+    """
+    report = await plain_report()
+    first, *others = report.items
+    disputed = (first.model_copy(update={"disputed": True}), *others)
+    report = report.model_copy(update={"items": disputed})
+
+    assert "2026-09-01 *disputed*\n" in report_markdown(report, dropped=False)
+    assert '<span class="badge">Disputed</span>' in report_html(report)

@@ -1,0 +1,285 @@
+"""Text for a terminal: nothing of it is obeyed, and columns hold."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from api.errors import Blocked
+from api.interfaces.cli.terminal_text import fetched_text, padded, report_text, shown, wrapped
+from api.reports.report import Report
+from api.services.product import Ask, analyze, fetch
+from tests.interfaces.answers import ESCAPES, hostile_fetch, hostile_report, plain_report, sentiment
+from tests.services.fakes import FakeSource
+from tests.services.kit import kit, plain
+
+CONTROLS = set(map(chr, [*range(9), *range(11, 32), *range(127, 160), 0x202E, 0x2066, 0x200F]))
+OURS = {
+    "What people praise", "What people complain about", "What people ask for",
+    "Where platforms and people differ", "What else is said", "In their words", "Figures",
+    "Sources", "Cited and kept", "Dropped", "Next questions",
+}  # fmt: skip
+
+
+def underlined(text: str) -> list[str]:
+    """The lines that are headings."""
+    lines = text.split("\n")
+    return [line for line, below in itertools.pairwise(lines) if re.fullmatch("-+", below)]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+async def test_a_hostile_report_obeys_us(width: int) -> None:
+    """B88: no escape, control or bidirectional sign, no heading but ours, no address but http."""
+    text = report_text(await hostile_report(), True, width)
+
+    assert not CONTROLS & set(text)
+    assert set(underlined(text)) <= OURS
+    addresses = set(re.findall(r"\b(?:\w+:/*|www\.)[^\s:]+\.example\S*", text))
+    assert addresses == {"http://good.example/a_(b)`c`[d]", "https://good.example/fine"}
+    assert max(cell_len(line) for line in text.split("\n") if " " in line.strip()) <= max(width, 75)
+
+
+async def test_a_hostile_fetch_obeys_us() -> None:
+    """
+    The same for one source.
+    """
+    text = fetched_text(await hostile_fetch(), True, 100)
+
+    assert not CONTROLS & set(text)
+    assert underlined(text) == ["Sources", "Kept", "Dropped"]
+    assert text.startswith("SAMPLE DATA: everything here is made up")
+
+
+async def test_a_report_reads_from_top_to_bottom() -> None:
+    """
+    Topic, what to know first, decision, findings, quotes, bars in columns, sources, cost.
+    """
+    text = report_text(await plain_report(), True, 100)
+    lines = text.split("\n")
+
+    assert lines[:6] == [
+        "The mug",
+        "=======",
+        "! 1 post was dropped: graded too low to answer the question.",
+        "! Only 3 of 4 posts found were relevant to your question. Consider this a starting point, "
+        "not a",
+        "  comprehensive answer.",
+        "Enough was found for a short report only: 3 of 4 posts about it say enough, graded "
+        "3 of 5 or better;",
+    ]
+    assert "\n\nPeople like it.\n" in text
+    assert "- It stays warm. [1][2] (unverified)" in lines
+    assert lines[lines.index("In their words") + 2 :][:2] == [
+        "  “Warm all day” [1]",
+        "    https://www.example.org/0",
+    ]
+    assert "a full one needs 4." in lines
+    assert lines[lines.index("Figures") + 2 :][:2] == [
+        "How 2 kept posts sound: 1 positive, 0 neutral, 1 negative; too few to draw shares",
+        "2 of 3 kept posts have a date, between 1 September and 3 September 2026",
+    ]
+    assert "Reddit            4         4  100 %  once      yes        ok" in lines
+    assert "results were about it" not in text
+    assert "[1] Warm all day - Reddit (r/a), 2026-09-01" in lines
+    assert "[2] Lid leaks - Reddit" in lines
+    assert "[3] untitled - Reddit (r/a), 2026-09-03, low relevance" in lines
+    assert (
+        "- Tea leaves - does not answer the question: score 1 of 5, below the cutoff 3: about tea"
+        in lines
+    )
+    assert "- Is it heavy?" in lines
+    assert lines[-1].startswith("5 requests to sources, 1221 tokens for 0.5100 USD. It took ")
+
+
+async def test_a_sample_report_names_no_address_and_no_bill() -> None:
+    """
+    What is made up can be opened nowhere, was judged by no model, and cost nothing.
+    """
+    text = report_text(await plain_report(sample=True), True, 100)
+    lines = text.split("\n")
+
+    assert lines[2] == "SAMPLE DATA: everything here is made up and comes from the offline sandbox."
+    assert "http" not in text
+    assert "[1] Warm all day - Reddit (r/a), 2026-09-01, sample" in lines
+    assert "5 requests to the offline sandbox, nothing was spent. It took " in text
+
+
+async def test_bars_stand_below_each_other() -> None:
+    """
+    Aspects are indented and filled up, a Chinese one by the columns it takes.
+    """
+    text = report_text(await plain_report(), False, 100)
+    lines = text.split("\n")
+    start = lines.index("Aspects that the grader noted, by how many of 3 kept posts") + 1
+    rows = lines[start : start + 3]
+
+    assert rows[0] == "  heat     ████████████████████████ 2 (+1 -1)"
+    assert rows[1] == "  lid      ████████████············ 1 (+0 -1)"
+    assert rows[2] == "  电池寿命 ████████████············ 1 (+1 -0)"
+    assert len({cell_len(row.partition("█")[0]) for row in rows}) == 1
+    assert lines[start + 3] == (
+        "  (+1 -1): of the 2 posts, so many sound like praise and so many like complaint as a whole"
+    )
+
+
+async def test_enough_graded_items_are_bars() -> None:
+    """
+    With the interval of each share.
+    """
+    answer = plain(await plain_report())
+    answer["figures"]["sentiment"] = sentiment(3, 0, 3).model_dump(mode="json")
+    lines = report_text(Report.model_validate(answer), False, 100).split("\n")
+    start = lines.index("How 6 kept posts sound") + 1
+
+    assert lines[start : start + 2] == [
+        "  positive  ████████████············ 3 of 6 (19-81 %)",
+        "  neutral   ························ 0 of 6 (0-39 %)",
+    ]
+    assert lines[start + 3] == (
+        "  in brackets: where the share of all posts whose tone can be told likely lies (95 %)"
+    )
+
+
+async def test_the_whole_timeline_is_too_long_but_its_end_is_shown() -> None:
+    """
+    Twelve points at most, the latest.
+    """
+    answer = plain(await plain_report())
+    points = [{"start": f"2026-09-{day:02}", "count": day} for day in range(1, 15)]
+    answer["figures"]["timeline"] = {"unit": "day", "points": points, "undated": 0}
+
+    text = report_text(Report.model_validate(answer), False, 100)
+
+    assert (
+        "Posts per day (UTC); 105 of 105 kept posts have a date; the latest 12 of 14 days\n" in text
+    )
+    assert "2026-09-02 " not in text
+    assert "  2026-09-14 ████████████████████████ 14" in text
+    assert "  2026-09-03 █████··················· 3" in text
+
+
+async def test_an_answer_without_figures_has_no_empty_parts() -> None:
+    """
+    Nothing found, one source not asked: no bars, no list, a dash for its yield.
+    """
+    product = kit(FakeSource([]), ("amazon", Blocked("amazon")))
+    text = report_text(await analyze(product, Ask("ember mug")), True, 100)
+
+    assert underlined(text) == ["Sources", "Next questions"]
+    assert "Amazon            0         0      -  once      -          blocked by a captcha" in text
+    assert "could not be asked:" not in text
+    assert "Nothing was said about it." in text
+
+
+async def test_clarify_is_guidance_alone() -> None:
+    """
+    No table, no list, and nothing spent.
+    """
+    text = report_text(await analyze(kit(), Ask("hello")), True, 100)
+
+    assert underlined(text) == []
+    assert "Say which product" in text
+    assert text.endswith("Nothing was spent. It took 0.0 s.")
+
+
+async def test_an_unknown_cost_is_not_zero() -> None:
+    """
+    B101: it is called unknown.
+    """
+    answer = plain(await plain_report())
+    answer["cost"]["usd"] = None
+
+    assert "1221 tokens for an unknown sum." in report_text(
+        Report.model_validate(answer), False, 100
+    )
+
+
+async def test_marks_of_doubt_are_shown() -> None:
+    """
+    Disputed and barely relevant items say so.
+    """
+    answer = plain(await plain_report())
+    answer["items"][2]["disputed"] = True
+
+    assert "2026-09-03, low relevance, disputed" in report_text(
+        Report.model_validate(answer), False, 100
+    )
+
+
+async def test_a_fetch_that_failed_says_why() -> None:
+    """
+    Reason, then notes.
+    """
+    failed = await fetch(kit(("amazon", Blocked("amazon", "captcha"))), "amazon", Ask("mug"))
+    heard = await fetch(kit(FakeSource([])), "reddit", Ask("mug"))
+    noted = heard.fetched.model_copy(update={"notes": ("one note",)})
+
+    assert "\ncaptcha; ask less often" in fetched_text(failed.fetched, False, 80)
+    assert "! one note" in fetched_text(noted, True, 80)
+    assert "SAMPLE" not in fetched_text(noted, True, 80)
+
+
+async def test_the_terminal_tells_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Between 40 and 120 columns.
+    """
+    monkeypatch.setenv("COLUMNS", "44")
+    narrow = report_text(await plain_report(), False, None)
+    monkeypatch.setenv("COLUMNS", "400")
+    wide = report_text(await plain_report(), False, None)
+
+    words = "for a short report only: 3 of 4 posts about it say enough, graded 3 of 5 or better; a"
+    assert words not in narrow
+    assert words in wide
+
+
+def test_cells_are_filled_up_or_cut() -> None:
+    """
+    By columns, never in the middle of a wide sign.
+    """
+    assert padded("ab", 4) == "ab  "
+    assert padded("abcdef", 4) == "abcd"
+    assert padded("电池寿命", 5) == "电池 "
+    assert padded("a\x1b[31m\tb\n", 4) == "a b "
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("one two three", ["- one two", "  three"]),
+        ("one  \n two", ["- one two"]),
+        ("unbreakably", ["- unbreakably"]),
+        ("a unbreakably b", ["- a", "  unbreakably", "  b"]),
+        ("电池寿命很好。", ["- 电池寿命", "  很好。"]),
+        ("电池寿命。好", ["- 电池寿命。", "  好"]),
+        ("lid 很 好", ["- lid 很 好"]),
+        ("lid很好 ok", ["- lid很好", "  ok"]),
+    ],
+)
+def test_lines_break_by_columns(text: str, lines: list[str]) -> None:
+    """At spaces, and between signs of scripts without them, but not before a full stop."""
+    assert wrapped(text, 11, "- ") == lines
+
+
+@pytest.mark.parametrize("value", [ESCAPES, None, 3, "a\u2028b\x85c"])
+def test_anything_is_one_harmless_line(value: Any) -> None:
+    """Whatever an answer holds."""
+    assert not (CONTROLS | {"\n", "\u2028"}) & set(shown(value))
+
+
+@pytest.mark.parametrize("part", ["sentiment", "timeline", "aspects"])
+async def test_each_figure_stands_alone(part: str) -> None:
+    """
+    What there is nothing to count about is left out.
+    """
+    answer = plain(await plain_report())
+    answer["figures"] = {part: answer["figures"][part]}
+    text = report_text(Report.model_validate(answer), False, 100)
+
+    shown_parts = [name in text for name in ("How 2 kept", "have a date", "Aspects")]
+    assert shown_parts == [part == name for name in ("sentiment", "timeline", "aspects")]

@@ -1,0 +1,21 @@
+"""Items in every state in which sources and callers hand them over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.core.domain import Comment, Item
+from api.core.text import Fence
+
+NONCE = "0badcafe"
+
+
+def fixed() -> Fence:
+    """A fence whose nonce a test knows."""
+    return Fence(NONCE)
+
+
+def item(title: Any, body: Any = "", *comments: str, key: str = "reddit:t3_a") -> Item:
+    """An item with these texts, of whatever type a careless caller has."""
+    said = tuple(Comment(id=f"c{n}", body=body) for n, body in enumerate(comments))
+    return Item(key=key, id=key, source="reddit", title=title, body=body, comments=said)

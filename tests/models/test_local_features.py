@@ -1,0 +1,97 @@
+"""Every feature of one made-up page, pinned: the weights were fitted to these very numbers.
+
+Whoever changes a feature on purpose trains anew (`scripts/train_local_judge.py`) and pins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from api.core.domain import Item, Question
+from api.models.local.judge_features import Row, page
+from api.models.local.reading import Reading, topic_of
+from api.models.local.word_vectors import Vectors, vectors
+from api.pipeline.gate.excerpt import shown
+from tests.models.items import item
+
+QUESTION = Question("quill", "an app that turns meetings into notes")
+ITEMS = (
+    item("Quill meeting notes after a month", "Quill wrote good notes of every meeting."),
+    item("A feather and ink", "My grandmother wrote letters with a quill every Sunday."),
+    item("quill pens for school", "the Museum in Bath sells one, said Ann from Leeds"),
+    item("Which note taker?", "I moved from Otter to Quill 2 and the notes are fine."),
+    item("We are hiring", "Quill is looking for an engineer. Apply now, remote, full time."),
+    item("monday.com or Quill?", "Prices rose. Use code INK20 for 20 % off, link in my bio."),
+    item("", "sharpen the quill before you write", "so I said to Tom, Ann and Bob of Leeds"),
+    item("Rain again", "Wind in the hills and rain on the roads all week."),
+)
+
+
+BY_WORDS = [
+    {"clear": 1, "like": 0.6, "named": 1, "named_like": 0.6, "sense": 1},
+    {"late": 1, "like": 0.2, "named": 1, "named_like": 0.2},
+    {"like": 0.2, "named": 1, "named_like": 0.2, "small": 1},
+    {"late": 1, "like": 0.4, "named": 1, "named_like": 0.4, "sense": 0.5},
+    {"job": 1, "late": 1, "like": 0.2, "named": 1, "named_like": 0.2},
+    {"advert": 1, "like": 0.2, "named": 1, "named_like": 0.2},
+    {"everyday": 1, "like": 0.2, "named": 1, "named_like": 0.2},
+    {},
+]
+BY_VECTORS = [
+    {"like": 0.7752, "named_like": 0.7752, "sense": 0.6583},
+    {"like": 0.4792, "named_like": 0.4792, "sense": 0.1112},
+    {"like": 0.4024, "named_like": 0.4024},
+    {"like": 0.5298, "named_like": 0.5298, "sense": 0.3527},
+    {"like": 0.2234, "named_like": 0.2234},
+    {"like": 0.3473, "named_like": 0.3473},
+    {"like": 0.3999, "named_like": 0.3999, "sense": 0.1414},
+    {"like": 0.0052},
+]
+"""What vectors change; the other features do not ask them."""
+_LIKENESS = ("like", "named_like", "sense")
+
+
+def rows(items: Sequence[Item], source: str, known: Vectors | None) -> list[Row]:
+    """The features of one page of items."""
+    topic = topic_of(QUESTION.text, QUESTION.about)
+    return page(topic, [Reading(topic, shown(QUESTION, entry)) for entry in items], source, known)
+
+
+def measured(known: Vectors | None) -> list[dict[str, float]]:
+    """The features of each item that are not nothing."""
+    return [
+        {name: value for name, value in row.items() if value}
+        for row in rows(ITEMS, "reddit", known)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "offered"),
+    [("Case for Quill", 1.0), ("Quill 2, with a case for Quill", None), ("Quill 2", None)],
+)
+def test_what_is_made_for_the_thing_names_it_first_as_that(
+    title: str, offered: float | None
+) -> None:
+    """A shop's title that begins with the thing sells the thing."""
+    (row,) = rows([item(title)], "amazon", None)
+
+    assert (row["made_for"] or None) == offered
+
+
+def test_without_vectors_the_features_are_these() -> None:
+    """One item shows each: a name late in a text, in small letters, as a word of every day."""
+    assert measured(None) == BY_WORDS
+
+
+def test_with_vectors_the_likenesses_are_these() -> None:
+    """How much a description speaks and an everyday name gives way stands in these numbers."""
+    if (known := vectors()) is None:
+        pytest.skip("word vectors are not installed")
+    expected = [
+        {name: value for name, value in row.items() if name not in _LIKENESS} | likenesses
+        for row, likenesses in zip(BY_WORDS, BY_VECTORS, strict=True)
+    ]
+    for row, wanted in zip(measured(known), expected, strict=True):
+        assert row == pytest.approx(wanted, abs=1e-3)

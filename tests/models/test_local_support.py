@@ -1,0 +1,61 @@
+"""The keyless support check: conservative, by words, numbers, denial and leaning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api.core.domain import Question, Usage
+from api.core.ports import Claim
+from api.models.local.support import LocalSupport, carries
+from tests.reports.unsupported import ONLY_A_MODEL, SUPPORTED, UNSUPPORTED, Pair
+
+MUG = Question("Ember mug")
+KEYLESS = Path(__file__).parents[2] / "docs" / "keyless.md"
+
+
+def claim(pair: Pair) -> Claim:
+    """The pair as the report path asks it."""
+    return Claim(pair.sentence, pair.passage, f"{pair.item} {pair.passage}")
+
+
+@pytest.mark.parametrize("pair", UNSUPPORTED, ids=lambda pair: pair.kind)
+def test_what_the_passage_does_not_say_is_unsupported(pair: Pair) -> None:
+    """Each kind of plausible sentence."""
+    assert not carries(claim(pair), MUG)
+
+
+@pytest.mark.parametrize("pair", ONLY_A_MODEL, ids=lambda pair: pair.kind)
+def test_what_only_a_model_tells_is_said(pair: Pair) -> None:
+    """The list of the documentation holds what is let by, and nothing that is not."""
+    row = f"| {pair.kind} | {pair.sentence} | {pair.passage} | "
+
+    assert row in KEYLESS.read_text("utf-8")
+    assert carries(claim(pair), MUG)
+
+
+@pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.kind)
+def test_what_it_says_is_supported(pair: Pair) -> None:
+    """In its own words, with other endings, or as an aspect."""
+    assert carries(claim(pair), MUG)
+
+
+def test_a_theme_that_the_passage_does_not_speak_of_is_unsupported() -> None:
+    """Its count is ours, its name must be there."""
+    passage = "The charger is small."
+
+    assert not carries(Claim("App: one post speaks of it.", passage, "Ember mug"), MUG)
+    assert not carries(
+        Claim("Themes of 4 kept posts, each count a minimum: app (4).", passage, "Ember mug"), MUG
+    )
+
+
+async def test_claims_are_answered_in_order_and_cost_nothing() -> None:
+    """One boolean each."""
+    checker = LocalSupport()
+    support = await checker.check(MUG, [claim(UNSUPPORTED[0]), claim(SUPPORTED[0])])
+
+    assert support.supported == (False, True)
+    assert (support.model, support.usage) == (checker.name, Usage())
+    assert (await checker.check(MUG, [])).supported == ()

@@ -1,0 +1,39 @@
+"""A message, and telling somebody of it without waiting."""
+
+from __future__ import annotations
+
+from api.features.watches.notification import Message
+from api.features.watches.watch import target_of
+from api.features.watches.watch_run import Delivery
+from api.notifications import Notifier
+from api.notifications.delivery import Webhooks
+from api.notifications.mail import MailRoom
+from api.settings import MailSettings
+from tests.features.watches.made import WATCH
+
+MESSAGE = Message("run1", "Ember: 1 new <post>", b'{"id": "run1"}')
+
+
+class Pauses(list[float]):
+    """Waits for nothing, and remembers for how long."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+async def sent(
+    words: str,
+    message: Message = MESSAGE,
+    *,
+    private: bool = True,
+    pauses: Pauses | None = None,
+    mail: MailSettings | None = None,
+    seconds: float = 20,
+) -> Delivery:
+    """To this target."""
+    notifier = Notifier(
+        Webhooks(private, seconds),
+        MailRoom(mail or MailSettings(), seconds),
+        Pauses() if pauses is None else pauses,
+    )
+    return await notifier.send(WATCH, target_of(words, files=True), message)

@@ -1,0 +1,92 @@
+"""What a question names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.pipeline.question.product_name import core_of, name_of, named, new_queries, sought
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What do people think about the Ember mug?", "Ember mug"),
+        ("How is the battery of the Plaud Note?", "Plaud Note"),
+        ("battery", "battery"),
+        ("小米", "小米"),
+        ("please compare every single lamp that anybody ever sold here", ""),
+        ("what is it?", ""),
+    ],
+)
+def test_the_name_is_what_is_left_of_a_question(question: str, name: str) -> None:
+    """Words of asking and of topics are no part of a name; a long rest is none."""
+    assert name_of(question, {"battery"}) == name
+
+
+def test_a_web_ending_is_no_part_of_the_core() -> None:
+    """Only at the end."""
+    assert [core_of("plaud.ai"), core_of("Node.js tool"), core_of("Arc")] == [
+        "plaud", "Node.js tool", "Arc",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "searched", "judged"),
+    [
+        ("what do people dislike about Notion", "Notion", "Notion"),
+        ("What Do People Think About Notion?", "Notion", "Notion"),
+        ("What do people say about the battery of the Oura ring?", "battery Oura ring",
+         "Oura ring"),
+        ("What do people say about the battery of plaud.ai?", "battery plaud.ai", "plaud.ai"),
+        ("the battery of the Oura ring", "battery Oura ring", "Oura ring"),
+        ("The Lord of the Rings", "The Lord of the Rings", "The Lord of the Rings"),
+        ("how loud is the lid of the ember mug?", "loud lid ember mug", "ember mug"),
+        ("how is the Framework Laptop 13 battery life?", "Framework Laptop 13 battery life",
+         "Framework Laptop 13"),
+        ("what do people on Reddit think about Plaud’s Note Pro?", "Plaud Note Pro",
+         "Plaud Note Pro"),
+        ("what's wrong with the rabbit r1?", "rabbit r1", "rabbit r1"),
+        ("should I buy the arc browser", "arc browser", "arc browser"),
+        ("what do users say about the Room app?", "Room app", "Room"),
+        ("what do people think of X?", "X", "X"),
+    ],
+)  # fmt: skip
+def test_a_question_is_about_what_it_names(question: str, searched: str, judged: str) -> None:
+    """Words of asking, of places and without meaning go; a capital names, whatever it means."""
+    assert (sought(question), named(question, {"ring"})) == (searched, judged)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plaud.ai",
+        "How I Met Your Mother",
+        "Do Not Disturb",
+        "The Who",
+        "what do people think about The Who?",
+        "is it any good?",
+        "standing desk wobble",
+        "Xiaomi怎么样？",
+        "was halten die Leute von Notion?",
+        "",
+    ],
+)
+def test_what_asks_nothing_or_names_nothing_stays(text: str) -> None:
+    """A name that begins like a question, a question without a name, another language."""
+    assert (sought(text), named(text)) == (text, text)
+
+
+@given(st.text(max_size=80))
+def test_something_is_always_left(text: str) -> None:
+    """What can be searched stays something to search for."""
+    assert bool(sought(text).strip()) == bool(text.strip())
+    assert bool(named(text).strip()) == bool(text.strip())
+
+
+def test_a_query_is_new_once_and_in_one_spelling() -> None:
+    """In order; what says nothing is none."""
+    queries = ["Plaud AI", "plaud review", "Plaud-Review", "?!", "plaud.ai problems"]
+
+    assert new_queries(queries, ["plaud ai"]) == ["plaud review", "plaud.ai problems"]
