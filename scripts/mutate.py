@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app_context import tracked
+from house import tracked
 
 ROOMS = ("api/services", "api/sources", "api/models", "api/store")
 WIDER = ("tests/contract", "tests/cases", "tests/sources", "tests/models")

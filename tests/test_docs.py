@@ -167,7 +167,7 @@ def test_a_question_walks_through_every_room_once(root: Path) -> None:
     walk = page.partition("## One question, room by room\n")[2].partition("\n## ")[0]
     houses = (root / "api", root / "api" / "services")
     there = {
-        path for app_context in houses for path in app_context.iterdir() if path.stem[0] not in "_."
+        path for house in houses for path in house.iterdir() if path.stem[0] not in "_."
     }
     children = {path for path in there if path.suffix != ".typed"}
     rooms = sorted(

@@ -107,7 +107,7 @@ GOOD: dict[str, dict[str, str]] = {
     },
     "one broad except per door": {
         "api/interfaces/cli/main.py": BROAD.format("Exception"),
-        "api/interfaces/http/app.py": BROAD.format("Exception"),
+        "api/interfaces/web/app.py": BROAD.format("Exception"),
     },
     "riddles outside the package": {"tests/a.py": "told = [one for one in found]\n"},
     "riddles that are part of a name, or read": {
@@ -115,7 +115,7 @@ GOOD: dict[str, dict[str, str]] = {
     },
     "riddles that users and stored data hold": {
         "api/services/product.py": "\n",
-        "api/features/chat/session.py": "class Saved:\n    asked: list[str]\n",
+        "api/services/chatting/saved.py": "class Saved:\n    asked: list[str]\n",
     },
     "a named except": {"api/a.py": BROAD.format("(OSError, ValueError)")},
     "imports for types only": {
