@@ -1,16 +1,7 @@
-"""One boolean for each of up to 50 things, from one cheap call.
+"""The calls of the model: verdicts, support checks, grades, search queries and explanations.
 
-Which items are about the question, and which passages carry the sentences that cite them.
-
-What goes with a prompt: the question and excerpts behind the fence, the schema of the answer.
-
-How well each kept item answers the question: a grade from 1 to 5, in words and with a quote.
-
-Other words under which the same product is discussed.
-
-Why there is too little for a report, in a model's words.
-
-Asking a model server what the gate asks, once and as little as that can be.
+Each call states its prompt, the JSON schema of its answer and how the answer becomes values;
+`ModelStep` sends it and accounts for what an unusable answer cost.
 """
 
 from __future__ import annotations
@@ -18,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Generic, TypeVar
 
 from api.core.domain import Grade, Item, Question, Usage, Verdict
 from api.core.model_cost import bill_of, paying
 from api.core.ports import UNGRADED, Claim, Grades, Judgement, Rewrites, Support
-from api.core.prompts import PackagedPrompts, Prompt, PromptName, Prompts
+from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
 from api.errors import ModelError
 from api.models import GRADED_AT_ONCE
@@ -41,37 +33,55 @@ from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, fitted, 
 from api.reports.support_check import LONGEST_SENTENCE
 from api.settings import ModelSettings
 
-
-def quote_question(question: Question, fence: Fence) -> str:
-    """The question, fenced, and on a second line what it is about when the person said so."""
-    lines = [fence.quote(question.text, "question")]
-    if question.about:
-        lines.append(fence.quote(question.about, "about"))
-    return "\n".join(lines)
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_TEXT = {"type": "string"}
+# Tokens of the JSON around the entries of a list, with room for a model that indents it.
+_LIST_TOKENS = 512
 
 
-def excerpt(value: object, limit: int) -> str:
-    """The first `limit` characters of any field, null and numbers included."""
-    return cut(clean(value), limit)
+@dataclass(frozen=True, slots=True)
+class ModelCall(Generic[T]):
+    """What one kind of call states."""
+
+    prompt: PromptName
+    schema: Mapping[str, Any]
+    parse: Callable[[str], T]
+    """The text of the answer as values; raises `ModelError` where it cannot be used."""
+    max_tokens: int
+    name: str = ""
+    """Name of the schema as sent; empty: that of the prompt."""
 
 
-def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def strict_object(**properties: Any) -> dict[str, Any]:
     """A schema of an object that has all of these properties and no other."""
     return {
         "type": "object",
         "additionalProperties": False,
         "required": list(properties),
-        "properties": dict(properties),
+        "properties": properties,
     }
 
 
-# Characters of each part that the model sees beside the sentence.
-_PASSAGE, _CONTEXT = 800, 500
-_BOOLEAN_TOKENS, _TOKENS_PER_BOOLEAN = 512, 8
+def array_of(entry: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
+    """A schema of a list of `least` to `most` entries."""
+    return {"type": "array", "items": entry, "minItems": least, "maxItems": most}
+
+
+def verdict_call(prompt: PromptName, field: str, count: int) -> ModelCall[tuple[bool, ...]]:
+    """A yes or no for each of `count` numbered things: how they are asked for and read."""
+    return ModelCall(
+        prompt,
+        strict_object(**{field: array_of({"type": "boolean"}, count, count)}),
+        lambda text: booleans(text, count, field),
+        _LIST_TOKENS + 8 * count,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _BooleanModel:
+class ModelStep:
+    """Sends the calls of one step of the product to one model."""
+
     client: ModelClient
     model: str = "gpt-4o-mini"
     seconds: float = 15.0
@@ -80,34 +90,48 @@ class _BooleanModel:
 
     @property
     def name(self) -> str:
-        """The model that was asked for."""
+        """The model that is asked."""
         return self.model
 
-    async def _ask(
-        self, name: PromptName, field: str, count: int, fence: Fence, user: str
-    ) -> tuple[tuple[bool, ...], Usage]:
-        """Exactly `count` booleans under `field`, by the prompt of that name."""
-        array = {
-            "type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count,
-        }  # fmt: skip
-        async with self.prompts.using(name) as prompt:
-            answer = await self.client.ask(
-                Request(
-                    name=name,
-                    schema=strict_object({field: array}),
-                    system=prompt.filled(rule=fence.rule),
-                    user=user,
-                    max_tokens=_BOOLEAN_TOKENS + _TOKENS_PER_BOOLEAN * count,
-                    model=self.model,
-                    seconds=self.seconds,
-                )
+    async def ask(self, call: ModelCall[T], fence: Fence, lines: Iterable[str]) -> tuple[T, Usage]:
+        """The values in the answer and what it cost, from one request.
+
+        Raises:
+            ModelError: no usable answer; an `UnusableAnswer` says what it cost.
+        """
+        async with self.prompts.using(call.prompt) as prompt:
+            request = Request(
+                name=call.name or call.prompt,
+                schema=call.schema,
+                system=prompt.filled(rule=fence.rule),
+                user="\n".join(lines),
+                max_tokens=call.max_tokens,
+                model=self.model,
+                seconds=self.seconds,
             )
+            answer = await self.client.ask(request)
         with paying(answer.usage):
-            return booleans(answer.text, count, field), answer.usage
+            return call.parse(answer.text), answer.usage
+
+
+def quote_question(question: Question, fence: Fence) -> list[str]:
+    """The question, fenced, and on a second line what it is about when the person said so."""
+    about = [fence.quote(question.about, "about")] if question.about else []
+    return [fence.quote(question.text, "question"), *about]
+
+
+def excerpt(value: object, limit: int) -> str:
+    """The first `limit` characters of any field, null and numbers included."""
+    return cut(clean(value), limit)
+
+
+def strings(value: object) -> list[str]:
+    """The texts in a list of an answer; none where it is no list."""
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIJudge(_BooleanModel):
+class OpenAIJudge(ModelStep):
     """Asks a model about title and 200 characters (`shown`); implements `Judge`."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
@@ -118,18 +142,20 @@ class OpenAIJudge(_BooleanModel):
         if not items:
             return Judgement((), self.name)
         fence = self.fence()
-        user = (
-            f"source: {' '.join(excerpt(source, 40).split())}\n{quote_question(question, fence)}\n"
-            f"{fence.quote_all(shown(question, item).line for item in items)}"
-        )
-        answers, usage = await self._ask("relevance", "relevant", len(items), fence, user)
-        return Judgement(
-            tuple(Verdict(relevant, self.name) for relevant in answers), self.name, usage
-        )
+        lines = [f"source: {' '.join(excerpt(source, 40).split())}"]
+        lines += quote_question(question, fence)
+        lines.append(fence.quote_all(shown(question, item).line for item in items))
+        call = verdict_call("relevance", "relevant", len(items))
+        flags, usage = await self.ask(call, fence, lines)
+        return Judgement(tuple(Verdict(flag, self.name) for flag in flags), self.name, usage)
+
+
+# Characters of each that the model sees beside the sentence.
+_PASSAGE, _CONTEXT = 800, 500
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAISupport(_BooleanModel):
+class OpenAISupport(ModelStep):
     """Asks a model about (sentence, passage) pairs; implements `SupportChecker`."""
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
@@ -140,150 +166,103 @@ class OpenAISupport(_BooleanModel):
         if not claims:
             return Support((), self.name)
         fence = self.fence()
-        lines = [quote_question(question, fence)]
+        lines = quote_question(question, fence)
         for number, claim in enumerate(claims, 1):
             lines += (
                 fence.quote(excerpt(claim.sentence, LONGEST_SENTENCE), f"{number} sentence"),
                 fence.quote(excerpt(claim.passage, _PASSAGE), f"{number} passage"),
                 fence.quote(excerpt(claim.context, _CONTEXT), f"{number} context"),
             )
-        answers, usage = await self._ask(
-            "support", "supported", len(claims), fence, "\n".join(lines)
-        )
-        return Support(answers, self.name, usage)
+        call = verdict_call("support", "supported", len(claims))
+        supported, usage = await self.ask(call, fence, lines)
+        return Support(supported, self.name, usage)
 
 
-_GRADE_TOKENS, _TOKENS_PER_ITEM = 512, 300
-# Characters of each that are shown or taken.
-_TITLE, _COMMENT, _EXPLANATION, _ASPECT = 300, 300, 300, 30
-_ASPECTS = 5
+# Characters of title, body and comment that a grader sees, and comments of an item.
+_TITLE, _BODY, _COMMENT, _COMMENTS = 300, 1500, 300, 3
+# Characters of an explanation and of an aspect that are taken, and aspects of an item.
+_EXPLANATION, _ASPECT, _ASPECTS = 300, 30, 5
 _GRADE = strict_object(
-    {
-        "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
-        "explanation": {"type": "string"},
-        "sentiment": {"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
-        "aspects": {"type": "array", "items": {"type": "string"}, "maxItems": _ASPECTS},
-        "quote": {"type": "string"},
-    }
+    score={"type": "integer", "enum": [1, 2, 3, 4, 5]},
+    explanation=_TEXT,
+    sentiment={"type": ["integer", "null"], "enum": [-1, 0, 1, None]},
+    aspects={"type": "array", "items": _TEXT, "maxItems": _ASPECTS},
+    quote=_TEXT,
 )
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIGrader:
+class OpenAIGrader(ModelStep):
     """Asks a model about chunks of items, all chunks at once; implements `Grader`."""
-
-    client: ModelClient
-    model: str = "gpt-4o-mini"
-    seconds: float = 15.0
-    fence: Callable[[], Fence] = Fence
-    prompts: Prompts = field(default_factory=PackagedPrompts)
-    chunk: int = GRADED_AT_ONCE
-    """Items per call at most."""
-    body: int = 1500
-    """Characters of the body that the model sees."""
-    comments: int = 3
-    """Comments per item that the model sees, those that fit the question first."""
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
         """One grade per item, in order; what failed is a defaulted 3, logged once with causes."""
-        chunks = [items[start : start + self.chunk] for start in range(0, len(items), self.chunk)]
-        done = await asyncio.gather(*(self._chunk(question, chunk) for chunk in chunks))
-        grades = tuple(chain.from_iterable(part.grades for part in done))
-        causes = Counter(chain.from_iterable(part.causes for part in done))
+        starts = range(0, len(items), GRADED_AT_ONCE)
+        chunks = [items[start : start + GRADED_AT_ONCE] for start in starts]
+        answers = await asyncio.gather(*(self._grade(question, chunk) for chunk in chunks))
+        causes = Counter(chain.from_iterable(causes for _, causes, _ in answers))
         if causes:
             named = ", ".join(f"{cause}: {count}" for cause, count in causes.items())
             _log.warning("%d of %d grades defaulted to 3 (%s)", causes.total(), len(items), named)
-        return Grades(grades, sum((part.usage for part in done), Usage()), self.model)
+        grades = tuple(chain.from_iterable(grades for grades, _, _ in answers))
+        return Grades(grades, sum((usage for _, _, usage in answers), Usage()), self.model)
 
-    async def _chunk(self, question: Question, items: Sequence[Item]) -> _Chunk:
-        try:
-            async with self.prompts.using("grades") as prompt:
-                answer = await self.client.ask(self._request(prompt, question, items))
-        except ModelError as error:
-            return _defaulted(len(items), error.reason, bill_of(error))
-        try:
-            written = entries(answer.text, "grades")
-        except ModelError as error:
-            return _defaulted(len(items), error.reason, answer.usage)
-        if len(written) != len(items):
-            return _defaulted(len(items), "count_mismatch", answer.usage)
-        grades = tuple(_grade(entry, item) for entry, item in zip(written, items, strict=True))
-        return _Chunk(grades, tuple("malformed" for g in grades if g.defaulted), answer.usage)
+    async def _grade(
+        self, question: Question, items: Sequence[Item]
+    ) -> tuple[list[Grade], list[str], Usage]:
+        """Grades of one call, a cause for each that is a default, and what the call cost."""
 
-    def _request(self, prompt: Prompt, question: Question, items: Sequence[Item]) -> Request:
-        fence = self.fence()
-        lines = [quote_question(question, fence)]
+        def parse(text: str) -> list[Grade]:
+            graded = entries(text, "grades")
+            if len(graded) != len(items):
+                raise ModelError("count_mismatch", f"{len(graded)} grades for {len(items)} items")
+            return [grade_from(entry, item) for entry, item in zip(graded, items, strict=True)]
+
+        fence, count = self.fence(), len(items)
+        lines = quote_question(question, fence)
         for number, item in enumerate(items, 1):
-            texts = (excerpt(item.title, _TITLE), excerpt(item.body, self.body))
-            lines.append(fence.quote(" | ".join(text for text in texts if text), str(number)))
-            best = (
-                excerpt(comment.body, _COMMENT) for comment in best_comments(item, question.text)
-            )
-            comments = [text for text in best if text][: self.comments]
-            lines += [fence.quote(text, f"{number} comment") for text in comments]
-        grades = {"minItems": len(items), "maxItems": len(items), "type": "array", "items": _GRADE}
-        return Request(
-            name="grades",
-            schema=strict_object({"grades": grades}),
-            system=prompt.filled(rule=fence.rule),
-            user="\n".join(lines),
-            max_tokens=_GRADE_TOKENS + _TOKENS_PER_ITEM * len(items),
-            model=self.model,
-            seconds=self.seconds,
-        )
+            texts = (excerpt(item.title, _TITLE), excerpt(item.body, _BODY))
+            lines.append(fence.quote(" | ".join(filter(None, texts)), str(number)))
+            best = best_comments(item, question.text)
+            comments = filter(None, (excerpt(comment.body, _COMMENT) for comment in best))
+            lines += [
+                fence.quote(text, f"{number} comment") for text in islice(comments, _COMMENTS)
+            ]
+        schema = strict_object(grades=array_of(_GRADE, count, count))
+        call = ModelCall("grades", schema, parse, _LIST_TOKENS + 300 * count)
+        try:
+            grades, usage = await self.ask(call, fence, lines)
+        except ModelError as error:
+            return [UNGRADED] * count, [error.reason] * count, bill_of(error)
+        return grades, ["malformed" for grade in grades if grade.defaulted], usage
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Grades of one call, and why some of them are defaults: one cause each."""
-
-    grades: tuple[Grade, ...]
-    causes: tuple[str, ...]
-    usage: Usage
-
-
-def _defaulted(count: int, cause: str, usage: Usage) -> _Chunk:
-    return _Chunk((UNGRADED,) * count, (cause,) * count, usage)
-
-
-def _grade(entry: Any, item: Item) -> Grade:
+def grade_from(entry: Any, item: Item) -> Grade:
     """One entry of the answer, each field believed only as far as it is well-formed."""
     score = entry.get("score") if isinstance(entry, dict) else None
     if type(score) is not int or not 1 <= score <= 5:
         return UNGRADED
-    words = entry.get("aspects")
-    aspects = [
-        one_line(clean(word)).lower()
-        for word in (words if isinstance(words, list) else [])
-        if isinstance(word, str)
-    ]
+    aspects = [one_line(clean(word)).lower() for word in strings(entry.get("aspects"))]
+    short = dict.fromkeys(word for word in aspects if 0 < len(word) <= _ASPECT)
     sentiment, quote = entry.get("sentiment"), verbatim(entry.get("quote"), item)
     return Grade(
         score,
         cut(one_line(clean(entry.get("explanation"))), _EXPLANATION),
         sentiment=sentiment if type(sentiment) is int and sentiment in {-1, 0, 1} else None,
-        aspects=tuple(dict.fromkeys(word for word in aspects if 0 < len(word) <= _ASPECT))[
-            :_ASPECTS
-        ],
+        aspects=tuple(short)[:_ASPECTS],
         quote=quote.text if quote is not None else "",
     )
 
 
-# Characters of a query and of a gap, and gaps, that are taken.
+# Characters of a query and of a gap that are taken, and gaps.
 _QUERY, _GAP, _GAPS = 120, 200, 20
-_REWRITE_TOKENS, _TOKENS_PER_QUERY = 512, 40
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIRewriter:
+class OpenAIRewriter(ModelStep):
     """Asks a model for search queries; implements `Rewriter`."""
 
-    client: ModelClient
-    model: str = "gpt-4o-mini"
     seconds: float = 30.0
-    fence: Callable[[], Fence] = Fence
-    prompts: Prompts = field(default_factory=PackagedPrompts)
 
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
@@ -292,33 +271,23 @@ class OpenAIRewriter:
         if variants <= 1:
             return Rewrites((question.text,))
         fence, wanted = self.fence(), variants - 1
-        seen = [fence.quote(excerpt(gap, _GAP), "seen") for gap in gaps[:_GAPS]]
-        queries = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": wanted}
-        user = "\n".join((f"queries wanted: {wanted}", quote_question(question, fence), *seen))
-        usage = Usage()
+        lines = [f"queries wanted: {wanted}", *quote_question(question, fence)]
+        lines += [fence.quote(excerpt(gap, _GAP), "seen") for gap in gaps[:_GAPS]]
+        call = ModelCall(
+            "rewrites",
+            strict_object(queries=array_of(_TEXT, 1, wanted)),
+            lambda text: strings(entries(text, "queries")),
+            _LIST_TOKENS + 40 * wanted,
+        )
         try:
-            async with self.prompts.using("rewrites") as prompt:
-                answer = await self.client.ask(
-                    Request(
-                        name="rewrites",
-                        schema=strict_object({"queries": queries}),
-                        system=prompt.filled(rule=fence.rule),
-                        user=user,
-                        max_tokens=_REWRITE_TOKENS + _TOKENS_PER_QUERY * wanted,
-                        model=self.model,
-                        seconds=self.seconds,
-                    )
-                )
-            usage = answer.usage
-            rewritten = entries(answer.text, "queries")
+            rewritten, usage = await self.ask(call, fence, lines)
         except ModelError as error:
             _log.warning("only the original query is asked: %s", error)
-            return Rewrites((question.text,), usage + bill_of(error))
+            return Rewrites((question.text,), bill_of(error))
         # the original as it is, then what differs from it in more than case and blanks
         distinct = {_folded(question.text): question.text}
-        for value in rewritten:
-            query = one_line(clean(value)) if isinstance(value, str) else ""
-            if query and len(query) <= _QUERY:
+        for query in (one_line(clean(text)) for text in rewritten):
+            if 0 < len(query) <= _QUERY:
                 distinct.setdefault(_folded(query), query)
         return Rewrites(tuple(distinct.values())[:variants], usage)
 
@@ -327,33 +296,25 @@ def _folded(query: str) -> str:
     return "".join(query.casefold().split())
 
 
+# Words that an explanation has at least: fewer say no more than the disclaimer.
 _FEWEST_WORDS = 60
-_EXPLANATION_TOKENS = 1200
-# Characters of a quoted line and of a suggestion.
-_LINE, _SUGGESTION = 200, 120
-_SUGGESTIONS = 3
-_SCHEMA = strict_object(
-    {
-        "explanation_text": {"type": "string"},
-        "suggestions": {"type": "array", "items": {"type": "string"}},
-    }
+# Characters of a quoted line and of a suggestion, and suggestions.
+_LINE, _SUGGESTION, _SUGGESTIONS = 200, 120, 3
+_EXPLANATION_SCHEMA = strict_object(
+    explanation_text=_TEXT, suggestions={"type": "array", "items": _TEXT}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIExplainer:
+class OpenAIExplainer(ModelStep):
     """Asks a model to explain a shortfall; implements `Explainer`."""
 
-    client: ModelClient
-    model: str = "gpt-4o-mini"
     seconds: float = 30.0
-    fence: Callable[[], Fence] = Fence
-    prompts: Prompts = field(default_factory=PackagedPrompts)
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
         """One call; links, names and numbers the model made up go, see `Explainer.explain`."""
         fence = self.fence()
-        lines = [quote_question(shortfall.question, fence)]
+        lines = quote_question(shortfall.question, fence)
         lines += [fence.quote(excerpt(query, _LINE), "query") for query in shortfall.queries]
         lines += [fence.quote(excerpt(line, _LINE), "source") for line in shortfall.coverage]
         lines.append(fence.quote(str(shortfall.kept), "kept"))
@@ -362,34 +323,25 @@ class OpenAIExplainer:
         for title, reason in shortfall.dropped[:MOST_DROPPED]:
             why = f" | reason: {excerpt(reason, _LINE)}" if reason else ""
             lines.append(fence.quote(excerpt(title, _LINE) + why, "dropped"))
-        async with self.prompts.using("insufficient") as prompt:
-            answer = await self.client.ask(
-                Request(
-                    name="explanation",
-                    schema=_SCHEMA,
-                    system=prompt.filled(rule=fence.rule),
-                    user="\n".join(lines),
-                    max_tokens=_EXPLANATION_TOKENS,
-                    model=self.model,
-                    seconds=self.seconds,
-                )
-            )
-        ground = _ground(shortfall)
-        with paying(answer.usage):
-            explained = record(answer.text)
-            text = _cleared(clean(explained.get("explanation_text")), ground).strip()
-            if words(text) < _FEWEST_WORDS:
-                raise ModelError("malformed", "the explanation is too short")
-        suggestions = explained.get("suggestions")
-        lines = [
-            one_line(_cleared(line, ground))
-            for line in (suggestions if isinstance(suggestions, list) else [])
-            if isinstance(line, str)
-        ]
-        distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
-        return Explanation(
-            fitted(text, shortfall.advice), tuple(distinct)[:_SUGGESTIONS], answer.usage
-        )
+        parse = partial(_explained, _ground(shortfall))
+        call = ModelCall("insufficient", _EXPLANATION_SCHEMA, parse, 1200, name="explanation")
+        (text, suggestions), usage = await self.ask(call, fence, lines)
+        return Explanation(fitted(text, shortfall.advice), suggestions, usage)
+
+
+def _explained(ground: CitableText, text: str) -> tuple[str, tuple[str, ...]]:
+    """Explanation and suggestions without what `ground` does not hold."""
+
+    def cleared(text: str) -> str:
+        return DraftCleaner(lambda _: ground, markdown=False).whole(text)
+
+    answer = record(text)
+    explanation = cleared(clean(answer.get("explanation_text"))).strip()
+    if words(explanation) < _FEWEST_WORDS:
+        raise ModelError("malformed", "the explanation is too short")
+    lines = [one_line(cleared(line)) for line in strings(answer.get("suggestions"))]
+    distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
+    return explanation, tuple(distinct)[:_SUGGESTIONS]
 
 
 def _ground(shortfall: Shortfall) -> CitableText:
@@ -399,10 +351,6 @@ def _ground(shortfall: Shortfall) -> CitableText:
     counts = (len(shortfall.queries), len(shortfall.coverage), len(dropped), shortfall.kept)
     question = shortfall.question
     return ground_of({}, (question.text, question.about), [*given, *map(str, counts)])
-
-
-def _cleared(text: str, ground: CitableText) -> str:
-    return DraftCleaner(lambda _: ground, markdown=False).whole(text)
 
 
 # Reason of a `ModelError` -> outcome; any other answer is `broken`.
@@ -415,34 +363,31 @@ _OUTCOMES = {
     "unreachable": "unreachable",
     "http_error": "unreachable",
 }
-_ITEM = Item(
-    key="example:1", id="1", source="example", title="Ember mug, two years later: worth it"
-)
 
 
 async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
-    """Outcome and detail of judging one item: how the server wants to be asked, and the cost.
+    """Outcome and detail of judging one item: which adaptations the server needs, and the cost.
 
     Cost: about 300 input and 10 output tokens, and what a reasoning model thinks.
     """
     judge = OpenAIJudge(client, models.filter_model, models.scoring_timeout)
+    title = "Ember mug, two years later: worth it"
+    item = Item(key="example:1", id="1", source="example", title=title)
     try:
-        judged = await judge.judge(Question("ember mug"), (_ITEM,), _ITEM.source)
+        judged = await judge.judge(Question("ember mug"), (item,), item.source)
     except ModelError as error:
         usage, outcome = bill_of(error), _OUTCOMES.get(error.reason, "broken")
-        detail = error.detail or error.reason
+        details = [error.detail or error.reason]
         if outcome == "broken":
-            detail = f"{error.reason}: {detail}"
+            details = [f"{error.reason}: {details[0]}"]
     else:
         usage, outcome = judged.usage, "ok"
-        detail = f"`{models.filter_model}` judged one item"
-    adapted = client.adaptations(models.filter_model)
-    manner = [f"asked {', '.join(adapted)}"] if adapted else []
-    return outcome, "; ".join([detail, *manner, *_cost(usage)])
-
-
-def _cost(usage: Usage) -> list[str]:
+        details = [f"`{models.filter_model}` judged one item"]
+    if adapted := client.adaptations(models.filter_model):
+        details.append(f"asked {', '.join(adapted)}")
     if usage.usd is None:
         tokens = usage.input_tokens + usage.output_tokens
-        return [f"it took {tokens} tokens, whose price is not known"]
-    return [f"it cost {usage.usd:.6f} USD"] if usage.usd else []
+        details.append(f"it took {tokens} tokens, whose price is not known")
+    elif usage.usd:
+        details.append(f"it cost {usage.usd:.6f} USD")
+    return outcome, "; ".join(details)
