@@ -35,7 +35,9 @@ async def measure(many: int, repeats: int) -> None:
     await once(app_context, 0)
     alone = statistics.median([await once(app_context, number) for number in range(1, 1 + repeats)])
     for number in range(many):
-        flight = await app_context.runner.join(BUSY, Ask("ember mug", "deep", about=f"the mug {number}"))
+        flight = await app_context.runner.join(
+            BUSY, Ask("ember mug", "deep", about=f"the mug {number}")
+        )
         assert isinstance(flight, AnalysisFlight)
         flight.detached = True
     beside = statistics.median([await once(app_context, 100 + number) for number in range(repeats)])

@@ -195,7 +195,9 @@ async def _live(orders: Orders, pipe: Connection) -> None:
         pipe.send(await _lived(app_context, orders, moments, pipe))
 
 
-async def _lived(app_context: AppContext, orders: Orders, moments: Moments, pipe: Connection) -> Ended:
+async def _lived(
+    app_context: AppContext, orders: Orders, moments: Moments, pipe: Connection
+) -> Ended:
     known = await app_context.keys.tenant(orders.tenant)
     tenant = known or Tenant(orders.tenant, "store")  # who is known no more only waits
     keep_trace_id(orders.trace_id)
@@ -219,7 +221,9 @@ async def _lived(app_context: AppContext, orders: Orders, moments: Moments, pipe
     return ended
 
 
-async def _analysis(app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection) -> None:
+async def _analysis(
+    app_context: AppContext, tenant: Tenant, orders: Orders, pipe: Connection
+) -> None:
     flight = await app_context.runner.join(tenant, orders.ask, orders.key, detached=True)
     pipe.send(flight.id)
     with suppress(Conflict):  # it was cancelled
@@ -236,7 +240,9 @@ async def _watch(app_context: AppContext, tenant: Tenant, orders: Orders, pipe: 
         await run_watch(app_context, watch)
 
 
-async def _listen(app_context: AppContext, tenant: Tenant, moments: Moments, heard: Counter[str]) -> None:
+async def _listen(
+    app_context: AppContext, tenant: Tenant, moments: Moments, heard: Counter[str]
+) -> None:
     """Hear whatever analysis of the tenant runs here, from its beginning."""
     while True:
         for listed in (await app_context.store.listing(tenant.id, NONE, 10)).analyses:

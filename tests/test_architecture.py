@@ -60,8 +60,7 @@ def loaded(code: str, root: Path) -> set[str]:
         "import api.settings, api.errors, api.sources, api.core.ports, api.core.domain",
         "from api.interfaces.cli.main import app; assert app.registered_commands",
         "from api.interfaces.cli.main import app; app(['--help'], standalone_mode=False)",
-        "from api.interfaces.cli.main import app;"
-        "app(['analyze', '--help'], standalone_mode=False)",
+        "from api.interfaces.cli.main import app;app(['analyze', '--help'], standalone_mode=False)",
         "from api.interfaces.cli.main import app; app(['--version'], standalone_mode=False)",
         "from api.interfaces.cli.main import app;"
         "app(['langfuse', '--help'], standalone_mode=False)",

@@ -166,9 +166,7 @@ def test_a_question_walks_through_every_room_once(root: Path) -> None:
     page = (root / "docs" / "architecture.md").read_text("utf-8")
     walk = page.partition("## One question, room by room\n")[2].partition("\n## ")[0]
     houses = (root / "api", root / "api" / "services")
-    there = {
-        path for house in houses for path in house.iterdir() if path.stem[0] not in "_."
-    }
+    there = {path for house in houses for path in house.iterdir() if path.stem[0] not in "_."}
     children = {path for path in there if path.suffix != ".typed"}
     rooms = sorted(
         f"{path.relative_to(root).as_posix()}{'/' if path.is_dir() else ''}"

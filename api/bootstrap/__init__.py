@@ -21,7 +21,7 @@ from api.bootstrap.model_steps import (
     model_probe,
     steps_of_model,
 )
-from api.core.ports import Probing, SilentObserver, Source
+from api.core.ports import SilentObserver, Source, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts
 from api.errors import ConfigurationError, SourceError, Unreachable, building
 from api.features.analyses.store_ports import SourceMemory
@@ -74,30 +74,30 @@ def build(
     settings: Settings,
     own: OwnItems | None = None,
     *,
-    switchboard: ModelCallLimiter | None = None,
+    limiter: ModelCallLimiter | None = None,
     memory: SourceMemory | None = None,
 ) -> Product:
     """Everything, for the running loop; opens no connection but the sandbox's own port.
 
     `own` items are the only source and no sample data: the person's own model answers, or in mode
-    `sandbox` none. `switchboard` is what several products share. `memory` is what real sources
+    `sandbox` none. `limiter` is what several products share. `memory` is what real sources
     remember between runs; the sandbox starts afresh each time.
     """
     if own is not None:
-        return _product(for_own_items(settings), own, switchboard, memory)
+        return _product(for_own_items(settings), own, limiter, memory)
     if mode_of(settings) == "live":
-        return _product(settings, None, switchboard, memory)
+        return _product(settings, None, limiter, memory)
     from api.sandbox.server import Sandbox
 
-    return _product(settings, own, switchboard, sandbox=Sandbox.start())
+    return _product(settings, own, limiter, sandbox=Sandbox.start())
 
 
-def build_gate(settings: Settings, *, switchboard: ModelCallLimiter | None = None) -> Product:
+def build_gate(settings: Settings, *, limiter: ModelCallLimiter | None = None) -> Product:
     """A product without sources: its gate judges the items that a person hands in.
 
     It uses the person's key although no source may be configured.
     """
-    return _product(for_own_items(settings), OwnItems(()), switchboard)
+    return _product(for_own_items(settings), OwnItems(()), limiter)
 
 
 def for_own_items(settings: Settings) -> Settings:
@@ -143,13 +143,11 @@ class PerLoop:
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             settings, products = load_settings(), list[Product]()
-            switchboard = ModelCallLimiter(settings.models.model_concurrency, self._dialects)
+            limiter = ModelCallLimiter(settings.models.model_concurrency, self._dialects)
 
             @cache
             def built(own_items: bool) -> Product:
-                products.append(
-                    (build_gate if own_items else build)(settings, switchboard=switchboard)
-                )
+                products.append((build_gate if own_items else build)(settings, limiter=limiter))
                 return products[-1]
 
             for dead in [known for known in self._loops if known.is_closed()]:
@@ -171,7 +169,7 @@ class PerLoop:
 def _product(
     settings: Settings,
     own: OwnItems | None,
-    switchboard: ModelCallLimiter | None,
+    limiter: ModelCallLimiter | None,
     memory: SourceMemory | None = None,
     sandbox: Sandbox | None = None,
 ) -> Product:
@@ -183,7 +181,7 @@ def _product(
     tracing, trouble = _tracing(settings, version)
     if tracing is not None:
         closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
-    client = model_client(settings.models, switchboard)
+    client = model_client(settings.models, limiter)
     if client is not None:
         closing.push_async_callback(client.aclose)
     sources = _sources(settings, own, tracing, memory)
@@ -229,7 +227,7 @@ def _product(
     )
 
 
-def _unprobed(outcome: str, detail: str) -> Probing:
+def _unprobed(outcome: str, detail: str) -> UpstreamCheck:
     """A probe whose answer is known beforehand."""
 
     async def probe() -> tuple[str, str]:
@@ -238,7 +236,7 @@ def _unprobed(outcome: str, detail: str) -> Probing:
     return probe
 
 
-async def _probed(langfuse: Probing, prompts: LangfusePrompts) -> tuple[str, str]:
+async def _probed(langfuse: UpstreamCheck, prompts: LangfusePrompts) -> tuple[str, str]:
     """What a probe of Langfuse says, and which prompts are in use."""
     outcome, detail = await langfuse()
     return outcome, f"{detail}; {await prompts.status()}"
@@ -282,7 +280,7 @@ def _pointed(settings: Settings, url: str) -> Settings:
     return replace(settings, sources=sources, models=models, tracing=tracing)
 
 
-def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, Probing]:
+def _tracing(settings: Settings, version: str) -> tuple[Tracing | None, UpstreamCheck]:
     """Tracing, or why there is none: nothing else depends on it."""
     if not (settings.tracing.langfuse_public_key and settings.tracing.langfuse_secret_key):
         return None, _NO_TRACING

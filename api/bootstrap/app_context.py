@@ -50,7 +50,7 @@ _MODEL_PARTS = ("client", "booleans", "explain", "grades", "rewrites")
 
 
 async def loaded_product(
-    settings: Settings, store: Store, switchboard: ModelCallLimiter, modules: Sequence[str] = ()
+    settings: Settings, store: Store, limiter: ModelCallLimiter, modules: Sequence[str] = ()
 ) -> Product:
     """Load what building and the first report would load, and `modules`, in a thread; build."""
     sample = mode_of(settings) == "sandbox"
@@ -67,7 +67,7 @@ async def loaded_product(
         needed.append("api.langfuse.tracing.langfuse_prompts")
     await asyncio.to_thread(lambda: [import_module(name) for name in (*needed, *modules)])
     await asyncio.to_thread(vectors)
-    return build(settings, switchboard=switchboard, memory=SourceMemory(store, store))
+    return build(settings, limiter=limiter, memory=SourceMemory(store, store))
 
 
 # More probes than a day has room for.
@@ -90,7 +90,7 @@ class AppContext:
     """Begins analyses and keeps them."""
     engine: DurableWorkEngine | None = field(default=None, init=False)
     """What keeps the steps of durable work."""
-    _switchboard: ModelCallLimiter = field(init=False)
+    _limiter: ModelCallLimiter = field(init=False)
     """The limit on model calls, of everything that asks a model here."""
     _loading: asyncio.Task[Product] | None = None
     _own: Product | None = None
@@ -108,7 +108,7 @@ class AppContext:
     """Where each tenant's exhibits are numbered, so that no two answers share a label."""
 
     def __post_init__(self) -> None:
-        self._switchboard = ModelCallLimiter(self.settings.models.model_concurrency)
+        self._limiter = ModelCallLimiter(self.settings.models.model_concurrency)
         if self.durable:
             kinds: dict[str, GoOn] = {
                 KIND: lambda request, life: self.runner.go_on(request, life),
@@ -320,7 +320,7 @@ class AppContext:
         if ask.sandbox and not self.sample:
             if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
                 self._sandbox = asyncio.create_task(
-                    loaded_product(in_sandbox(self.settings), self.store, self._switchboard)
+                    loaded_product(in_sandbox(self.settings), self.store, self._limiter)
                 )
             product = await asyncio.shield(self._sandbox)
         if ARCHIVE.name in ask.sources:
@@ -336,12 +336,12 @@ class AppContext:
 
     async def _load(self, modules: Sequence[str]) -> Product:
         """The product, and what judges own items where that is another one."""
-        product = await loaded_product(self.settings, self.store, self._switchboard, modules)
+        product = await loaded_product(self.settings, self.store, self._limiter, modules)
         if self.engine is not None:
             with suppress(StoreUnavailable):  # whoever needs it hears of it
                 await self.engine.opened()
         if product.sample:  # else its own gate is just this one
-            self._own = build_gate(self.settings, switchboard=self._switchboard)
+            self._own = build_gate(self.settings, limiter=self._limiter)
         return product
 
 

@@ -34,13 +34,13 @@ UNKNOWN_USD = 0.2
 """Stands in for a turn of a chat by a model whose price nobody knows."""
 
 
-def model_client(models: ModelSettings, switchboard: ModelCallLimiter | None) -> ModelClient | None:
+def model_client(models: ModelSettings, limiter: ModelCallLimiter | None) -> ModelClient | None:
     """The model client, if there is a key; without one openai is not even imported."""
     if models.openai_api_key is None:
         return None
     from api.models.model_client import ModelClient
 
-    return ModelClient(models, switchboard)
+    return ModelClient(models, limiter)
 
 
 async def model_probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:

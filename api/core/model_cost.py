@@ -1,4 +1,4 @@
-"""What answers cost that cannot be used: a rejected, cut or malformed one is paid for, too."""
+"""What unusable answers of models cost: a rejected, cut or malformed answer is paid for, too."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from api.errors import ModelError
 
 
 class UnusableAnswer(ModelError):
-    """A model answered, and what it said cannot be used; the `usage` still counts."""
+    """A model answered, and the answer cannot be used; `usage` is what it cost."""
 
     def __init__(self, reason: str, detail: str = "", usage: Usage = Usage()) -> None:
-        """Keep the bill."""
         super().__init__(reason, detail)
         self.usage = usage
 
 
-class _Paid(Protocol):
+class _Answer(Protocol):
     @property
     def usage(self) -> Usage: ...
 
 
 T = TypeVar("T")
-P = TypeVar("P", bound=_Paid)
+A = TypeVar("A", bound=_Answer)
 
 
-def bill_of(error: BaseException | None) -> Usage:
-    """What the work that failed so had used."""
+def usage_of_error(error: BaseException | None) -> Usage:
+    """What the work that failed with this error had used."""
     return error.usage if isinstance(error, UnusableAnswer) else Usage()
 
 
 @contextmanager
-def paying(usage: Usage) -> Iterator[None]:
-    """Around reading an answer: what makes it useless leaves with its cost."""
+def cost_on_failure(usage: Usage) -> Iterator[None]:
+    """Around reading an answer: a `ModelError` in the block leaves with the answer's cost."""
     try:
         yield
     except ModelError as error:
-        raise UnusableAnswer(error.reason, error.detail, usage + bill_of(error)) from None
+        total = usage + usage_of_error(error)
+        raise UnusableAnswer(error.reason, error.detail, total) from None
 
 
-async def all_of(calls: Sequence[Coroutine[Any, Any, P]]) -> list[P]:
-    """Every answer, in order, asked for at once; one that fails stops the others and the whole.
+async def gather_answers(calls: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
+    """Every answer, in order, from concurrent calls; the first failure cancels the others.
 
     Raises:
-        ModelError: the first failure, with what all calls had used by then.
+        ModelError: that failure, with what all calls had used by then.
     """
     if not calls:
         return []
@@ -66,24 +66,24 @@ async def all_of(calls: Sequence[Coroutine[Any, Any, P]]) -> list[P]:
     first = next((error for error in failures if not isinstance(error, ModelError)), failures[0])
     if not isinstance(first, ModelError):
         raise first
-    bills = (bill_of(e) if (e := task.exception()) else task.result().usage for task in ended)
-    raise UnusableAnswer(first.reason, first.detail, sum(bills, Usage()))
+    used = (usage_of_error(e) if (e := task.exception()) else task.result().usage for task in ended)
+    raise UnusableAnswer(first.reason, first.detail, sum(used, Usage()))
 
 
-async def flagged(
+async def ask_in_batches(
     things: Sequence[T],
-    ask: Callable[[Sequence[T]], Coroutine[Any, Any, P]],
-    flags: Callable[[P], Sequence[object]],
-) -> list[P]:
-    """The answers about all things, `PER_CALL` a call, at once: a boolean in `flags` for each.
+    ask: Callable[[Sequence[T]], Coroutine[Any, Any, A]],
+    flags: Callable[[A], Sequence[object]],
+) -> list[A]:
+    """Ask about all things, `PER_CALL` in a call, concurrently; `flags` of an answer has one each.
 
     Raises:
-        ModelError: no answer, or one without a boolean for each thing: `count_mismatch` leaves open
-            which it is about, and "false" (`malformed`) would pass for true.
+        ModelError: no answer, or flags that cannot be used: after `count_mismatch` nobody knows
+            which thing a flag is about, and the text "false" (`malformed`) would count as true.
     """
-    chunks = [things[at : at + PER_CALL] for at in range(0, len(things), PER_CALL)]
-    answers = await all_of([ask(chunk) for chunk in chunks])
-    with paying(sum((answer.usage for answer in answers), Usage())):
+    chunks = [things[start : start + PER_CALL] for start in range(0, len(things), PER_CALL)]
+    answers = await gather_answers([ask(chunk) for chunk in chunks])
+    with cost_on_failure(sum((answer.usage for answer in answers), Usage())):
         for answer, chunk in zip(answers, chunks, strict=True):
             given = flags(answer)
             if len(given) != len(chunk):

@@ -1,4 +1,4 @@
-"""What the product needs from outside, as protocols; everything with a socket is behind one."""
+"""Protocols of everything outside that the product calls: sources, models, tracing."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ from api.core.domain import (
 )
 
 PER_CALL = 50
-"""Things in one request for booleans at most: items that a judge sees, claims that are checked."""
+"""Most items that a judge is asked about in one request, and most claims of a support check."""
 
 
 class Source(Protocol):
-    """A place where people talk. Every foreign error leaves it as a `SourceError`."""
+    """A site or store with items, such as Reddit; its errors are all `SourceError`."""
 
     @property
     def name(self) -> str:
-        """Its name in `SOURCES`."""
-        ...
+        """The source's name in `SOURCES`."""
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search, best match first, at most `plan.limit` items without their comments.
 
-        A wider plan for the same query and window is served from what the first one left over, or
-        from the next page; page one is never asked twice within `page_ttl`. Identical concurrent
-        calls share one flight. Each request sent is `charge`d. Failures are not remembered.
+        A wider plan for the same query and window uses what the first one left over, then the next
+        page; page one is never requested twice within `page_ttl`. Identical concurrent calls share
+        one request. Each request sent is `charge`d. Failures are not cached.
 
         Raises:
             SourceError: one of its subclasses, each an outcome.
         """
-        ...
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """Read comments, reviews and details of kept items, concurrently.
@@ -53,30 +51,26 @@ class Source(Protocol):
         Raises:
             SourceError: the source as a whole stopped answering.
         """
-        ...
 
-    async def remarked(self, item: Item) -> Item | None:
-        """The item with its best comments, for one request; None where none are read.
+    async def with_best_comments(self, item: Item) -> Item | None:
+        """The item with its best comments, from one request; None where the source reads none.
 
-        So on Amazon, where reviews speak of nothing but the product they stand under.
+        Amazon's does not: a review is always about the product it belongs to.
 
         Raises:
             SourceError: they could not be read.
         """
-        ...
 
     async def probe(self) -> Probe:
-        """Say whether it can be asked, at the lowest cost there is (never a YouTube search)."""
-        ...
+        """Whether it can be asked, by the cheapest request there is (never a YouTube search)."""
 
     async def aclose(self) -> None:
-        """Close sockets and threads; the source is not used again."""
-        ...
+        """Close sockets and threads for good."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrappedSource:
-    """Forwards everything to the source inside; a wrapper overrides what it changes."""
+    """Forwards every call to `inner`; a subclass overrides what it changes."""
 
     inner: Source
 
@@ -93,9 +87,9 @@ class WrappedSource:
         """See `Source.comments`."""
         return await self.inner.comments(items)
 
-    async def remarked(self, item: Item) -> Item | None:
-        """See `Source.remarked`."""
-        return await self.inner.remarked(item)
+    async def with_best_comments(self, item: Item) -> Item | None:
+        """See `Source.with_best_comments`."""
+        return await self.inner.with_best_comments(item)
 
     async def probe(self) -> Probe:
         """See `Source.probe`."""
@@ -108,18 +102,18 @@ class WrappedSource:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What `doctor` learns about one upstream."""
+    """What `doctor` reports about one source."""
 
     outcome: str
     """`ok` or a `SourceError.code`."""
     detail: str = ""
     quota_left: int | None = None
-    """Searches left today, where known."""
+    """Searches left today; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge answered about a batch, in order."""
+    """A judge's verdicts on a batch, in its order."""
 
     verdicts: tuple[Verdict, ...]
     model: str
@@ -133,7 +127,6 @@ class Judge(Protocol):
     @property
     def name(self) -> str:
         """Name and version, for example `gpt-4o-mini` or `local-2`."""
-        ...
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order; one request for `PER_CALL` at most.
@@ -141,18 +134,17 @@ class Judge(Protocol):
         Raises:
             ModelError: no usable answer; the caller fails open.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class WrappedJudge:
-    """Forwards to another judge; a wrapper overrides what it changes."""
+    """Forwards every call to `inner`; a subclass overrides what it changes."""
 
     inner: Judge
 
     @property
     def name(self) -> str:
-        """The inner judge's name."""
+        """See `Judge.name`."""
         return self.inner.name
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
@@ -161,7 +153,7 @@ class WrappedJudge:
 
 
 UNGRADED = Grade(3, "Score could not be parsed, defaulting to include", defaulted=True)
-"""What stands in for a grade that could not be had."""
+"""The grade of an item whose grading failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +170,22 @@ class Grader(Protocol):
 
     async def grade(self, question: Question, items: Sequence[Item]) -> Grades:
         """One grade per item, in order; without answer `UNGRADED`. Never raises ModelError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a report, and the passage that is said to carry it."""
+    """A sentence of a report, and the passage it cites."""
 
     sentence: str
     passage: str
-    """Verbatim; several are joined for a sentence of the summary."""
+    """Verbatim; for a sentence of the summary several, joined by ` … `."""
     context: str
     """The item's title, and the words around the passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Which claims their passages carry, in order, and what asking cost."""
+    """Which claims their passages support, in order, and what asking cost."""
 
     supported: tuple[bool, ...]
     model: str
@@ -207,7 +198,6 @@ class SupportChecker(Protocol):
     @property
     def name(self) -> str:
         """Name and version, for example `gpt-4o-mini`."""
-        ...
 
     async def check(self, question: Question, claims: Sequence[Claim]) -> Support:
         """One boolean per claim, in order; one request for `PER_CALL` at most.
@@ -215,12 +205,11 @@ class SupportChecker(Protocol):
         Raises:
             ModelError: no usable answer; the caller leaves the sentences unverified.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrites:
-    """Queries to ask, the original first."""
+    """Queries to search for, the original first."""
 
     queries: tuple[str, ...]
     usage: Usage = Usage()
@@ -234,9 +223,8 @@ class Rewriter(Protocol):
     ) -> Rewrites:
         """At most `variants` queries, the original first, distinct; only the original on failure.
 
-        `gaps` are titles kept and reasons of what was dropped: quoted text, fenced like any other.
+        `gaps` are titles that were kept and reasons why items were dropped, quoted in the prompt.
         """
-        ...
 
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -247,46 +235,40 @@ class Recorder(Protocol[T_contra]):
     """Takes the facts of a finished step."""
 
     def record(self, facts: T_contra) -> None:
-        """Called once, before the block ends; not called when the step failed."""
-        ...
+        """Called once before the block ends, unless the step failed."""
 
 
-WRITTEN = ("findings",)
-"""What stands for the words of a report among `Observer.observations`."""
+REPORT_WORDS = ("findings",)
+"""Key in `Observer.observations` that stands for the report's text instead of items."""
 
 
 class Observer(Protocol):
-    """Sees the product work; tracing implements it, the default does nothing."""
+    """Records what the product does; implemented by tracing, and by a default that does nothing."""
 
     @property
     def trace_id(self) -> str | None:
-        """The trace under way in this context."""
-        ...
+        """Id of the current trace in this context."""
 
     @property
     def observations(self) -> Mapping[str, tuple[str, ...]]:
-        """Of that trace so far, span -> keys of the items that were judged there first.
+        """By span id of the current trace: keys of the items that were judged there first.
 
-        The span of the agent that wrote has `WRITTEN` instead.
+        The span of the agent that wrote the report has `REPORT_WORDS`.
         """
-        ...
 
     def analysis(self, name: str, question: Question, *tags: str) -> Recording:
-        """Around one question (`analyze`), tool (`fetch`) or chat turn (`chat`)."""
-        ...
+        """Around one question; `name` is `analyze`, `fetch` (a tool) or `chat` (a turn)."""
 
     def gathering(self, source: str, query: str) -> AbstractContextManager[Recorder[Gathered]]:
-        """Around fetching, judging and commenting of one source."""
-        ...
+        """Around fetching from one source, judging, and reading comments."""
 
     def retrieving(self, query: str) -> AbstractContextManager[Recorder[Published]]:
-        """Around a search of the archive; its answer is recorded."""
-        ...
+        """Around a search of the archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known when a question has been answered."""
+    """What is recorded when a question has been answered."""
 
     decision: str
     items_kept: int
@@ -295,36 +277,32 @@ class Facts:
     output: Published | str | None = None
     """The answer itself."""
     support_rate: float | None = None
-    """Passages that carry their sentence, over those that were checked."""
+    """Passages that support their sentence, over those that were checked."""
     items_cited: int | None = None
-    """Distinct items that the answer cites; None for one that cites nothing by its nature."""
-
-
-class _Silent:
-    """Records nothing."""
-
-    def record(self, facts: object) -> None:
-        """Ignore."""
+    """Distinct items that the answer cites; None for an answer that has no citations."""
 
 
 class SilentObserver:
-    """The observer without Langfuse keys."""
+    """The observer without Langfuse keys: an `Observer` and a `Recorder` that do nothing."""
 
     trace_id: str | None = None
     observations: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     def analysis(self, name: str, question: Question, *tags: str) -> Recording:
-        """Do nothing around the block."""
-        return nullcontext(_Silent())
+        """See `Observer.analysis`."""
+        return nullcontext(self)
 
     def gathering(self, source: str, query: str) -> AbstractContextManager[Recorder[Gathered]]:
-        """Do nothing around the block."""
-        return nullcontext(_Silent())
+        """See `Observer.gathering`."""
+        return nullcontext(self)
 
     def retrieving(self, query: str) -> AbstractContextManager[Recorder[Published]]:
-        """Do nothing around the block."""
-        return nullcontext(_Silent())
+        """See `Observer.retrieving`."""
+        return nullcontext(self)
+
+    def record(self, facts: object) -> None:
+        """See `Recorder.record`."""
 
 
-Probing = Callable[[], Awaitable[tuple[str, str]]]
-"""Asks what is no source whether it can be asked: outcome (as in `Probe`) and detail."""
+UpstreamCheck = Callable[[], Awaitable[tuple[str, str]]]
+"""Outcome (as in `Probe`) and detail of asking an upstream that is no source."""

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import regex
 
 from api.core.domain import Item, Question, Usage
-from api.core.model_cost import UnusableAnswer, bill_of
+from api.core.model_cost import UnusableAnswer, usage_of_error
 from api.core.ports import Grader, Judge, Judgement
 from api.errors import ConfigurationError, ModelError
 from api.evaluation.judge_scores import Answered, AnswerSheet, EvalResult, Opinion, score
@@ -264,7 +264,7 @@ class _Evaluation:
             try:
                 sheet = replace(sheet, answered=await self._answered(page))
             except ModelError as error:
-                sheet = replace(sheet, wasted=bill_of(error), reason=error.reason)
+                sheet = replace(sheet, wasted=usage_of_error(error), reason=error.reason)
                 if error.reason in HOPELESS:
                     self.hopeless = error
             sheets.append(sheet)

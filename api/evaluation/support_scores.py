@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from api.core.domain import Question, Usage
-from api.core.model_cost import bill_of
+from api.core.model_cost import usage_of_error
 from api.core.ports import PER_CALL, Claim, SupportChecker
 from api.errors import ModelError, UsageError
 from api.evaluation.evaluate import Around
@@ -153,7 +153,7 @@ async def _check(checker: SupportChecker, members: Sequence[LabelledClaim]) -> C
         try:
             support = await checker.check(members[0].question, [part.claim for part in batch])
         except ModelError as error:
-            usage += bill_of(error)
+            usage += usage_of_error(error)
             reasons.append(error.reason)
             answers += [None] * len(batch)
             continue

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from api.core.domain import Usage
-from api.core.model_cost import paying
+from api.core.model_cost import cost_on_failure
 from api.errors import ModelError
 
 STAND_IN = "sample stand-in"
@@ -100,14 +100,14 @@ def read_completion(
         ModelError: `truncated`, `filtered`, `refused` or `malformed`, with what that cost.
     """
     usage = sum((_usage(wasted, requested, price) for wasted in earlier), Usage())
-    with paying(usage):
+    with cost_on_failure(usage):
         try:
             completion = _Body.model_validate_json(body)
         except ValidationError:
             detail = "not a chat completion; check `OPENAI_BASE_URL`"
             raise ModelError("malformed", detail) from None
     usage += _usage(body, requested, price)
-    with paying(usage):
+    with cost_on_failure(usage):
         if not completion.choices:
             raise ModelError("filtered", "the server answered with no choice")
         choice = completion.choices[0]

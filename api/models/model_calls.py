@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from api.core.domain import Grade, Item, Question, Usage, Verdict
-from api.core.model_cost import bill_of, paying
+from api.core.model_cost import cost_on_failure, usage_of_error
 from api.core.ports import UNGRADED, Claim, Grades, Judgement, Rewrites, Support
 from api.core.prompts import PackagedPrompts, PromptName, Prompts
 from api.core.text import Fence, clean, cut, one_line
@@ -110,7 +110,7 @@ class ModelStep:
                 seconds=self.seconds,
             )
             answer = await self.client.ask(request)
-        with paying(answer.usage):
+        with cost_on_failure(answer.usage):
             return call.parse(answer.text), answer.usage
 
 
@@ -233,7 +233,7 @@ class OpenAIGrader(ModelStep):
         try:
             grades, usage = await self.ask(call, fence, lines)
         except ModelError as error:
-            return [UNGRADED] * count, [error.reason] * count, bill_of(error)
+            return [UNGRADED] * count, [error.reason] * count, usage_of_error(error)
         return grades, ["malformed" for grade in grades if grade.defaulted], usage
 
 
@@ -283,7 +283,7 @@ class OpenAIRewriter(ModelStep):
             rewritten, usage = await self.ask(call, fence, lines)
         except ModelError as error:
             _log.warning("only the original query is asked: %s", error)
-            return Rewrites((question.text,), bill_of(error))
+            return Rewrites((question.text,), usage_of_error(error))
         # the original as it is, then what differs from it in more than case and blanks
         distinct = {_folded(question.text): question.text}
         for query in (one_line(clean(text)) for text in rewritten):
@@ -376,7 +376,7 @@ async def probe(client: ModelClient, models: ModelSettings) -> tuple[str, str]:
     try:
         judged = await judge.judge(Question("ember mug"), (item,), item.source)
     except ModelError as error:
-        usage, outcome = bill_of(error), _OUTCOMES.get(error.reason, "broken")
+        usage, outcome = usage_of_error(error), _OUTCOMES.get(error.reason, "broken")
         details = [error.detail or error.reason]
         if outcome == "broken":
             details = [f"{error.reason}: {details[0]}"]

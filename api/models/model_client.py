@@ -63,12 +63,10 @@ class Request:
 class ModelClient:
     """Asks one OpenAI-compatible server; belongs to one event loop."""
 
-    def __init__(
-        self, settings: ModelSettings, switchboard: ModelCallLimiter | None = None
-    ) -> None:
+    def __init__(self, settings: ModelSettings, limiter: ModelCallLimiter | None = None) -> None:
         """Opens nothing; a missing key shows when something is asked."""
         self._settings = settings
-        self._switchboard = switchboard or ModelCallLimiter(settings.model_concurrency)
+        self._limiter = limiter or ModelCallLimiter(settings.model_concurrency)
 
     @cached_property
     def openai(self) -> AsyncOpenAI:
@@ -93,7 +91,7 @@ class ModelClient:
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
         with building(partial(ModelError, "unreachable")):
             http = _PatientHttp(
-                self._switchboard,
+                self._limiter,
                 url,
                 timeout=timeout,
                 limits=httpx2.Limits(max_connections=None),
@@ -141,7 +139,7 @@ class ModelClient:
 
     def adaptations(self, model: str) -> list[str]:
         """What this model was found to want, as `doctor` names it."""
-        known = self._switchboard.dialects.of(self._settings.openai_base_url, model)
+        known = self._limiter.dialects.of(self._settings.openai_base_url, model)
         return [adaptation.name for adaptation in known.adaptations]
 
     async def aclose(self) -> None:
@@ -157,15 +155,15 @@ class _PatientHttp(httpx2.AsyncClient):
     the server's: the seconds of a request (its read timeout) begin with the slot.
     """
 
-    def __init__(self, switchboard: ModelCallLimiter, server: str, **options: Any) -> None:
+    def __init__(self, limiter: ModelCallLimiter, server: str, **options: Any) -> None:
         super().__init__(**options)
-        self._switchboard, self._server = switchboard, server
+        self._limiter, self._server = limiter, server
 
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
         """The answer; one that refuses a feature, or that went by in thought, is asked anew."""
-        slots = self._switchboard.slots()
+        slots = self._limiter.slots()
         await slots.acquire()
         with ExitStack() as held:
             held.callback(slots.release)
@@ -185,7 +183,7 @@ class _PatientHttp(httpx2.AsyncClient):
     ) -> httpx2.Response:
         """Ask in the dialect that is known, and in the next as long as an answer wants that."""
         body = json.loads(request.content) if request.content else {}
-        dialects, model = self._switchboard.dialects, body.get("model")
+        dialects, model = self._limiter.dialects, body.get("model")
         known = dialect = dialects.of(self._server, model)
         earlier: list[bytes] = []
         while True:

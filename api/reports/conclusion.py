@@ -15,7 +15,7 @@ from typing import NoReturn, Protocol
 
 from api.core.display_names import Places, reason_in_words
 from api.core.domain import Decision, Gathered, Item, Question, Usage
-from api.core.model_cost import UnusableAnswer, bill_of
+from api.core.model_cost import UnusableAnswer, usage_of_error
 from api.core.ports import Judgement, Rewrites, SupportChecker
 from api.core.progress import Writing
 from api.core.work import translated
@@ -230,7 +230,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             defect = partial(ModelError, "defect")
             explanation = await translated(explaining, "the explainer", defect)
         except ModelError as error:
-            evidence = replace(evidence, usage=evidence.usage + bill_of(error))
+            evidence = replace(evidence, usage=evidence.usage + usage_of_error(error))
             if not evidence.judged:
                 return _unjudged(evidence, error)
             explanation = plain_explanation(shortfall)

@@ -13,7 +13,7 @@ import regex
 
 from api.core.display_names import reason_in_words
 from api.core.domain import Item, Question, Usage
-from api.core.model_cost import bill_of, flagged
+from api.core.model_cost import ask_in_batches, usage_of_error
 from api.core.ports import Claim, Support, SupportChecker
 from api.core.text import one_line
 from api.core.words import content_words, words
@@ -76,7 +76,7 @@ async def supported(
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
         note = f"{_NOT_CHECKED} ({reason_in_words(error.reason)}): the findings are unverified"
-        return CheckedDraft(draft, check, bill_of(error), (note,))
+        return CheckedDraft(draft, check, usage_of_error(error), (note,))
     flags = answer.supported
     carried: dict[int, list[Passage]] = {}
     for (finding, passage), holds in zip(pairs, flags, strict=False):
@@ -119,7 +119,7 @@ def _claimless(question: Question) -> set[str]:
 
 async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:
     """All claims; any call that fails fails the whole."""
-    answers = await flagged(claims, partial(checker.check, question), lambda a: a.supported)
+    answers = await ask_in_batches(claims, partial(checker.check, question), lambda a: a.supported)
     flags = tuple(flag for answer in answers for flag in answer.supported)
     return Support(flags, answers[0].model, sum((answer.usage for answer in answers), Usage()))
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 from api.core.context import asking, caller
 from api.core.display_names import Places
 from api.core.domain import Gathered, Question, Usage
-from api.core.ports import Facts, Grader, Observer, Probing, Source, SupportChecker
+from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
 from api.core.progress import Listener, Reported, SourceGathered, silent
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import Fence, clean
@@ -109,7 +109,7 @@ class Product:
     """By which agents are asked."""
     agent_model: Callable[[], Any] | None = None
     """Builds the model of an agent, its library loaded with the first; None without a key."""
-    probes: Mapping[str, Probing] = field(default_factory=dict)
+    probes: Mapping[str, UpstreamCheck] = field(default_factory=dict)
     """What can be asked beside the sources: `model` and `langfuse`."""
     watched: Callable[[Source], Source] | None = None
     """Wraps a source that joins later in what traces the others; None: nothing does."""

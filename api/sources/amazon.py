@@ -110,7 +110,7 @@ class AmazonSource:
         silences = [note for note in (NO_REVIEWS, self._silence) if note in notes]
         return replace(read, notes=(*read.notes, *silences))
 
-    async def remarked(self, item: Item) -> None:
+    async def with_best_comments(self, item: Item) -> None:
         """Nothing: a review speaks of the product it stands under."""
 
     async def probe(self) -> Probe:

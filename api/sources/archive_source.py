@@ -66,7 +66,7 @@ class ArchiveSource:
         """They came with their comments."""
         return Commented(tuple(items))
 
-    async def remarked(self, item: Item) -> None:
+    async def with_best_comments(self, item: Item) -> None:
         """Nothing: they are judged once, as they are stored."""
 
     async def probe(self) -> Probe:

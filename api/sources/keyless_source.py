@@ -154,7 +154,7 @@ class KeylessSource(ABC):
             return Commented(tuple(items))
         return await read_each(items, self._commented, width=self.width, stops=(*LIMITS, Refused))
 
-    async def remarked(self, item: Item) -> Item | None:
+    async def with_best_comments(self, item: Item) -> Item | None:
         """The item with its comments."""
         return await self._commented(item) if self._most else None
 

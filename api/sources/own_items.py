@@ -132,7 +132,7 @@ class ItemsSource:
         """They came with their comments."""
         return Commented(tuple(items))
 
-    async def remarked(self, item: Item) -> None:
+    async def with_best_comments(self, item: Item) -> None:
         """Nothing: they are judged once, as they were handed in."""
 
     async def probe(self) -> Probe:

@@ -196,7 +196,7 @@ class RedditSource:
             return Commented(tuple(items))
         return await read_each(items, self._commented, width=_PAIRS)
 
-    async def remarked(self, item: Item) -> Item | None:
+    async def with_best_comments(self, item: Item) -> Item | None:
         """The item with its best voted comments."""
         return await self._commented(item) if self._most else None
 

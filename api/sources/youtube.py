@@ -119,7 +119,7 @@ class YouTubeSource:
         notes = (*read.notes, "full texts and counts could not be read") if lost else read.notes
         return Commented(tuple(full), notes)
 
-    async def remarked(self, item: Item) -> Item | None:
+    async def with_best_comments(self, item: Item) -> Item | None:
         """The item with its best comments, without full text and counts."""
         return await self._commented(item) if self._most else None
 

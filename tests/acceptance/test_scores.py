@@ -9,7 +9,7 @@ import pytest
 
 from api import bootstrap
 from api.bootstrap.model_steps import chat as chat_of
-from api.core.ports import WRITTEN
+from api.core.ports import REPORT_WORDS
 from api.core.text import fold
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
@@ -137,7 +137,7 @@ async def test_a_report_knows_where_its_parts_came_about(traced: Traced) -> None
 
     spans = {span.id: span for span in langfuse.spans}
     seen = dict(report.observations)
-    (writer,) = (span for span, keys in seen.items() if keys == WRITTEN)
+    (writer,) = (span for span, keys in seen.items() if keys == REPORT_WORDS)
     assert spans[writer].name == "invoke_agent report"
     del seen[writer]
     keys = [key for held in seen.values() for key in held]

@@ -471,7 +471,7 @@ async def test_a_second_look_is_one_request(upstream: Emulator, names_it: bool) 
     """A page of which nothing is kept costs one request more with it; on Amazon not even that."""
     question = Question({"reddit": "comment", "youtube": "thread"}.get(upstream.name, "review"))
     question = question if names_it else Question("lamp")
-    remarked = upstream.name != "amazon"
+    comments_fit = upstream.name != "amazon"
 
     async def comments_alone(items: Sequence[Item], source: str) -> Gated:
         return Gated(tuple(Verdict(item.place == COMMENT) for item in items), "ok")
@@ -488,8 +488,8 @@ async def test_a_second_look_is_one_request(upstream: Emulator, names_it: bool) 
     without, _ = await sent(Policy())
     looking, gathered = await sent(Policy(second_look=question))
 
-    assert looking - without == remarked
-    assert len(gathered.kept) == (remarked and names_it)
+    assert looking - without == comments_fit
+    assert len(gathered.kept) == (comments_fit and names_it)
 
 
 async def test_without_comments_there_is_no_second_look(upstream: Emulator) -> None:
@@ -498,10 +498,10 @@ async def test_without_comments_there_is_no_second_look(upstream: Emulator) -> N
     (item,) = await found_by(source, 1)
     before = len(upstream.paths)
 
-    remarked = await source.remarked(item)
+    commented = await source.with_best_comments(item)
     await source.aclose()
 
-    assert (remarked, len(upstream.paths)) == (None, before)
+    assert (commented, len(upstream.paths)) == (None, before)
 
 
 async def test_no_items_ask_nothing(upstream: Emulator, source: Source) -> None:

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from api.core.domain import Usage
-from api.core.model_cost import UnusableAnswer, all_of, bill_of, paying
+from api.core.model_cost import UnusableAnswer, cost_on_failure, gather_answers, usage_of_error
 from api.errors import ModelError
 
 
@@ -35,22 +35,22 @@ def test_the_bill_grows_on_its_way_out() -> None:
     """Whoever read an answer in vain adds what it cost; what costs nothing has no bill."""
     with (
         pytest.raises(UnusableAnswer) as caught,
-        paying(Usage(10, 1, 0.1)),
-        paying(Usage(5, 1, 0.2)),
+        cost_on_failure(Usage(10, 1, 0.1)),
+        cost_on_failure(Usage(5, 1, 0.2)),
     ):
         raise ModelError("malformed", "no list")
 
     assert (caught.value.reason, caught.value.detail) == ("malformed", "no list")
-    assert bill_of(caught.value) == Usage(15, 2, 0.1 + 0.2)
-    assert bill_of(ModelError("timeout")) == Usage()
+    assert usage_of_error(caught.value) == Usage(15, 2, 0.1 + 0.2)
+    assert usage_of_error(ModelError("timeout")) == Usage()
 
 
 async def test_answers_come_in_order() -> None:
     """All were asked at once."""
-    answers = await all_of([answering(1), answering(2)])
+    answers = await gather_answers([answering(1), answering(2)])
 
     assert [answer.usage.input_tokens for answer in answers] == [1, 2]
-    assert await all_of([]) == []
+    assert await gather_answers([]) == []
 
 
 async def test_the_first_failure_is_the_whole_ones() -> None:
@@ -62,7 +62,7 @@ async def test_the_first_failure_is_the_whole_ones() -> None:
 
     calls = [answering(7), failing(UnusableAnswer("refused", "", Usage(3, 0, 0.25))), hanging()]
     with pytest.raises(UnusableAnswer, match="refused") as caught:
-        await all_of(calls)
+        await gather_answers(calls)
 
     assert caught.value.usage == Usage(10, 0, 0.75)
     assert never.cancelled()
@@ -74,7 +74,7 @@ async def test_the_first_failure_is_the_whole_ones() -> None:
 async def test_a_defect_is_not_translated() -> None:
     """What is no model's failure leaves as it is, also beside one."""
     with pytest.raises(KeyError):
-        await all_of([failing(ModelError("timeout")), failing(KeyError("a"))])
+        await gather_answers([failing(ModelError("timeout")), failing(KeyError("a"))])
 
 
 async def test_an_outer_deadline_still_ends_the_caller() -> None:
@@ -82,7 +82,7 @@ async def test_an_outer_deadline_still_ends_the_caller() -> None:
     with pytest.raises(TimeoutError):  # noqa: PT012 - the deadline is what is tested
         async with asyncio.timeout(0.05):
             with pytest.raises(UnusableAnswer):
-                await all_of([failing(ModelError("refused")), answering(1)])
+                await gather_answers([failing(ModelError("refused")), answering(1)])
             await asyncio.get_running_loop().create_future()
 
 
@@ -93,7 +93,7 @@ async def test_a_caller_that_is_cancelled_stops_them_all() -> None:
     async def hanging() -> Answer:
         return Answer(await never)
 
-    asking = asyncio.ensure_future(all_of([hanging()]))
+    asking = asyncio.ensure_future(gather_answers([hanging()]))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     asking.cancel()

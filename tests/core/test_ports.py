@@ -16,14 +16,14 @@ async def test_a_wrapped_source_is_the_source_inside() -> None:
 
     batch = await wrapped.fetch(FetchPlan("x", 5))
     commented = await wrapped.comments(batch.items)
-    remarked = await wrapped.remarked(batch.items[1])
+    item = await wrapped.with_best_comments(batch.items[1])
     probe = await wrapped.probe()
     await wrapped.aclose()
 
     assert wrapped.name == "youtube"
     assert [item.id for item in batch.items] == ["0", "1"]
     assert [len(item.comments) for item in commented.items] == [1, 1]
-    assert (remarked, inner.looked) == (None, ["1"])
+    assert (item, inner.looked) == (None, ["1"])
     assert (probe.outcome, inner.closed) == ("ok", True)
 
 

@@ -64,9 +64,9 @@ async def test_limit_holds_over_clients(model: ModelServer) -> None:
     """Thirty calls of three clients with one switchboard of 3 are never more than 3 at once."""
     gate = asyncio.Event()
     model.replies = [Reply(says("{}").body, hold=gate)]
-    switchboard = ModelCallLimiter(3)
+    limiter = ModelCallLimiter(3)
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
-    clients = [ModelClient(settings, switchboard) for _ in range(3)]
+    clients = [ModelClient(settings, limiter) for _ in range(3)]
 
     calls = [asyncio.ensure_future(client.ask(ASKED)) for client in clients for _ in range(10)]
     await model.saw(3)
@@ -160,29 +160,29 @@ async def test_streams_hold_their_slot(model: ModelServer, close_early: bool) ->
     """A streamed answer counts as under way until it is read to its end or closed."""
     model.replies = [Reply(b"data: [DONE]\n\n", headers={"content-type": "text/event-stream"})]
     settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
-    switchboard = ModelCallLimiter(1)
-    client = ModelClient(settings, switchboard)
+    limiter = ModelCallLimiter(1)
+    client = ModelClient(settings, limiter)
     stream = await client.openai.chat.completions.create(
         model="gpt-4o-mini", messages=[], stream=True
     )
-    assert switchboard.slots().locked()
+    assert limiter.slots().locked()
     if close_early:
         await stream.close()
     else:
         assert [chunk async for chunk in stream] == []
 
-    assert not switchboard.slots().locked()
+    assert not limiter.slots().locked()
     await client.aclose()
 
 
 def test_switchboard_outlives_a_loop() -> None:
     """One switchboard serves loops that follow each other."""
-    switchboard = ModelCallLimiter(1)
+    limiter = ModelCallLimiter(1)
 
     async def ask() -> str:
         async with serving(says("{}")) as model:
             settings = ModelSettings(openai_api_key=SecretStr(KEY), openai_base_url=model.url)
-            client = ModelClient(settings, switchboard)
+            client = ModelClient(settings, limiter)
             answers = await asyncio.gather(client.ask(ASKED), client.ask(ASKED))
             await client.aclose()
         return "".join(answer.text for answer in answers)

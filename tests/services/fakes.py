@@ -94,7 +94,7 @@ class FakeSource:
         said = (Comment(id="c", body="good"),)
         return Commented(tuple(replace(one, comments=said) for one in items), ("1 failed",))
 
-    async def remarked(self, item: Item) -> Item | None:
+    async def with_best_comments(self, item: Item) -> Item | None:
         self.looked.append(item.id)
         if self.remarks is None:
             return None

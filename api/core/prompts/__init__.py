@@ -1,6 +1,6 @@
-"""The prompts: the words by which models are asked, a file for each, and what may stand in for one.
+"""The prompts of the package, a Markdown file for each, and the check of one that replaces it.
 
-What differs from one use to the next is a placeholder, such as `{{rule}}` for the fence's rule.
+`{{rule}}` is a placeholder: the sentence about quoted text, with the nonce of the call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, Protocol, get_args
 PromptName = Literal["relevance", "grades", "rewrites", "support", "insufficient", "report", "chat"]
 NAMES: tuple[PromptName, ...] = get_args(PromptName)
 LONGEST = 16_000
-"""Characters of a prompt; the longest of the package has 1600."""
+"""Most characters of a prompt; the longest of the package has 1,600."""
 # `{{rule}}`; `{{ rule }}`, as some people write it
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 # names in the JSON that a prompt asks for: `relevant` of `{"relevant": [true, false, ...]}`
@@ -26,29 +26,29 @@ _ANSWER = re.compile(r'"(\w+)"\s*:')
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The words of one prompt."""
+    """One prompt, from the package or from Langfuse."""
 
     name: PromptName
     text: str
     version: int | None = None
-    """Its number in Langfuse; None: it is the package's file."""
+    """Version number in Langfuse; None: the package's file."""
 
     @property
     def title(self) -> str:
-        """What it is called in Langfuse."""
+        """Its name in Langfuse."""
         return f"listenpost/{self.name}"
 
     @property
     def digest(self) -> str:
-        """Eight characters that are others when its text is."""
+        """Eight hexadecimal digits of the SHA-256 of its text."""
         return sha256(self.text.encode()).hexdigest()[:8]
 
     def filled(self, **values: object) -> str:
-        """The text with a value for each placeholder; what a value holds is left alone."""
+        """The text with its placeholders replaced; those within a value stay."""
         return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), self.text)
 
     def flaw(self) -> str | None:
-        """Why it cannot stand in for the package's prompt of that name; None: it can."""
+        """Why it cannot replace the package's prompt of that name; None: it can."""
         if len(self.text) > LONGEST:
             return f"it has more than {LONGEST} characters"
         own = packaged(self.name).text
@@ -62,15 +62,14 @@ class Prompt:
 
 
 class Prompts(Protocol):
-    """Where prompts come from."""
+    """The package's prompts, or those of a Langfuse project."""
 
     def using(self, name: PromptName) -> AbstractAsyncContextManager[Prompt]:
-        """The prompt by which a model is asked in the block."""
-        ...
+        """The prompt for the model calls in the block, which traces link to it."""
 
 
 class PackagedPrompts:
-    """Those of the package; implements `Prompts`."""
+    """The package's files; implements `Prompts`."""
 
     @asynccontextmanager
     async def using(self, name: PromptName) -> AsyncIterator[Prompt]:
@@ -80,5 +79,5 @@ class PackagedPrompts:
 
 @cache
 def packaged(name: PromptName) -> Prompt:
-    """The package's prompt."""
+    """The prompt in the package's file."""
     return Prompt(name, files(__name__).joinpath(f"{name}.md").read_text("utf-8").strip())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from api.core.ports import Probing, Source
+from api.core.ports import Source, UpstreamCheck
 from api.core.text import clean, one_line
 from api.core.work import Failure, contained, translated
 from api.errors import Broken, SourceError
@@ -82,7 +82,7 @@ async def _probe(source: Source | SourceError) -> Answered:
     return probe.outcome, probe.detail, probe.quota_left
 
 
-async def _other(probes: Mapping[str, Probing], name: str) -> Answered:
+async def _other(probes: Mapping[str, UpstreamCheck], name: str) -> Answered:
     answer = await contained(probes[name](), f"the probe of {name}")
     if isinstance(answer, Failure):
         return "broken", answer.message, None

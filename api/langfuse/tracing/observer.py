@@ -27,7 +27,7 @@ import requests
 
 from api.core.domain import Gathered, Published, Question, open_reason
 from api.core.http_limits import REDIRECTS, TooLarge, no_connection, read_all
-from api.core.ports import WRITTEN, Facts, Recorder
+from api.core.ports import REPORT_WORDS, Facts, Recorder
 from api.features.analyses.feedback import Rated, RatedReport, RatedTurn, source_of
 from api.features.analyses.store_ports import Feedback
 from api.langfuse.tracing.masking import HomeSession, basic, mask
@@ -155,7 +155,7 @@ class LangfuseObserver:
         seen = _seen.get()
         if seen is None or self.client.trace_id is None:
             return {}
-        return seen.judged | dict.fromkeys(seen.agents[-1:], WRITTEN)
+        return seen.judged | dict.fromkeys(seen.agents[-1:], REPORT_WORDS)
 
     @contextmanager
     def analysis(self, name: str, question: Question, *tags: str) -> Iterator[Recorder[Facts]]:
@@ -352,7 +352,7 @@ def _span_of(rated: RatedReport) -> str | None:
     feedback, report = rated.feedback, rated.report
     parts = {feedback.item_key}
     if feedback.finding is not None and report.findings[feedback.finding - 1].support != "counted":
-        parts = set(WRITTEN)  # what is counted are themes, which nobody wrote
+        parts = set(REPORT_WORDS)  # what is counted are themes, which nobody wrote
     spans = (span for span, keys in report.observations.items() if parts.intersection(keys))
     return next(spans, None)
 

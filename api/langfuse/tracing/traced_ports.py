@@ -108,12 +108,12 @@ class TracedSource(WrappedSource):
             span.update(output={"comments": count, "notes": list(read.notes)})
             return read
 
-    async def remarked(self, item: Item) -> Item | None:
-        """See `Source.remarked`."""
+    async def with_best_comments(self, item: Item) -> Item | None:
+        """See `Source.with_best_comments`."""
         with self.client.observation(
             f"second_look.{self.name}", "retriever", input={"items": [item.key]}
         ) as span:
-            read = await self.inner.remarked(item)
+            read = await self.inner.with_best_comments(item)
             span.update(output={"comments": len(read.comments) if read else 0})
             return read
 

@@ -339,12 +339,12 @@ class _CommentsOnce(WrappedSource):
         known = await self.read.recall({item.key: item for item in items}, find)
         return Commented(tuple(known.get(item.key, item) for item in items), tuple(notes))
 
-    async def remarked(self, item: Item) -> Item | None:
+    async def with_best_comments(self, item: Item) -> Item | None:
         """Once, whichever queries dropped the item."""
 
         async def find(mine: Mapping[str, Item]) -> dict[str, Item]:
-            remarked = await self.inner.remarked(item)
-            return dict.fromkeys(mine, remarked) if remarked else {}
+            commented = await self.inner.with_best_comments(item)
+            return dict.fromkeys(mine, commented) if commented else {}
 
         key = f"remarks under {item.key}"
         return (await self.read.recall({key: item}, find)).get(key)

@@ -60,12 +60,12 @@ async def look_again(
         return
     try:
         async with asyncio.timeout_at(until):
-            reading, defect = source.remarked(item), partial(Broken, source.name)
-            remarked = await translated(reading, f"comments of {source.name}", defect)
-            if remarked is None:
+            reading, defect = source.with_best_comments(item), partial(Broken, source.name)
+            commented = await translated(reading, f"comments of {source.name}", defect)
+            if commented is None:
                 return
             name = name_of(question.text, question.about)
-            comment = next((c for c in remarked.comments if _is_named(name, c.body)), None)
+            comment = next((c for c in commented.comments if _is_named(name, c.body)), None)
             if comment is None:
                 basket.note("second look: no comment names it")
                 return
@@ -78,8 +78,8 @@ async def look_again(
     except (SourceError, TimeoutError) as error:
         basket.second_look_failed(error)
         return
-    others = tuple(other for other in remarked.comments if other is not comment)
-    basket.reconsider(replace(remarked, comments=(comment, *others)), gated)
+    others = tuple(other for other in commented.comments if other is not comment)
+    basket.reconsider(replace(commented, comments=(comment, *others)), gated)
     listener(
         SourceLookedAgain(
             source=source.name, query=basket.query, relevant=gated.relevant, status=gated.status

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from api.core.domain import Gated, Item, Question, Usage, Verdict
-from api.core.model_cost import bill_of, flagged
+from api.core.model_cost import ask_in_batches, usage_of_error
 from api.core.ports import Judge, Judgement
 from api.core.words import canonical
 from api.core.work import Flight, translated
@@ -132,7 +132,7 @@ class Gate:
         self, question: Question, items: Sequence[Item], source: str, error: ModelError
     ) -> Gated:
         """All items pass, unless somebody stands in for the judge that failed."""
-        everything = Gated.opened(items, error.reason, bill_of(error))
+        everything = Gated.opened(items, error.reason, usage_of_error(error))
         if self.fallback is None:
             return everything
         try:
@@ -225,7 +225,7 @@ async def _judge(judge: Judge, question: Question, items: Sequence[Item], source
             raise ModelError(reason, type(error).__name__) from None
 
     defect, name = partial(ModelError, "defect"), f"the judge {judge.name}"
-    answers = await flagged(
+    answers = await ask_in_batches(
         items,
         lambda chunk: translated(answer(chunk), name, defect),
         lambda judged: [verdict.relevant for verdict in judged.verdicts],

@@ -75,7 +75,7 @@ class ShopSource:
             )
         )
 
-    async def remarked(self, item: Item) -> Item:
+    async def with_best_comments(self, item: Item) -> Item:
         return (await self.comments((item,))).items[0]
 
     async def probe(self) -> Probe:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.core.ports import WRITTEN
+from api.core.ports import REPORT_WORDS
 from api.features.analyses.feedback import RatedReport, RatedTurn
 from api.features.analyses.store_ports import Feedback
 from api.langfuse.tracing.observer import score_of, send_feedback
@@ -62,7 +62,7 @@ def test_each_author_and_thing_has_a_score(other: dict[str, Any]) -> None:
 
 def test_what_is_about_a_part_stands_on_its_span() -> None:
     """Of an item where it was judged; of a finding where it was written, unless it is a theme."""
-    seen = {"a" * 16: ("reddit:t3_1",), "b" * 16: WRITTEN}
+    seen = {"a" * 16: ("reddit:t3_1",), "b" * 16: REPORT_WORDS}
     written, theme = (
         Finding("Good.", "praise", ("reddit:t3_1",), (), support) for support in BACKINGS
     )

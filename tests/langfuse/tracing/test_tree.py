@@ -109,7 +109,7 @@ async def test_a_second_look_has_a_span(langfuse: Collector, tracing: Tracing) -
     """It says whose comments were read, and how many there were."""
     source = tracing.source(ShopSource())
 
-    await source.remarked(ShopSource().item(7))
+    await source.with_best_comments(ShopSource().item(7))
     tracing.shutdown()
 
     look = langfuse.one("second_look.reddit")
