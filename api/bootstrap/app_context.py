@@ -46,8 +46,6 @@ from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
 from api.sources.own_items import handed_items
 
-_MODEL_PARTS = ("client", "booleans", "explain", "grades", "rewrites")
-
 
 async def loaded_product(
     settings: Settings, store: Store, limiter: ModelCallLimiter, modules: Sequence[str] = ()
@@ -59,8 +57,8 @@ async def loaded_product(
     if sample:
         needed.append("api.sandbox.server")
     if sample or settings.models.openai_api_key is not None:
-        needed += [f"api.models.{part}" for part in _MODEL_PARTS]
-        needed += ["pydantic_ai.models.openai", "api.reports.agent_writer"]
+        needed += ["api.models.model_calls", "api.reports.agent_writer"]
+        needed.append("pydantic_ai.models.openai")
     if sample or settings.tracing.langfuse_secret_key is not None:
         needed.append("api.langfuse.tracing")
     if settings.tracing.prompts == "langfuse" and not sample:
