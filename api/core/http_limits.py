@@ -7,15 +7,20 @@ Sends nothing itself, so that sources and judges share it without knowing each o
 from __future__ import annotations
 
 import math
+import os
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import cache
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from api.errors import suspects
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 MAX_BYTES = 8_000_000
 """Most that is read of one answer, as sent and unpacked."""
@@ -115,6 +120,24 @@ def is_this_machine(host: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def tls_context(load: Callable[..., SSLContext], trust_env: bool = True) -> SSLContext:
+    """The TLS context that `load(trust_env=...)` returns, loaded once per process.
+
+    Loading a CA bundle takes 25 ms, more than everything else of building a client. It is loaded
+    again when a variable that names certificates or a key log has changed.
+
+    Raises:
+        OSError: the file that a variable names cannot be read.
+    """
+    names = ("SSL_CERT_FILE", "SSL_CERT_DIR") if trust_env else ()
+    return _loaded(load, trust_env, *map(os.environ.get, (*names, "SSLKEYLOGFILE")))
+
+
+@cache
+def _loaded(load: Callable[..., SSLContext], trust_env: bool, *variables: str | None) -> SSLContext:
+    return load(trust_env=trust_env)
 
 
 def points_here(url: str) -> bool:

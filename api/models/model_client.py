@@ -30,6 +30,7 @@ from api.core.http_limits import (
     points_here,
     read_all_async,
     same_server,
+    tls_context,
     wait_of,
 )
 from api.errors import ModelError, building
@@ -89,13 +90,15 @@ class ModelClient:
         except ValueError:
             raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
+        trust_env = not points_here(url)
         with building(partial(ModelError, "unreachable")):
             http = _PatientHttp(
                 self._limiter,
                 url,
                 timeout=timeout,
                 limits=httpx2.Limits(max_connections=None),
-                trust_env=not points_here(url),
+                trust_env=trust_env,
+                verify=tls_context(httpx2.create_ssl_context, trust_env),
             )
             return AsyncOpenAI(
                 api_key=key,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
@@ -20,6 +21,7 @@ from ssl import SSLContext, SSLError
 
 import httpx
 
+from api.core.http_limits import tls_context
 from api.features.watches.notification import Message, signature
 from api.features.watches.watch import Target, Watch
 from api.features.watches.watch_run import Failure
@@ -34,17 +36,28 @@ class Undelivered(Exception):
         self.failure, self.reason, self.again = failure, reason, again
 
 
-def trusted() -> SSLContext:
-    """Those of `SSL_CERT_FILE` or `SSL_CERT_DIR`, else the usual ones.
+def client_tls(load: Callable[..., SSLContext] = httpx.create_ssl_context) -> SSLContext:
+    """TLS context with the certificates of `SSL_CERT_FILE` or `SSL_CERT_DIR`, else certifi's.
 
     Raises:
-        Undelivered: the file is none.
+        Undelivered: the file cannot be read as certificates.
     """
     try:
-        return httpx.create_ssl_context()
+        return tls_context(load)
     except OSError as error:
         words = "no certificates can be read; correct or unset `SSL_CERT_FILE`"
         raise Undelivered("not_configured", words) from error
+
+
+def mail_tls() -> SSLContext:
+    """The same for SMTP."""
+    return client_tls(_load_for_mail)
+
+
+def _load_for_mail(trust_env: bool) -> SSLContext:
+    # A context of its own: httpcore writes `http/1.1` as ALPN protocol into the one it uses, and a
+    # mail server that reads ALPN refuses such a connection (RFC 7301, section 3.2).
+    return httpx.create_ssl_context(trust_env=trust_env)
 
 
 SECONDS = 10.0
@@ -117,7 +130,7 @@ class Webhooks:
         headers["Host"] = url.netloc.decode("ascii")
         async with (
             # no proxy, to which the address would mean nothing
-            httpx.AsyncClient(timeout=self.seconds, trust_env=False, verify=trusted()) as client,
+            httpx.AsyncClient(timeout=self.seconds, trust_env=False, verify=client_tls()) as client,
             client.stream(
                 "POST", there, content=body, headers=headers, extensions={"sni_hostname": name}
             ) as response,

@@ -18,7 +18,7 @@ from ssl import SSLCertVerificationError, SSLError
 from api.core.text import clean, cut, one_line
 from api.features.watches.notification import Message
 from api.features.watches.watch import Watch
-from api.notifications.delivery import Undelivered, trusted
+from api.notifications.delivery import Undelivered, mail_tls
 from api.settings import MailSettings
 
 SECONDS = 30.0
@@ -80,14 +80,14 @@ class MailRoom:
         port = settings.port or _PORTS[settings.tls]
         with _typed():
             server = (
-                smtplib.SMTP_SSL(host, port, domain, timeout=self.seconds, context=trusted())
+                smtplib.SMTP_SSL(host, port, domain, timeout=self.seconds, context=mail_tls())
                 if settings.tls == "implicit"
                 else smtplib.SMTP(host, port, domain, timeout=self.seconds)
             )
             with closing(server):
                 servers.append(server)
                 if settings.tls == "starttls":
-                    server.starttls(context=trusted())
+                    server.starttls(context=mail_tls())
                 if settings.user and settings.password:
                     server.login(settings.user, settings.password.get_secret_value())
                 # not `send_message`, which puts a bracket before a line that begins with "From"

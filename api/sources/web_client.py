@@ -34,6 +34,7 @@ from api.core.http_limits import (
     read_all_async,
     retry_at,
     same_server,
+    tls_context,
     unpacked,
 )
 from api.errors import Blocked, Broken, QuotaExhausted, RateLimited, TimedOut, Unreachable
@@ -103,11 +104,13 @@ class WebClient:
         """
         self.root = root
         self._name, self._seconds, self._address, self._wall = name, seconds, address, wall
+        trust_env = not points_here(root)
         self._client = httpx.AsyncClient(
             headers={**headers, "Accept-Encoding": PACKINGS},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=seconds,
-            trust_env=not points_here(root),
+            trust_env=trust_env,
+            verify=tls_context(httpx.create_ssl_context, trust_env),
         )
 
     async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Reply:

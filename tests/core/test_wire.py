@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import ssl
 import zlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,7 @@ from api.core.http_limits import (
     read_all_async,
     retry_at,
     same_server,
+    tls_context,
     unpacked,
     wait_of,
 )
@@ -296,3 +298,21 @@ async def test_a_connection_of_its_own_is_noted() -> None:
     await connecting("connection.connect_tcp.started", {})
     await connecting("http11.send_request_headers.started", {})
     assert connecting.fresh
+
+
+def test_certificates_are_loaded_once_for_each_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again when the environment names other ones, and not by it for a server on this machine."""
+    loaded: list[bool] = []
+
+    def load(trust_env: bool) -> ssl.SSLContext:
+        loaded.append(trust_env)
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    first, local = tls_context(load), tls_context(load, trust_env=False)
+    assert tls_context(load) is first is not local
+
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/other.pem")
+    assert tls_context(load) is not first
+    assert tls_context(load, trust_env=False) is local
+    assert loaded == [True, False, True]

@@ -21,6 +21,7 @@ from api.core.http_limits import (
     no_connection,
     points_here,
     read_all_async,
+    tls_context,
     unpacked,
 )
 from api.core.prompts import NAMES, Prompt, PromptName, packaged
@@ -165,12 +166,14 @@ class LangfusePrompts:
             _ = urlsplit(settings.langfuse_base_url).port
         except ValueError:
             raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
+        trust_env = not points_here(settings.langfuse_base_url)
         with building(ConfigurationError):
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),
                 headers={"Authorization": basic(settings), "Accept-Encoding": PACKINGS},
                 timeout=settings.prompt_timeout,
-                trust_env=not points_here(settings.langfuse_base_url),
+                trust_env=trust_env,
+                verify=tls_context(httpx.create_ssl_context, trust_env),
             )
 
     def _lines(self) -> list[str]:

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import httpx
 import requests
 
-from api.core.http_limits import TooLarge, points_here, read_all, same_server
+from api.core.http_limits import TooLarge, points_here, read_all, same_server, tls_context
 from api.settings import TracingSettings
 
 MASKED = "[masked]"
@@ -126,6 +126,11 @@ class SpanSession(HomeSession):
 
 class ScoreClient(httpx.Client):
     """Takes scores there, and reads as much of an answer as any client of ours."""
+
+    def __init__(self, *, trust_env: bool = True, **options: Any) -> None:
+        """Its options are those of `httpx.Client`."""
+        verify = tls_context(httpx.create_ssl_context, trust_env)
+        super().__init__(trust_env=trust_env, verify=verify, **options)
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """The answer with its body.
