@@ -6,23 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from api.choices import Window
 
-from api.settings import Window
+if TYPE_CHECKING:
+    from pydantic import ConfigDict
+
 
 Status = Literal["ok", "degraded", "skipped"]
 Measure = float | int | None
 Stage = Literal["unfit", "gate", "cutoff", "floor", "duplicate"]
-PUBLISHED_VALUE = ConfigDict(extra="ignore")
+PUBLISHED_VALUE: ConfigDict = {"extra": "ignore"}
 """Of a dataclass within a `Published`, which has no room for what it does not know."""
-
-
-class Published(BaseModel):
-    """A piece of an answer, by the keys of its JSON; what a newer one added is carried, unread."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class Outcome(StrEnum):

@@ -15,11 +15,11 @@ from api.core.domain import (
     Gathered,
     Grade,
     Item,
-    Published,
     Question,
     Usage,
     Verdict,
 )
+from api.core.published import Published
 
 PER_CALL = 50
 """Most items that a judge is asked about in one request, and most claims of a support check."""

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import regex
 import stopwordsiso
 
 from api.core.text import clean, fold
-from api.settings import RankingSettings
+
+if TYPE_CHECKING:
+    from api.settings import RankingSettings
 
 T = TypeVar("T")
 SMALL = frozenset(

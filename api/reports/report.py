@@ -22,12 +22,12 @@ from api.core.domain import (
     Decision,
     Measure,
     Outcome,
-    Published,
     Stage,
     Status,
     Usage,
     passed_unjudged,
 )
+from api.core.published import Published
 from api.pipeline.evidence.figures import IF_SET, WHERE_THERE, Figures
 from api.settings import DepthName, Window
 

@@ -16,14 +16,13 @@ import platformdirs
 from pydantic import AliasChoices, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
+from api.choices import WINDOW_DAYS, DepthName, Window
 from api.settings.groups import (
-    WINDOW_DAYS,
     AdaptiveSettings,
     ChatSettings,
     Count,
     DeepDepth,
     Depth,
-    DepthName,
     GeneralSettings,
     LimitSettings,
     MailSettings,
@@ -36,7 +35,6 @@ from api.settings.groups import (
     SourceSettings,
     StandardDepth,
     StreamSettings,
-    Window,
 )
 from api.settings.langfuse_group import TracingSettings
 

@@ -8,8 +8,6 @@ The server that takes the e-mail of watches, as whom, and to whom.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -32,7 +30,6 @@ from api.settings.addresses import (
     is_mail_address,
 )
 
-DepthName = Literal["quick", "standard", "deep"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
@@ -369,13 +366,6 @@ class DeepDepth(Depth):
     min_sources_full_report: Count = 5
     query_variants: Annotated[int, Field(ge=1, le=5)] = 3
     rerank: bool = True
-
-
-Window = Literal["day", "week", "month", "year", "all"]
-WINDOW_DAYS: Mapping[Window, int] = MappingProxyType(
-    {"day": 1, "week": 7, "month": 31, "year": 366}
-)
-"""How many days back a window reaches, the shortest first; `all` is not among them."""
 
 
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})

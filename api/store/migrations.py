@@ -19,7 +19,8 @@ from sqlalchemy import func as sql
 from sqlalchemy import insert, inspect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from api.core.domain import Published, passed_unjudged
+from api.core.domain import passed_unjudged
+from api.core.published import Published
 from api.errors import StoreUnavailable
 from api.pipeline.evidence.figures import Timeline, filled
 from api.reports.report import VERSION, Report, Summary

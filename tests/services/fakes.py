@@ -19,13 +19,13 @@ from api.core.domain import (
     Gathered,
     Grade,
     Item,
-    Published,
     Question,
     Usage,
     Verdict,
 )
 from api.core.ports import Grades, Judgement, Probe, Recorder, Recording, Rewrites
 from api.core.progress import Event
+from api.core.published import Published
 from api.pipeline.gate.refetch import Policy, gather
 from api.pipeline.gate.verdicts import Gate, RunGate
 

@@ -11,8 +11,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from api.core.display_names import Place
-from api.core.domain import Assessed, Comment, Grade, Item, Published, Question, Usage, Verdict
+from api.core.domain import Assessed, Comment, Grade, Item, Question, Usage, Verdict
 from api.core.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
+from api.core.published import Published
 from api.errors import SourceError
 from api.pipeline.evidence.collection import Assessor, Evidence, Steps, collect
 from api.pipeline.evidence.crawl import Run

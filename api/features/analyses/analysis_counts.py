@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from pydantic import ConfigDict
 
-from api.core.domain import Attempt, Decision, Outcome, Published, open_reason
+from api.core.domain import Attempt, Decision, Outcome, open_reason
+from api.core.published import Published
 from api.reports.report import Cost, GateState, Report, Share, SourceReport, SupportCheck
 
 OWN = "items"

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from api.core.domain import DAYS_BY_DAY, Decision, Outcome, Published
+from api.core.domain import DAYS_BY_DAY, Decision, Outcome
+from api.core.published import Published
 from api.errors import UsageError
 from api.features.analyses.analysis_counts import SourceTally, Tally
 from api.features.analyses.store_ports import Counted, Store, Thumbs

@@ -14,7 +14,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from api.core.domain import Published
+from api.core.published import Published
 from api.core.text import clean, one_line
 from api.core.words import is_language
 from api.errors import UsageError

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from api.core.domain import Outcome, Published
+from api.core.domain import Outcome
+from api.core.published import Published
 from api.pipeline.evidence.figures import IF_SET, AspectCount, Sentiment
 from api.reports.report import Cost, KeptItem, Passage, Timestamp
 from api.settings import DepthName, Window

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
-from api.core.domain import Published
+from api.core.published import Published
 from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import LEANS
 from api.features.watches.watch import Watch, zone_of

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
 
-from api.core.domain import Outcome, Published
+from api.core.domain import Outcome
+from api.core.published import Published
 from api.features.comparisons.comparison import Measure
 from api.pipeline.evidence.figures import Interval
 from api.reports.report import Timestamp

@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
-from api.core.domain import Gathered, Published, Question, open_reason
+from api.core.domain import Gathered, Question, open_reason
 from api.core.http_limits import REDIRECTS, TooLarge, no_connection, read_all
 from api.core.ports import REPORT_WORDS, Facts, Recorder
+from api.core.published import Published
 from api.features.analyses.feedback import Rated, RatedReport, RatedTurn, source_of
 from api.features.analyses.store_ports import Feedback
 from api.langfuse.tracing.masking import HomeSession, basic, mask

@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from api.core.domain import DAYS_BY_DAY, Assessed, Gathered, Published
+from api.core.domain import DAYS_BY_DAY, Assessed, Gathered
+from api.core.published import Published
 from api.core.text import one_line
 
 Z95 = 1.959963984540054

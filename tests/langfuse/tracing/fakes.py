@@ -17,12 +17,12 @@ from api.core.domain import (
     FetchPlan,
     Gathered,
     Item,
-    Published,
     Question,
     Usage,
     Verdict,
 )
 from api.core.ports import Facts, Judge, Judgement, Observer, Probe, Source
+from api.core.published import Published
 from api.errors import ModelError
 from api.pipeline.gate.refetch import Policy, gather
 from api.pipeline.gate.verdicts import Gate, RunGate
