@@ -15,7 +15,7 @@ from api.models.local.judge import LocalJudge
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run
 from api.pipeline.gate.verdicts import Gate
-from api.reports.conclusion import NoModel, Writer, Written
+from api.reports.conclusion import NoModel, Writer, WrittenDraft
 from api.reports.exhibits import Dossier
 from api.reports.shortfall import Explainer
 from api.services.product import Product
@@ -149,7 +149,7 @@ class LateWriter:
 
     build: Callable[[], Writer]
 
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
         """See `Writer.write`."""
         return await self.build().write(run, evidence, dossier)
 

@@ -26,11 +26,10 @@ from api.models.answer_parsing import booleans, entries, record
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
 from api.pipeline.gate.excerpt import shown
-from api.reports.citable import CitableText, ground_of
-from api.reports.draft_rules import DraftCleaner
+from api.reports.citable import CitableText, citable_text
+from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
 from api.reports.quotes import verbatim
-from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, fitted, words
-from api.reports.support_check import LONGEST_SENTENCE
+from api.reports.shortfall import MOST_DROPPED, Explanation, Shortfall, count_words, fitted
 from api.settings import ModelSettings
 
 T = TypeVar("T")
@@ -337,7 +336,7 @@ def _explained(ground: CitableText, text: str) -> tuple[str, tuple[str, ...]]:
 
     answer = record(text)
     explanation = cleared(clean(answer.get("explanation_text"))).strip()
-    if words(explanation) < _FEWEST_WORDS:
+    if count_words(explanation) < _FEWEST_WORDS:
         raise ModelError("malformed", "the explanation is too short")
     lines = [one_line(cleared(line)) for line in strings(answer.get("suggestions"))]
     distinct = dict.fromkeys(line for line in lines if 0 < len(line) <= _SUGGESTION)
@@ -350,7 +349,7 @@ def _ground(shortfall: Shortfall) -> CitableText:
     given = [*shortfall.queries, *shortfall.coverage, *chain.from_iterable(dropped)]
     counts = (len(shortfall.queries), len(shortfall.coverage), len(dropped), shortfall.kept)
     question = shortfall.question
-    return ground_of({}, (question.text, question.about), [*given, *map(str, counts)])
+    return citable_text({}, (question.text, question.about), [*given, *map(str, counts)])
 
 
 # Reason of a `ModelError` -> outcome; any other answer is `broken`.

@@ -1,13 +1,12 @@
-"""The report writer: a pydantic-ai agent that may cite only what it was shown."""
+"""The report writer: a pydantic-ai agent that may cite only the exhibits it was shown."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 from pydantic_ai import Agent, ModelRetry, RunContext, Tool, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.models import Model
@@ -16,7 +15,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
 from api.core.display_names import reason_in_words, title_of
-from api.core.domain import Decision, Gathered, Usage
+from api.core.domain import Decision, Usage
 from api.core.progress import SourceGathered
 from api.core.prompts import PackagedPrompts, Prompt, Prompts
 from api.core.text import Fence
@@ -25,18 +24,23 @@ from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run, combine
 from api.pipeline.question.query_guard import guarded
-from api.reports.conclusion import WRITER_REQUESTS, FollowUp, NotWritten, Written, share_read
-from api.reports.draft_rules import DraftText, check, shortened
+from api.reports.conclusion import (
+    WRITER_REQUESTS,
+    FollowUp,
+    WritingFailed,
+    WrittenDraft,
+    shown_share,
+)
+from api.reports.draft_rules import Draft, DraftText, check, shortened
 from api.reports.exhibits import Dossier, Exhibit, describe, gate_line, gate_lines
-from api.reports.report import LONGEST_PASSAGE, FindingKind
-from api.reports.support_check import LONGEST_SENTENCE
+from api.reports.report import LONGEST_PASSAGE
 
-FEWEST_WORDS = 60
-"""Words a full report may always have."""
-SLACK = 1.25
-"""How far a short report may go beyond its words."""
-
-# Kind of pydantic-ai error -> reason code, the first that fits; any other is `malformed`.
+# Words that a full report may always have, however few its items.
+_FEWEST_WORDS = 60
+# How far a short report may exceed its words before findings are left out: models count badly.
+_TOLERANCE = 1.25
+# Class name of a pydantic-ai error -> reason code, the first that fits; any other is `malformed`.
+# By name, since most of these classes are its own and this is the one place that maps them.
 _REASONS = {
     "ModelRequestTimeout": "timeout",
     "ModelTimeoutError": "timeout",
@@ -52,41 +56,9 @@ _REASONS = {
 }
 
 
-class DraftPassage(BaseModel):
-    """Words of one exhibit that say what the finding says."""
-
-    cite: str = Field(description="Exhibit name such as E1")
-    passage: str = Field(description=f"Copied word for word, at most {LONGEST_PASSAGE} characters")
-
-
-class DraftFinding(BaseModel):
-    """One thing people say."""
-
-    text: str = Field(min_length=1, max_length=LONGEST_SENTENCE)
-    kind: FindingKind
-    evidence: list[DraftPassage]
-
-
-class DraftQuote(BaseModel):
-    """Verbatim words of one exhibit."""
-
-    text: str
-    cite: str
-
-
-class Draft(BaseModel):
-    """What the model hands in."""
-
-    topic: str
-    summary: str
-    findings: list[DraftFinding]
-    quotes: list[DraftQuote] = Field(default_factory=list)
-    suggestions: list[str] = Field(default_factory=list, description="Next questions")
-
-
 @dataclass(slots=True)
-class ReportTools:
-    """What one report is written at."""
+class WriterState:
+    """One report while it is written."""
 
     run: Run
     evidence: Evidence
@@ -94,23 +66,31 @@ class ReportTools:
     assessor: Assessor
     fence: Fence = field(default_factory=Fence)
     calls: int = 0
-    """Follow-up calls the model made, the refused ones too."""
+    """Follow-up calls of the model, refused ones too."""
+    follow_ups: list[FollowUp] = field(default_factory=list)
     followed_up: set[str] = field(default_factory=set)
     """Sources that a follow-up was sent to."""
-    follow_ups: list[FollowUp] = field(default_factory=list)
-    returned: list[Draft] = field(default_factory=list)
-    """Drafts that went back."""
+    returned: Draft | None = None
+    """The draft that was sent back for correction, at most one."""
     checked: tuple[Draft, tuple[Exhibit, ...], DraftText] | None = None
-    """The draft that was checked last, over which exhibits, and what stood of it."""
+    """The draft that was checked last, over which exhibits, and what may stand of it."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know."""
+        """A note on refused follow-ups, for the reader."""
         refused = self.calls - len(self.followed_up)
         if not refused:
             return ()
         rule = "one per source and on the question"
         return (f"{refused} of {self.calls} follow-up calls by the writer were refused: {rule}",)
+
+    def check(self, draft: Draft) -> DraftText:
+        """What may stand of a draft; over the same exhibits it is checked once."""
+        exhibits = self.dossier.exhibits
+        if self.checked is None or self.checked[0] is not draft or self.checked[1] != exhibits:
+            question, kept = self.evidence.scope.question, len(self.evidence.kept)
+            self.checked = draft, exhibits, check(draft, self.dossier, question, kept)
+        return self.checked[2]
 
 
 class AgentWriter:
@@ -119,146 +99,114 @@ class AgentWriter:
     def __init__(
         self, model: Model, seconds: float, assessor: Assessor, prompts: Prompts | None = None
     ) -> None:
-        """`model` is a pydantic-ai chat model.
-
-        Newly found items are graded, dropped and ordered by the assessor.
-        """
+        """`model` is a pydantic-ai chat model; `assessor` grades and ranks what follow-ups find."""
         self.seconds, self.assessor = seconds, assessor
         self.prompts = prompts or PackagedPrompts()
-        self._agent: Agent[ReportTools, Draft] = Agent(
+        self._agent: Agent[WriterState, Draft] = Agent(
             model,
             output_type=Draft,
-            deps_type=ReportTools,
+            deps_type=WriterState,
             name="report",
             retries=1,
             model_settings=ModelSettings(temperature=0),
         )
-        self._agent.output_validator(_sound)
+        self._agent.output_validator(_return_once)
 
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
         """One report over the evidence's exhibits.
 
         A draft with unknown citations, passages that are not word for word, foreign links or
         numbers nobody gave goes back once; what is still wrong then is removed and noted.
 
         Raises:
-            NotWritten: the model could not be reached or gave no usable draft.
+            WritingFailed: the model could not be reached or gave no usable draft.
         """
-        desk = ReportTools(run, evidence, dossier, self.assessor)
+        state = WriterState(run, evidence, dossier, self.assessor)
         usage = RunUsage()
         notes: tuple[str, ...] = ()
         try:
             async with self.prompts.using("report") as prompt:
-                draft = await self._draft(prompt, desk, usage)
+                draft = await self._run_agent(prompt, state, usage)
         except (TimeoutError, AgentRunError, UserError, ValidationError) as error:
             reason = reason_of(error)
-            if not desk.returned:
-                bill = (spent(usage), tuple(desk.follow_ups), desk.notes)
+            if state.returned is None:
                 limited = type(error).__name__ == "UsageLimitExceeded"
-                most = f", more than {WRITER_REQUESTS} model requests" if limited else ""
-                raise NotWritten(reason, f"report{most}", *bill) from error
-            draft = desk.returned[-1]
+                detail = f"report, more than {WRITER_REQUESTS} model requests"
+                raise WritingFailed(
+                    reason, detail if limited else "report", usage_of(usage),
+                    tuple(state.follow_ups), state.notes,
+                ) from error  # fmt: skip
+            draft = state.returned
             why = reason_in_words(reason)
             notes = (f"no corrected draft came ({why}): the first one was cleared instead",)
-        checked, cut = self._fitted(_checked(draft, desk), evidence)
-        return Written(checked, spent(usage), tuple(desk.follow_ups), (*desk.notes, *notes, *cut))
+        text = state.check(draft)
+        if evidence.decided.decision is Decision.SHORT:
+            before = len(text.findings)
+            text = shortened(text, int(_TOLERANCE * self._words(evidence)))
+            if left_out := before - len(text.findings):
+                cut = f"{left_out} finding(s) left out: few items carry a short report only"
+                notes = (*notes, cut)
+        return WrittenDraft(text, usage_of(usage), tuple(state.follow_ups), (*state.notes, *notes))
 
-    def _fitted(self, draft: DraftText, evidence: Evidence) -> tuple[DraftText, tuple[str, ...]]:
-        """A short report within its words, and a note when that took findings away."""
-        if evidence.decided.decision is not Decision.SHORT:
-            return draft, ()
-        words = _words(evidence, self.assessor.ranking.words_per_item)
-        fitted = shortened(draft, int(SLACK * words))
-        left_out = len(draft.findings) - len(fitted.findings)
-        note = f"{left_out} finding(s) left out: few items carry a short report only"
-        return fitted, (note,) if left_out else ()
+    def _words(self, evidence: Evidence) -> int:
+        """The words of a report: so many for each item, half of that for a short one."""
+        words = max(_FEWEST_WORDS, self.assessor.ranking.words_per_item * len(evidence.shown))
+        return words // (2 if evidence.decided.decision is Decision.SHORT else 1)
 
-    async def _draft(self, prompt: Prompt, desk: ReportTools, usage: RunUsage) -> Draft:
-        question, fence = desk.evidence.scope.question, desk.fence
-        about = [fence.quote(question.about, "about")] if question.about else []
-        gates = gate_lines(desk.evidence.crawl.sources)
-        shown = describe(desk.dossier.show(desk.evidence.shown), fence, question.text)
-        share = share_read(desk.evidence)
-        shares = [f"Below are {share}."] if share else []
-        task = [fence.quote(question.text, "question"), *about, *gates, *shares, "", shown]
+    async def _run_agent(self, prompt: Prompt, state: WriterState, usage: RunUsage) -> Draft:
+        evidence, fence = state.evidence, state.fence
+        question, sources = evidence.scope.question, evidence.crawl.sources
+        share = shown_share(evidence)
+        task = [
+            fence.quote(question.text, "question"),
+            *([fence.quote(question.about, "about")] if question.about else []),
+            *gate_lines(sources),
+            *([f"Below are {share}."] if share else []),
+            "",
+            describe(state.dossier.show(evidence.shown), fence, question.text),
+        ]
+        short = evidence.decided.decision is Decision.SHORT
+        instructions = prompt.filled(
+            rule=fence.rule,
+            words=self._words(evidence),
+            tone="Few items were relevant: say that this is a starting point." if short else "",
+            passage=LONGEST_PASSAGE,
+        )
+        answered = (gathered.source for gathered in sources if gathered.outcome.answered)
+        tools = [_follow_up_tool(name) for name in answered if name != "items"]
         async with asyncio.timeout(self.seconds):
             result = await self._agent.run(
                 "\n".join(task),
-                deps=desk,
-                instructions=_instructions(prompt, desk, self.assessor.ranking.words_per_item),
-                toolsets=[_tools(desk.evidence.crawl.sources)],
+                deps=state,
+                instructions=instructions,
+                toolsets=[FunctionToolset(tools, id="follow-ups")],
                 usage=usage,
                 usage_limits=UsageLimits(request_limit=WRITER_REQUESTS),
             )
         return result.output
 
 
-def spent(usage: RunUsage) -> Usage:
+def usage_of(usage: RunUsage) -> Usage:
     """What a run of an agent used."""
     usd = None if usage.cost is None else float(usage.cost)
     tokens = (usage.input_tokens, usage.output_tokens)
     return Usage(*tokens, usd if usage.requests else 0.0, usage.requests)
 
 
-def _words(evidence: Evidence, words_per_item: int) -> int:
-    """How many words the report gets: by item, half of that when it is short."""
-    short = evidence.decided.decision is Decision.SHORT
-    return max(FEWEST_WORDS, words_per_item * len(evidence.shown)) // (2 if short else 1)
-
-
-def _instructions(prompt: Prompt, desk: ReportTools, words_per_item: int) -> str:
-    short = desk.evidence.decided.decision is Decision.SHORT
-    words = _words(desk.evidence, words_per_item)
-    tone = "Few items were relevant: say that this is a starting point." if short else ""
-    return prompt.filled(rule=desk.fence.rule, words=words, tone=tone, passage=LONGEST_PASSAGE)
-
-
-async def _sound(ctx: RunContext[ReportTools], draft: Draft) -> Draft:
-    """Send a draft back once when it cites, links or counts what it was not shown."""
-    flaws = _checked(draft, ctx.deps).flaws
-    if flaws and ctx.retry == 0 and not ctx.deps.returned:
-        ctx.deps.returned.append(draft)
+async def _return_once(ctx: RunContext[WriterState], draft: Draft) -> Draft:
+    """Send a draft back for correction, once, when it cites, links or counts the unknown."""
+    flaws = ctx.deps.check(draft).flaws
+    if flaws and ctx.retry == 0 and ctx.deps.returned is None:
+        ctx.deps.returned = draft
         raise ModelRetry(flaws.advice)
     return draft
 
 
-def _checked(draft: Draft, desk: ReportTools) -> DraftText:
-    """What stands of a draft; over the same exhibits it is checked once."""
-    exhibits = desk.dossier.exhibits
-    if desk.checked is not None and desk.checked[0] is draft and desk.checked[1] == exhibits:
-        return desk.checked[2]
-    drafted = check(
-        draft.topic,
-        draft.summary,
-        [
-            (
-                finding.text,
-                finding.kind,
-                [(entry.passage, entry.cite) for entry in finding.evidence],
-            )
-            for finding in draft.findings
-        ],
-        [(quote.text, quote.cite) for quote in draft.quotes],
-        draft.suggestions,
-        desk.dossier,
-        desk.evidence.scope.question,
-        len(desk.evidence.kept),
-    )
-    desk.checked = draft, exhibits, drafted
-    return drafted
-
-
-def _tools(sources: Sequence[Gathered]) -> FunctionToolset[ReportTools]:
-    """One more call per source that answers, through the run's own memory, gate and numbering."""
-    answered = (gathered.source for gathered in sources if gathered.outcome.answered)
-    return FunctionToolset([_tool(name) for name in answered if name != "items"], id="follow-ups")
-
-
 @lru_cache(maxsize=64)
-def _tool(source: str) -> Tool[ReportTools]:
-    """The call for one source; its schema is read off the function once."""
+def _follow_up_tool(source: str) -> Tool[WriterState]:
+    """One more call to a source; cached, since pydantic-ai reads a schema off the function."""
 
-    async def fetch(ctx: RunContext[ReportTools], query: str) -> str:
+    async def fetch(ctx: RunContext[WriterState], query: str) -> str:
         return await _follow_up(ctx.deps, source, query)
 
     return Tool(
@@ -268,36 +216,33 @@ def _tool(source: str) -> Tool[ReportTools]:
     )
 
 
-async def _follow_up(desk: ReportTools, source: str, query: str) -> str:
-    desk.calls += 1
-    title = title_of(desk.run.places, source)
-    if source in desk.followed_up:
+async def _follow_up(state: WriterState, source: str, query: str) -> str:
+    state.calls += 1
+    evidence, run, question = state.evidence, state.run, state.evidence.scope.question
+    title = title_of(run.places, source)
+    if source in state.followed_up:
         return f"{title} was already asked once more; write with what you have."
-    evidence, run, question = desk.evidence, desk.run, desk.evidence.scope.question
     sent = guarded(f"{question.text}\n{question.about}", query)
     if sent is None:
         return "Name what the question is about in the query, in a few words."
-    desk.followed_up.add(source)
+    state.followed_up.add(source)
     before = list(run.searches)
 
-    async def looked_up() -> str:
+    async def search() -> str:
         gathered = await run.search(question, source, sent, evidence.scope.limit)
         if any(gathered.attempts and gathered.attempts is old.attempts for old in before):
             return f"{title} was asked exactly this before; write with what you have."
-        later = [
-            entry
-            for follow_up in desk.follow_ups
-            for entry in (*follow_up.ranked.kept, *follow_up.ranked.dropped)
-        ]
-        known = [*evidence.kept, *evidence.dropped, *later]
-        ranked = await desk.assessor.assess(run, evidence.scope, gathered.kept, known=known)
-        desk.follow_ups.append(FollowUp(gathered, ranked))
+        known = [*evidence.kept, *evidence.dropped]
+        for follow_up in state.follow_ups:
+            known += (*follow_up.ranked.kept, *follow_up.ranked.dropped)
+        ranked = await state.assessor.assess(run, evidence.scope, gathered.kept, known=known)
+        state.follow_ups.append(FollowUp(gathered, ranked))
         earlier = [entry for entry in evidence.crawl.sources if entry.source == source]
         run.listener(SourceGathered.of(combine([*earlier, gathered])))
-        shown = desk.dossier.show(ranked.kept)
-        return f"{gate_line(gathered)}\n{describe(shown, desk.fence, question.text)}"
+        shown = state.dossier.show(ranked.kept)
+        return f"{gate_line(gathered)}\n{describe(shown, state.fence, question.text)}"
 
-    answer = await contained(looked_up(), f"a follow-up on {source}")
+    answer = await contained(search(), f"a follow-up on {source}")
     if isinstance(answer, Failure):
         return f"{title} could not be asked: {answer.message}"
     return answer
@@ -308,7 +253,7 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
     cause: BaseException | None = error
-    while cause is not None:  # the model's client knows best, below what libraries made of it
+    while cause is not None:  # the model client's own error lies below what libraries made of it
         meaning = getattr(cause, "meaning", None)
         if isinstance(meaning, ModelError):
             return meaning.reason

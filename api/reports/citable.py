@@ -76,7 +76,7 @@ class CitableText:
         return number in self.numbers or _NUMERALS.get(number) in self.numbers
 
 
-def ground_of(
+def citable_text(
     exhibits: Mapping[str, Exhibit],
     questions: Sequence[str],
     given: Sequence[str] = (),

@@ -1,8 +1,6 @@
-"""From evidence to words: what the writer wrote and the check left, themes, or why not.
+"""From the evidence to what is said about it: a written report, counted themes or an explanation.
 
-What a report writer is asked for and hands in; the writer itself is outside or an agent.
-
-What stands where a model would, when there is no key: it says so, and callers do without.
+Also the protocol of a report writer, and what stands in for every model where no key is set.
 """
 
 from __future__ import annotations
@@ -14,9 +12,9 @@ from functools import partial
 from typing import NoReturn, Protocol
 
 from api.core.display_names import Places, reason_in_words
-from api.core.domain import Decision, Gathered, Item, Question, Usage
+from api.core.domain import Decision, Gathered, Question, Usage
 from api.core.model_cost import UnusableAnswer, usage_of_error
-from api.core.ports import Judgement, Rewrites, SupportChecker
+from api.core.ports import Rewrites, SupportChecker
 from api.core.progress import Writing
 from api.core.work import translated
 from api.errors import ModelError
@@ -27,19 +25,20 @@ from api.pipeline.evidence.ranking import Ranked
 from api.pipeline.evidence.sufficiency import decide
 from api.reports.composition import Conclusion
 from api.reports.draft_rules import DraftFlaws, DraftText, quotes_of
-from api.reports.exhibits import Dossier, Exhibit, gate_lines
+from api.reports.exhibits import Dossier, gate_lines
 from api.reports.keyless.themes import find_themes
 from api.reports.report import Finding, Passage, SupportCheck
 from api.reports.shortfall import Explainer, Explanation, Shortfall, plain_explanation
 from api.reports.support_check import supported
 
 WRITER_REQUESTS = 8
-"""Model requests of one report at most."""
+"""Most model requests of one report."""
+_NO_KEY = "`OPENAI_API_KEY` is not set"
 
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """One more look at a source, with another query, while the report was written."""
+    """Another query to one source, sent while the report was written."""
 
     gathered: Gathered
     ranked: Ranked
@@ -47,24 +46,18 @@ class FollowUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A checked draft, what it cost, and what was looked up for it."""
+class WrittenDraft:
+    """A checked draft, its cost, and the follow-ups made for it."""
 
     draft: DraftText
     usage: Usage
     follow_ups: tuple[FollowUp, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader must know about the writing."""
+    """Limits of the writing that a reader has to know."""
 
 
-def share_read(evidence: Evidence) -> str:
-    """What a writer is shown: `the 30 best of 33 kept posts`; "" where it is all of them."""
-    shown, kept = len(evidence.shown), len(evidence.kept)
-    return f"the {shown} best of {kept} kept posts" if shown < kept else ""
-
-
-class NotWritten(UnusableAnswer):
-    """The writer began and gave no usable draft; what it used and looked up still counts."""
+class WritingFailed(UnusableAnswer):
+    """The writer gave no usable draft; its usage and follow-ups still count."""
 
     def __init__(
         self,
@@ -74,7 +67,7 @@ class NotWritten(UnusableAnswer):
         follow_ups: tuple[FollowUp, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> None:
-        """Keep the bill."""
+        """Keep what was used and found until the failure."""
         super().__init__(reason, detail, usage)
         self.follow_ups, self.notes = follow_ups, notes
 
@@ -82,13 +75,18 @@ class NotWritten(UnusableAnswer):
 class Writer(Protocol):
     """Writes a report over a run's exhibits."""
 
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
-        """A checked draft over what the dossier shows; follow-ups are shown there too.
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
+        """A checked draft over the exhibits of `dossier`, which follow-ups add to.
 
         Raises:
             ModelError: the model could not be reached or gave no usable draft.
         """
-        ...
+
+
+def shown_share(evidence: Evidence) -> str:
+    """What a writer is shown: `the 30 best of 33 kept posts`; empty when it is all of them."""
+    shown, kept = len(evidence.shown), len(evidence.kept)
+    return f"the {shown} best of {kept} kept posts" if shown < kept else ""
 
 
 async def conclude(
@@ -99,24 +97,29 @@ async def conclude(
     explainer: Explainer,
     places: Places,
 ) -> Conclusion:
-    """Words for the evidence: written, themes, or an explanation why there are none."""
+    """A written report; themes where no model wrote; an explanation where evidence is too thin."""
     if evidence.decided.decision is Decision.INSUFFICIENT:
         return await _explain(explainer, evidence)
     run.listener(Writing(exhibits=len(evidence.shown)))
     dossier = Dossier(places)
-    exhibits = dossier.show(evidence.shown)
-    share = share_read(evidence)
+    dossier.show(evidence.shown)
     try:
         writing = writer.write(run, evidence, dossier)
         written = await translated(writing, "the report writer", partial(ModelError, "defect"))
-    except NotWritten as error:
-        evidence = _with(evidence, error.follow_ups, error.usage)
-        return _unwritten(evidence, exhibits, error, error.notes)
     except ModelError as error:
-        return _unwritten(evidence, exhibits, error, ())
-    evidence = _with(evidence, written.follow_ups, written.usage)
-    question = evidence.scope.question
-    checked = await supported(written.draft, dossier, question, checker)
+        notes: tuple[str, ...] = ()
+        if isinstance(error, WritingFailed):
+            evidence, notes = _extended(evidence, error.follow_ups, error.usage), error.notes
+        if not evidence.judged:
+            return _unjudged(evidence, error)
+        why = reason_in_words(error.reason) + (f": {error.detail}" if error.detail else "")
+        trouble = f"the report model could not be used ({why})"
+        if error.reason == "no_key":
+            trouble = f"no model wrote this ({_NO_KEY})"
+        note = f"{trouble}: themes of the items instead"
+        return _themes(evidence, (note, *notes), SupportCheck())
+    evidence = _extended(evidence, written.follow_ups, written.usage)
+    checked = await supported(written.draft, dossier, evidence.scope.question, checker)
     evidence = replace(evidence, usage=evidence.usage + checked.usage)
     draft = checked.draft
     flaws = (f"report: {note}" for note in draft.flaws.notes)
@@ -125,84 +128,61 @@ async def conclude(
         note = "the report model gave no finding that stands: themes of the items instead"
         return _themes(evidence, (note, *notes), checked.check)
     if not draft.quotes:
-        draft = replace(draft, quotes=quotes_of(draft.findings, exhibits))
+        draft = replace(draft, quotes=quotes_of(draft.findings, dossier.exhibits))
+    share = shown_share(evidence)
     read = (f"the report is written from {share}",) if share else ()
     return Conclusion(evidence, evidence.decided, draft, (*read, *notes), support=checked.check)
 
 
-def _with(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
-    """The evidence with what the writer looked up, and what it used.
+def _extended(evidence: Evidence, follow_ups: Sequence[FollowUp], writing: Usage) -> Evidence:
+    """The evidence with the writer's follow-ups and usage.
 
-    Ranks go on, figures and sources are counted anew; the decision stays as it was made.
+    Ranks continue, figures and sources are counted again; the decision stays as it was made.
     """
     evidence = replace(evidence, usage=evidence.usage + writing)
     if not follow_ups:
         return evidence
     later = {follow_up.gathered.source: follow_up.gathered for follow_up in follow_ups}
     sources = list(evidence.crawl.sources)
-    for place, first in enumerate(sources):
+    for index, first in enumerate(sources):
         if (again := later.get(first.source)) is not None:
             both = combine((first, again))
             note = f"asked once more while the report was written, for “{again.query}”"
-            sources[place] = replace(both, notes=(*both.notes, note))
+            sources[index] = replace(both, notes=(*both.notes, note))
     extra = [entry for follow_up in follow_ups for entry in follow_up.ranked.kept]
+    next_rank = len(evidence.kept) + 1
     kept = (
         *evidence.kept,
-        *(replace(entry, rank=rank) for rank, entry in enumerate(extra, len(evidence.kept) + 1)),
+        *(replace(entry, rank=rank) for rank, entry in enumerate(extra, next_rank)),
     )
-    dropped = (
-        *evidence.ranked.dropped,
-        *(entry for follow_up in follow_ups for entry in follow_up.ranked.dropped),
-    )
+    dropped = list(evidence.ranked.dropped)
+    for follow_up in follow_ups:
+        dropped += follow_up.ranked.dropped
     crawled = replace(evidence.crawl, sources=tuple(sources))
     counts = replace(evidence.counts, dropped=stages((*dropped, *crawled.dropped)))
     used = (follow_up.gathered.usage + follow_up.ranked.usage for follow_up in follow_ups)
     return replace(
         evidence,
         crawl=crawled,
-        ranked=replace(evidence.ranked, kept=kept, dropped=dropped),
+        ranked=replace(evidence.ranked, kept=kept, dropped=tuple(dropped)),
         decided=replace(evidence.decided, notes=decide(counts).notes),
         figures=figures(sources, kept, now=datetime.now(UTC)),
         usage=sum(used, evidence.usage),
     )
 
 
-_NO_KEY = "`OPENAI_API_KEY` is not set"
-
-
-def _unwritten(
-    evidence: Evidence, exhibits: Sequence[Exhibit], error: ModelError, notes: tuple[str, ...]
-) -> Conclusion:
-    if not evidence.judged:
-        return _unjudged(evidence, error)
-    why = reason_in_words(error.reason) + (f": {error.detail}" if error.detail else "")
-    trouble = f"the report model could not be used ({why})"
-    if error.reason == "no_key":
-        trouble = f"no model wrote this ({_NO_KEY})"
-    note = f"{trouble}: themes of the items instead"
-    return _themes(evidence, (note, *notes), SupportCheck())
-
-
 def _themes(evidence: Evidence, notes: tuple[str, ...], support: SupportCheck) -> Conclusion:
-    """A report without a writer's words: the themes of all that was kept."""
+    """A report without a writer: the themes of all kept items."""
     exhibits = Dossier().show(evidence.kept)
     themed = find_themes(evidence.scope.question, exhibits)
     keys = {exhibit.label: exhibit.item.key for exhibit in exhibits}
-    findings = tuple(
-        Finding.resting(
-            finding.text,
-            finding.kind,
-            [
-                Passage(keys[passage.label], passage.text, passage.comment_id)
-                for passage in finding.passages
-            ],
-            "counted",
-        )
-        for finding in themed.findings
-    )
+    findings = []
+    for finding in themed.findings:
+        passages = [Passage(keys[p.label], p.text, p.comment_id) for p in finding.passages]
+        findings.append(Finding.resting(finding.text, finding.kind, passages, "counted"))
     quotes = quotes_of(findings, exhibits)
     draft = DraftText(
-        themed.topic, themed.summary, findings, quotes, themed.suggestions, DraftFlaws()
+        themed.topic, themed.summary, tuple(findings), quotes, themed.suggestions, DraftFlaws()
     )
     return Conclusion(evidence, evidence.decided, draft, notes, support=support)
 
@@ -224,6 +204,7 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
         own={gathered.source for gathered in crawl.sources} == {"items"},
     )
     notes: tuple[str, ...] = ()
+    explanation = plain_explanation(shortfall)
     if crawl.answered:
         try:
             explaining = explainer.explain(shortfall)
@@ -233,13 +214,10 @@ async def _explain(explainer: Explainer, evidence: Evidence) -> Conclusion:
             evidence = replace(evidence, usage=evidence.usage + usage_of_error(error))
             if not evidence.judged:
                 return _unjudged(evidence, error)
-            explanation = plain_explanation(shortfall)
             why = _NO_KEY if error.reason == "no_key" else reason_in_words(error.reason)
             notes = (f"the explanation is made without a model ({why})",)
-    else:
-        explanation = plain_explanation(shortfall)
-    spent = replace(evidence, usage=evidence.usage + explanation.usage)
-    return Conclusion(spent, evidence.decided, None, notes, explanation)
+    evidence = replace(evidence, usage=evidence.usage + explanation.usage)
+    return Conclusion(evidence, evidence.decided, None, notes, explanation)
 
 
 def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
@@ -252,28 +230,17 @@ def _unjudged(evidence: Evidence, error: ModelError) -> Conclusion:
 
 
 class NoModel:
-    """Judge, rewriter, explainer and writer without a key."""
+    """Judge, rewriter, explainer and writer without a key: `ModelError("no_key")`, no rewrites."""
 
     name = "none"
 
-    async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
-        """Raises ModelError `no_key`."""
-        _no_key()
+    async def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise ModelError("no_key", "set `OPENAI_API_KEY`")
+
+    judge = explain = write = _refuse
 
     async def rewrite(
         self, question: Question, variants: int, gaps: Sequence[str] = ()
     ) -> Rewrites:
         """The original query alone."""
         return Rewrites((question.text,))
-
-    async def explain(self, shortfall: Shortfall) -> Explanation:
-        """Raises ModelError `no_key`."""
-        _no_key()
-
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
-        """Raises ModelError `no_key`."""
-        _no_key()
-
-
-def _no_key() -> NoReturn:
-    raise ModelError("no_key", "set `OPENAI_API_KEY`")

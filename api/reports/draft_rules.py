@@ -1,19 +1,18 @@
-"""What a written draft may say: cite only exhibits, link to nothing, count only what they say.
+"""What a model's draft may say: cite only exhibits, link to nothing, count only what they say.
 
-The one clearing of what a model wrote, in pieces or as a whole, sentence by sentence.
-
-Citations stand when their exhibit does; links become what we say they are (a citation, or words);
-a sentence with a number that nobody gave goes. Whatever is left is text: in markdown every sign
-that could begin a link, an image, code or HTML is escaped.
+A draft is cleared sentence by sentence, as a whole or in the pieces of a stream: citations of known
+exhibits stay, links become citations or words, and a sentence with a number that nobody gave goes.
+The rest is text: in markdown every sign that could begin a link, an image, code or HTML is escaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 import regex
+from pydantic import BaseModel, Field
 
 from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
@@ -24,27 +23,64 @@ from api.reports.citable import (
     NAME,
     CitableText,
     bare,
-    ground_of,
+    citable_text,
     numbers,
 )
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.markdown_text import formatted, quotation
 from api.reports.quotes import verbatim
 from api.reports.report import LONGEST_PASSAGE, Finding, FindingKind, Passage, Quote
-from api.reports.shortfall import words as counted_words
+from api.reports.shortfall import count_words
 
-# `[E1]`, `(E1; E2)`: what may stand behind a full stop and still belongs to the sentence
+LONGEST_SENTENCE = 600
+"""Characters of a finding or sentence that a support check reads; what is longer goes."""
+
+
+class DraftPassage(BaseModel):
+    """Words of one exhibit that say what the finding says."""
+
+    cite: str = Field(description="Exhibit name such as E1")
+    passage: str = Field(description=f"Copied word for word, at most {LONGEST_PASSAGE} characters")
+
+
+class DraftFinding(BaseModel):
+    """One thing people say."""
+
+    text: str = Field(min_length=1, max_length=LONGEST_SENTENCE)
+    kind: FindingKind
+    evidence: list[DraftPassage]
+
+
+class DraftQuote(BaseModel):
+    """Verbatim words of one exhibit."""
+
+    text: str
+    cite: str
+
+
+class Draft(BaseModel):
+    """What the model hands in."""
+
+    topic: str
+    summary: str
+    findings: list[DraftFinding]
+    quotes: list[DraftQuote] = Field(default_factory=list)
+    suggestions: list[str] = Field(default_factory=list, description="Next questions")
+
+
+# `[E1]`, `(E1; E2)`: a citation after a full stop still belongs to the sentence
 _CITED_AFTER = r"(?:[ \t]*[\[(（【][Ee]\d[^\n\[\]()（）【】]{0,60}[\])）】]){0,4}"
-# What begins no such citation: `[E` and `[` alone may still become one.
+# What cannot begin such a citation: of a stream, `[E` and `[` alone may still become one.
 _GOES_ON = r"(?:[^\s\[(（【]|[\[(（【](?:[^Ee]|[Ee]\D))"
-# Behind a line break, `It is warm.|` or `It is warm. [E1]|` before a blank and something else
-# (`“Warm.”|` too), and `。|` before anything.
+# A sentence ends after a line break, after `It is warm.|`, `“Warm.”|` or `It is warm. [E1]|` before
+# a space and other text, and after `。|` before anything.
 _END = regex.compile(
     rf"(?<=\n)|(?<=[.!?…][\"'”’»)\]]?{_CITED_AFTER})(?=[ \t]{{1,20}}{_GOES_ON})"
     rf"|(?<=[。！？][」』”’）]?{_CITED_AFTER})(?![」』”’）])(?=[ \t]{{0,20}}{_GOES_ON})"
 )
-# Characters before a new piece that may turn out to end a sentence.
-_LOOK_BACK = 24
+# Characters before a new piece that are searched again, since it may complete a sentence there.
+_RESCANNED = 24
+# `1.`, `2)` of a list: a number that nobody has to give
 _MARKER = regex.compile(r"^\s*\d{1,2}[.)](?=\s|$)")
 _JOINED = r"\s*+(?:[,;&、，；/–-]|and\b)\s*+"
 _TOKEN = regex.compile(
@@ -61,37 +97,40 @@ _FORGED = regex.compile(
 )
 # Nothing but names: `E1`, `E1, E2`.
 _NAMES = regex.compile(rf"{NAME}(?:{_JOINED}{NAME})*+")
-# Where something was taken out: no text holds one, since `clean` lets no control character by.
+# Marks of what was removed and of citations: `clean` leaves no control character in any text.
 _GONE = "\0"
 _CITED = regex.compile("\x01([^\x02]*)\x02")
-# What is left around it: `](`, `( )`, `< >`, and the blank before a full stop or another blank.
+# What a removal leaves: `](`, `( )`, `< >`, and the space before a full stop or another space.
 _AROUND = regex.compile(r"\]?(?:\(\s*+\0\s*+\)|\[\s*+\0\s*+\]|<\s*+\0\s*+>)")
 _BLANKS = regex.compile(r"(?<![ \t])[ \t]*+\0++(?=[\s.,;:!?…。，！？]|$)|\0++")
 _ANGLED = regex.compile("<(\x01[^\x02]*\x02)>")
+# would turn a citation of ours into a link: `[E1](…)`, `[E1]: …`
 _AFTER_CITED = regex.compile(r"^[(:{]")
 
-# Things of one kind that a model is told of, and characters of each.
-_ADVISED, _ADVISED_LENGTH = 10, 120
+# Flaws of one kind that are named to the model, and characters of each: a draft may hold thousands.
+_NAMED, _NAMED_LENGTH = 10, 120
 
 
 @dataclass(frozen=True, slots=True)
 class DraftFlaws:
-    """What is wrong with written words, each thing once; falsy when nothing is."""
+    """What is wrong with a text, each thing once; falsy when nothing is."""
 
     citations: tuple[str, ...] = ()
+    """Labels of no exhibit."""
     links: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    """Numbers that neither exhibits nor question say."""
     uncited: int = 0
-    """Findings without a passage that stands."""
+    """Findings without a valid passage."""
     passages: tuple[str, ...] = ()
-    """Exhibit name and words that it does not hold."""
+    """Label and words that its exhibit does not hold."""
 
     def __bool__(self) -> bool:
         """Whether anything is wrong."""
-        return bool(self.citations or self.links or self.numbers or self.uncited or self.passages)
+        return self != DraftFlaws()
 
     def __add__(self, other: DraftFlaws) -> DraftFlaws:
-        """Those of two texts."""
+        """The flaws of two texts."""
         return DraftFlaws(
             tuple(dict.fromkeys((*self.citations, *other.citations))),
             tuple(dict.fromkeys((*self.links, *other.links))),
@@ -102,26 +141,24 @@ class DraftFlaws:
 
     @property
     def advice(self) -> str:
-        """What the model is told when its draft comes back: of each kind the first few."""
+        """The instruction with which a draft goes back to the model."""
         parts = []
         if self.citations:
-            parts.append(f"these are no exhibits: {_some(self.citations)}")
+            parts.append(f"these are no exhibits: {_first_of(self.citations)}")
         if self.links:
             parts.append("links are not allowed")
         if self.numbers:
-            parts.append(f"no exhibit says these numbers: {_some(self.numbers)}")
+            parts.append(f"no exhibit says these numbers: {_first_of(self.numbers)}")
         if self.uncited:
             parts.append("every finding needs a passage of at least one exhibit that exists")
         if self.passages:
-            parts.append(
-                "these passages do not stand word for word in their exhibit: "
-                f"{_some(self.passages, '; ')}"
-            )
+            shown = _first_of(self.passages, "; ")
+            parts.append(f"these passages do not stand word for word in their exhibit: {shown}")
         return f"Correct the report: {'; '.join(parts)}."
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader is told was removed."""
+        """What was removed, counted, for the reader."""
         counted = (
             (len(self.citations), "unknown citation(s) removed"),
             (len(self.links), "link(s) that no exhibit holds removed"),
@@ -132,27 +169,26 @@ class DraftFlaws:
         return tuple(f"{count} {what}" for count, what in counted if count)
 
 
-def _some(wrong: Sequence[str], between: str = ", ") -> str:
-    """The first of them, each cut, and how many more there are: an answer may hold thousands."""
-    shown = between.join(cut(words, _ADVISED_LENGTH) for words in wrong[:_ADVISED])
-    more = len(wrong) - _ADVISED
-    return f"{shown}{between}and {more} more" if more > 0 else shown
+def _first_of(flaws: Sequence[str], separator: str = ", ") -> str:
+    shown = separator.join(cut(words, _NAMED_LENGTH) for words in flaws[:_NAMED])
+    more = len(flaws) - _NAMED
+    return f"{shown}{separator}and {more} more" if more > 0 else shown
 
 
 class DraftCleaner:
-    """Takes words in pieces and gives back what stands of them.
+    """Takes a text in pieces and returns what may stand of its finished sentences.
 
-    In `markdown` a citation is `[E1, E3]` and lists and emphasis stay. Without it the result is
-    plain text for a reader who knows no exhibit names: citations leave it, and a name within a
-    sentence becomes that of the place.
+    With `markdown` a citation is `[E1, E3]`, and lists and emphasis stay. Without it the result is
+    plain text for a reader who knows no labels: citations go, and a label within a sentence becomes
+    the name of its source.
     """
 
-    def __init__(self, ground: Callable[[str], CitableText], *, markdown: bool) -> None:
-        """`ground` says what a sentence may rest on; it is asked anew for each."""
-        self._ground, self._markdown = ground, markdown
-        self._rest = ""
+    def __init__(self, citable: Callable[[str], CitableText], *, markdown: bool) -> None:
+        """`citable` returns what a given sentence may cite; it is called for each sentence."""
+        self._citable, self._markdown = citable, markdown
+        self._pending = ""
         self._cited: dict[str, None] = {}
-        self._after_cited = False
+        self._after_citation = False
         self.flaws = DraftFlaws()
 
     @property
@@ -161,64 +197,63 @@ class DraftCleaner:
         return tuple(self._cited)
 
     def feed(self, piece: str) -> str:
-        """What is complete and stands."""
-        start, text = max(0, len(self._rest) - _LOOK_BACK), self._rest + piece
+        """The cleared sentences that this piece completes."""
+        start, text = max(0, len(self._pending) - _RESCANNED), self._pending + piece
         ends = [0, *(match.end() for match in _END.finditer(text, start))]
-        self._rest = text[ends[-1] :]
-        return "".join(self._clear(text[here:there]) for here, there in pairwise(ends))
+        self._pending = text[ends[-1] :]
+        return "".join(self._clear(text[begin:end]) for begin, end in pairwise(ends))
 
     def close(self) -> str:
-        """What is left over at the end."""
-        last, self._rest = self._rest, ""
+        """The last sentence, cleared, when no piece follows."""
+        last, self._pending = self._pending, ""
         return self._clear(last)
 
     def whole(self, text: str) -> str:
-        """What stands of a whole text."""
+        """A whole text, cleared."""
         return self.feed(text) + self.close()
 
     def _clear(self, sentence: str) -> str:
         text = clean(sentence)
         before = sentence[: len(sentence) - len(sentence.lstrip())].replace("\r", "")
         after = "\n" if sentence.endswith("\n") and text else ""
-        parsed = _Sentence(self._ground(text), self._markdown)
+        parsed = _Sentence(self._citable(text), self._markdown)
         marked = parsed.marked(text)
-        given = _CITED.sub("", marked).replace(_GONE, "")
-        unsaid = [n for n in numbers(_MARKER.sub("", given)) if not parsed.ground.holds(n)]
-        self.flaws += DraftFlaws(tuple(parsed.unknown), tuple(parsed.links), tuple(unsaid))
-        rests_elsewhere = not parsed.cited and parsed.ground.elsewhere.intersection(parsed.unknown)
-        if unsaid or parsed.unfounded or rests_elsewhere:
+        words = _CITED.sub("", marked).replace(_GONE, "")
+        invented = [n for n in numbers(_MARKER.sub("", words)) if not parsed.citable.holds(n)]
+        self.flaws += DraftFlaws(tuple(parsed.unknown), tuple(parsed.links), tuple(invented))
+        off_subject = not parsed.cited and parsed.citable.elsewhere.intersection(parsed.unknown)
+        if invented or parsed.names_unknown or off_subject:
             return after
         self._cited |= dict.fromkeys(parsed.cited)
         tidied = _ANGLED.sub(r"\1", _BLANKS.sub("", _AROUND.sub(_GONE, marked)))
         if not self._markdown:
             return before + tidied + after
         parts = [before]
-        for place, part in enumerate(_CITED.split(tidied)):
-            if place % 2:
+        for index, part in enumerate(_CITED.split(tidied)):
+            if index % 2:
                 parts.append(f"[{part}]")
             elif part:
-                # `[E1](…)`, `[E1]: …` would make a link of our own citation
-                follows = self._after_cited if place == 0 and not before else place > 0
+                follows = self._after_citation if index == 0 and not before else index > 0
                 guard = "\\" if follows and _AFTER_CITED.match(part) else ""
                 parts.append(guard + formatted(part))
         shown = "".join(parts) + after
-        self._after_cited = shown.endswith("]") if shown else self._after_cited
+        self._after_citation = shown.endswith("]") if shown else self._after_citation
         return shown
 
 
 class _Sentence:
-    """One sentence against its ground: what it cites, and what of it is not there."""
+    """One sentence against what it may cite: its citations, and what of it is unknown."""
 
-    def __init__(self, ground: CitableText, markdown: bool) -> None:
-        self.ground, self._markdown = ground, markdown
+    def __init__(self, citable: CitableText, markdown: bool) -> None:
+        self.citable, self._markdown = citable, markdown
         self.cited: list[str] = []
         self.unknown: list[str] = []
         self.links: list[str] = []
-        self.unfounded = False
-        """The sentence speaks of an exhibit that does not exist."""
+        self.names_unknown = False
+        """A label outside brackets is of no exhibit, so the sentence means nothing without it."""
 
     def marked(self, text: str) -> str:
-        """The text with citations between marks, and a mark where something was taken out."""
+        """The text with citations between marks, and a mark for each thing that was removed."""
         parts, at = [], 0
         for match in _FORGED.finditer(text):
             if self._is_quoted(match["words"]):
@@ -228,8 +263,8 @@ class _Sentence:
         return "".join((*parts, _TOKEN.sub(self._replaced, text[at:])))
 
     def _is_quoted(self, words: str) -> bool:
-        """Whether an exhibit holds the words as they are: then what they cite is no exhibit."""
-        exhibits = self.ground.exhibits.values()
+        """Whether an exhibit holds these words: then what looks like a citation is theirs."""
+        exhibits = self.citable.exhibits.values()
         return not ADDRESSES.search(words) and any(
             verbatim(words, exhibit.item) is not None for exhibit in exhibits
         )
@@ -239,27 +274,27 @@ class _Sentence:
             return self._link(match["words"], match["target"], bool(match["image"]))
         if match["group"] is not None:
             labels = LABEL.findall(match["group"].upper())
-            theirs = self.ground.lookalikes.issuperset(labels)
-            return str(match[0]) if theirs and not self._known(labels) else self._citation(labels)
+            theirs = self.citable.lookalikes.issuperset(labels)
+            known = any(label in self.citable.exhibits for label in labels)
+            return str(match[0]) if theirs and not known else self._citation(labels)
         if match["address"] is not None:
             return self._address(match["address"])
-        return self._name(match["label"])
+        return self._label(match["label"])
 
     def _link(self, words: str, target: str, image: bool) -> str:
         """A link as its words, and as a citation where it leads to an exhibit; never as a link."""
-        labels = LABEL.findall(words.upper())
         if _NAMES.fullmatch(words.strip()):
-            return self._citation(labels)
+            return self._citation(LABEL.findall(words.upper()))
         url = next(iter(target.split()), "").strip("<>")
-        if url and (image or url not in self.ground.addresses):
+        if url and (image or url not in self.citable.addresses):
             self.links.append(url)
         shown = self.marked(words) or _GONE
-        label = "" if image else self.ground.addresses.get(url, "")
+        label = "" if image else self.citable.addresses.get(url, "")
         return f"{shown} {self._citation([label])}" if label and self._markdown else shown
 
     def _address(self, written: str) -> str:
         address = bare(written)
-        label = self.ground.addresses.get(address)
+        label = self.citable.addresses.get(address)
         if label is None:
             self.links.append(address)
             return _GONE + written[len(address) :]
@@ -268,34 +303,27 @@ class _Sentence:
         return written
 
     def _citation(self, labels: Iterable[str]) -> str:
-        """Those of the labels that exist, which plain text does not show."""
-        known = self._known(labels)
+        """The known labels between marks; plain text does not show them."""
+        known = [label for label in dict.fromkeys(labels) if label in self.citable.exhibits]
         self.unknown += [label for label in labels if label not in known]
         self.cited += known
         return f"\x01{', '.join(known)}\x02" if known and self._markdown else _GONE
 
-    def _name(self, label: str) -> str:
-        """A name outside brackets: a citation too, unless it is a word of theirs."""
-        if label in self.ground.lookalikes:
+    def _label(self, label: str) -> str:
+        """A label outside brackets: a citation too, unless strangers' words look like one."""
+        if label in self.citable.lookalikes:
             return label
-        if label not in self.ground.exhibits:
+        if label not in self.citable.exhibits:
             self.unknown.append(label)
-            self.unfounded = True
+            self.names_unknown = True
             return label
         self.cited.append(label)
-        return label if self._markdown else self.ground.exhibits[label].where
-
-    def _known(self, labels: Iterable[str]) -> list[str]:
-        return [label for label in dict.fromkeys(labels) if label in self.ground.exhibits]
-
-
-# Two words (`on time`), or one run of six letters, which an unspaced script has (`音质很好而且`).
-_TELLING = regex.compile(r"\S\s+\S|\p{L}{6}")
+        return label if self._markdown else self.citable.exhibits[label].where
 
 
 @dataclass(frozen=True, slots=True)
 class DraftText:
-    """A draft with everything unsound taken out, and what that was."""
+    """A draft without what may not stand, and what that was."""
 
     topic: str
     summary: str
@@ -305,58 +333,50 @@ class DraftText:
     flaws: DraftFlaws
 
 
-def check(
-    topic: str,
-    summary: str,
-    findings: Sequence[tuple[str, FindingKind, Sequence[tuple[str, str]]]],
-    quotes: Sequence[tuple[str, str]],
-    suggestions: Sequence[str],
-    dossier: Dossier,
-    question: Question,
-    kept: int = 0,
-) -> DraftText:
-    """Keep what stands; findings are (text, kind, evidence), evidence and quotes (words, label).
+def check(draft: Draft, dossier: Dossier, question: Question, kept: int = 0) -> DraftText:
+    """Keep what may stand of a draft.
 
-    A finding stands on passages that its exhibits hold word for word; one without any goes. A
-    sentence with a number stands when an exhibit (for a finding: one it rests on) or the question
-    says that number, or when so many exhibits carry the finding, were shown, or are the best of so
-    many `kept` items. Quotes that are not verbatim are left out without a note: nothing is claimed
-    by them. Nor by a next question: what does not stand of it goes quietly.
+    A finding stands on passages that its exhibits hold word for word; without any it goes. A number
+    stands when an exhibit (for a finding: one that it cites) or the question says it, or when it is
+    the number of exhibits of the finding, of all exhibits, or of all `kept` items. Quotes that are
+    not verbatim, and what may not stand of a suggestion, go without a note: they claim nothing.
     """
     exhibits, wording = dossier.by_label(), (question.text, question.about)
-    everything = ground_of(exhibits, wording)
-    flaws, sound, quoted = DraftFlaws(), [], []
+    everything = citable_text(exhibits, wording)
+    flaws, sound, quotes = DraftFlaws(), list[Finding](), dict[Quote, None]()
     totals = (str(len(exhibits)), str(max(kept, len(exhibits))))
-    for text, kind, evidence in findings:
+    for finding in draft.findings:
         carried: dict[str, list[Passage]] = {}
-        for words, cite in evidence:
-            known, unknown = _sorted([cite], everything)
+        for entry in finding.evidence:
+            known, unknown = _labels(entry.cite, exhibits)
             flaws += DraftFlaws(unknown)
             for label in known:
-                passage = _passage(words, exhibits[label].item)
-                if passage is None:
-                    flaws += DraftFlaws(passages=(f"{label} “{cut(one_line(clean(words)), 60)}”",))
-                else:
+                if (passage := _passage(entry.passage, exhibits[label].item)) is not None:
                     carried.setdefault(label, []).append(passage)
+                else:
+                    words = cut(one_line(clean(entry.passage)), 60)
+                    flaws += DraftFlaws(passages=(f"{label} “{words}”",))
         counts = (str(len(carried)), *totals)
-        left, _, faults = _cleared(text, ground_of(exhibits, wording, counts, cited=list(carried)))
+        text, faults = _cleared(
+            finding.text, citable_text(exhibits, wording, counts, cited=list(carried))
+        )
         flaws += faults + DraftFlaws(uncited=not carried)
         passages = dict.fromkeys(chain.from_iterable(carried.values()))
-        if left and passages:
-            sound.append(Finding.resting(left, kind, tuple(passages), "unverified"))
-    for words, cite in quotes:
-        known, unknown = _sorted([cite], everything)
+        if text and passages:
+            sound.append(Finding.resting(text, finding.kind, tuple(passages), "unverified"))
+    for quote in draft.quotes:
+        known, unknown = _labels(quote.cite, exhibits)
         flaws += DraftFlaws(unknown)
-        verified = (verbatim(words, exhibits[label].item) for label in known)
-        quoted += [quote for quote in verified if quote is not None][:1]
-    title, _, in_title = _cleared(topic, everything)
+        verified = (verbatim(quote.text, exhibits[label].item) for label in known)
+        if (first := next(filter(None, verified), None)) is not None:
+            quotes[first] = None
+    topic, in_topic = _cleared(draft.topic, everything)
     given = [*(str(len(finding.cites)) for finding in sound), *totals]
-    abstract, _, in_abstract = _cleared(summary, ground_of(exhibits, wording, given))
-    questions = (_cleared(text, everything)[0] for text in suggestions)
+    summary, in_summary = _cleared(draft.summary, citable_text(exhibits, wording, given))
+    suggestions = (_cleared(text, everything)[0] for text in draft.suggestions)
     return DraftText(
-        title or plain_topic(question), abstract, tuple(sound),
-        tuple(dict.fromkeys(quoted)), tuple(filter(None, questions)),
-        flaws + in_title + in_abstract,
+        topic or plain_topic(question), summary, tuple(sound), tuple(quotes),
+        tuple(filter(None, suggestions)), flaws + in_topic + in_summary,
     )  # fmt: skip
 
 
@@ -365,10 +385,15 @@ def plain_topic(question: Question) -> str:
     return one_line(clean(question.text))
 
 
+# Two words (`on time`), or a run of six letters as a script without spaces has (`音质很好而且`): a
+# single short word says nothing by itself.
+_MEANINGFUL = regex.compile(r"\S\s+\S|\p{L}{6}")
+
+
 def _passage(words: str, item: Item) -> Passage | None:
-    """The words as the item holds them, at most `LONGEST_PASSAGE`; a single short word is none."""
+    """The words as the item holds them, cut to `LONGEST_PASSAGE` between words."""
     quote = verbatim(words, item)
-    if quote is None or not _TELLING.search(quote.text):
+    if quote is None or not _MEANINGFUL.search(quote.text):
         return None
     text = quote.text
     if len(text) > LONGEST_PASSAGE:
@@ -377,7 +402,7 @@ def _passage(words: str, item: Item) -> Passage | None:
 
 
 def quotes_of(findings: Iterable[Finding], exhibits: Iterable[Exhibit]) -> tuple[Quote, ...]:
-    """The first passage of each finding, with the address it stands at."""
+    """The first passage of each finding, with its address."""
     items = {exhibit.item.key: exhibit.item for exhibit in exhibits}
     quotes: dict[Quote, None] = {}
     for finding in findings:
@@ -389,33 +414,26 @@ def quotes_of(findings: Iterable[Finding], exhibits: Iterable[Exhibit]) -> tuple
     return tuple(quotes)
 
 
-def shortened(drafted: DraftText, words: int) -> DraftText:
-    """The leading findings that fit, the summary counted; the first one always stays."""
-    left = words - counted_words(drafted.summary)
-    kept = list(drafted.findings[:1])
-    left -= sum(counted_words(finding.text) for finding in kept)
-    for finding in drafted.findings[1:]:
-        left -= counted_words(finding.text)
-        if left < 0:
+def shortened(draft: DraftText, words: int) -> DraftText:
+    """The first findings that fit beside the summary into `words`; one always stays."""
+    left = words - count_words(draft.summary)
+    kept: list[Finding] = []
+    for finding in draft.findings:
+        left -= count_words(finding.text)
+        if left < 0 and kept:
             break
         kept.append(finding)
-    return replace(drafted, findings=tuple(kept))
+    return replace(draft, findings=tuple(kept))
 
 
-def _cleared(text: str, ground: CitableText) -> tuple[str, tuple[str, ...], DraftFlaws]:
-    """What stands of a text, on one line, the labels it cites, and what did not stand."""
-    clearing = DraftCleaner(lambda _: ground, markdown=False)
-    kept = one_line(clearing.whole(text))
-    return kept, clearing.cited, clearing.flaws
+def _cleared(text: str, citable: CitableText) -> tuple[str, DraftFlaws]:
+    cleaner = DraftCleaner(lambda _: citable, markdown=False)
+    return one_line(cleaner.whole(text)), cleaner.flaws
 
 
-def _sorted(cites: Sequence[str], ground: CitableText) -> tuple[list[str], tuple[str, ...]]:
-    """Exhibit names in what a model wrote as cites, known and unknown ones.
-
-    A cite may hold several (`E1, E2`) or brackets; what holds none is one unknown name.
-    """
-    plain = [one_line(clean(cite)) for cite in cites]
-    named = [LABEL.findall(cite.upper()) or [cite[:40]] for cite in plain if cite]
-    labels = dict.fromkeys(label for group in named for label in group)
-    known = [label for label in labels if label in ground.exhibits]
-    return known, tuple(label for label in labels if label not in ground.exhibits)
+def _labels(cite: str, exhibits: Mapping[str, Exhibit]) -> tuple[list[str], tuple[str, ...]]:
+    """Known and unknown labels in a cite: `E1, E2`, `[E1]`; without any label it is unknown."""
+    plain = one_line(clean(cite))
+    labels = dict.fromkeys(LABEL.findall(plain.upper()) or ([plain[:40]] if plain else []))
+    known = [label for label in labels if label in exhibits]
+    return known, tuple(label for label in labels if label not in exhibits)

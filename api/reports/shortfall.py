@@ -1,4 +1,4 @@
-"""What a person is told when there is too little for a report, with a model or without one."""
+"""The explanation in place of a report when the evidence is too thin, by a model or without one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from api.pipeline.question.product_name import new_queries, sought
 
 FEWEST_WORDS, MOST_WORDS = 150, 250
 MOST_DROPPED = 10
+"""Dropped items that an explanation may name."""
 
+# a run of other signs, or one sign of a script without spaces between words
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[^\s\p{Han}\p{Hiragana}\p{Katakana}]+")
+# `.`, `!` or `?` before a space, a full stop of Chinese and Japanese, or the end of the text
 _SENTENCE = regex.compile(r"\S.*?(?:[.!?](?=\s)|[\u3002\uff01\uff1f]|\Z)\s*", regex.S)
 _ADVICE = (
     "It may be hard to find because the product is new, sold in few places or known under another "
@@ -31,7 +34,7 @@ _ADVICE = (
     "That little was found here says nothing about the product itself, only that what was "
     "looked at did not answer today.",
 )
-# Of a person's own items: there is no other place, and no search that could be wider.
+# For a person's own items there is no other source, and no search that could be wider.
 _OWN_ADVICE = (
     "The items are those that you handed in, and no place was searched. They may speak of it under "
     "another name, in another spelling or language, or only in pictures and links, which nobody "
@@ -60,23 +63,23 @@ class Shortfall:
 
     question: Question
     queries: tuple[str, ...]
-    """Every query that was asked, the original first."""
+    """Every query that was sent, the original first."""
     coverage: tuple[str, ...]
     """One line per source: what it was asked for and how that ended."""
     dropped: tuple[tuple[str, str], ...] = ()
-    """Title and reason of what was left out; the reason may be empty; ten are used."""
+    """Title and reason (maybe empty) of dropped items; the first `MOST_DROPPED` are used."""
     answered: bool = True
-    """Some source answered; else nothing is known, which is not the same as nothing being there."""
+    """At least one source answered; otherwise nothing is known, which is not "nothing found"."""
     kept: int = 0
-    """Items that stayed, too few for a report."""
+    """Kept items, too few for a report."""
     unjudged: bool = False
-    """Whether some of them stayed since nobody judged whether they are about it."""
+    """Some of the kept items were never judged."""
     own: bool = False
-    """The items are the person's own."""
+    """The items were handed in by the person; no source was searched."""
 
     @property
     def advice(self) -> Sequence[str]:
-        """Why it may be hard to find, and what may help."""
+        """Sentences on why little was found and what may help."""
         return _OWN_ADVICE if self.own else _ADVICE
 
 
@@ -93,69 +96,58 @@ class Explainer(Protocol):
     """Puts a shortfall into words."""
 
     async def explain(self, shortfall: Shortfall) -> Explanation:
-        """One call.
+        """One model call.
 
         Raises:
             ModelError: no usable answer; the caller takes `plain_explanation`.
         """
-        ...
 
 
 def plain_explanation(shortfall: Shortfall) -> Explanation:
-    """The same facts in fixed words, without any model."""
+    """The facts in fixed words, without a model."""
+    asked, lines = shortfall.question.text, shortfall.coverage[:12]
     if not shortfall.answered:
-        return _unasked(shortfall)
-    short = _leading(sought(shortfall.question.text), 8)
-    ideas = [f"{short} {word}" for word in ("review", "problems", "alternatives", "experience")]
+        by_source = _within(60, (_first_words(line, 20, 200) for line in lines))
+        text = f"“{_first_words(asked, 10)}” was not searched for: no source could be asked."
+        text += f" By source: {'; '.join(by_source)}." if by_source else ""
+        return Explanation(f"{text}\n\n{' '.join(_UNASKED)}", ())
+    also = [f"“{_first_words(query, 6)}”" for query in shortfall.queries[1:4]]
+    searched = f"Searched for “{_first_words(next(iter(shortfall.queries), asked), 10)}”"
+    searched += f" and also for {', '.join(also)}." if also else "."
+    by_source = _within(45, (_first_words(line, 24, 200) for line in lines))
+    searched += f" By source: {'; '.join(by_source)}." if by_source else ""
+    name = _first_words(sought(asked), 8)
+    ideas = [f"{name} {word}" for word in ("review", "problems", "alternatives", "experience")]
     suggestions = () if shortfall.own else tuple(new_queries(ideas, shortfall.queries))[:2]
     better = " and ".join(f"“{query}”" for query in suggestions)
     hard, *rest = shortfall.advice
     advice = " ".join([hard, *([f"Better queries to try: {better}."] if better else []), *rest])
-    searched = _searched(shortfall)
-    results = _results(shortfall, MOST_WORDS - words(searched) - words(advice))
+    results = _results(shortfall, MOST_WORDS - count_words(searched) - count_words(advice))
     return Explanation(f"{searched} {results}\n\n{advice}", suggestions)
-
-
-def _unasked(shortfall: Shortfall) -> Explanation:
-    """Nothing could be asked: why, what that does not mean, and how to mend it."""
-    name = _leading(shortfall.question.text, 10)
-    text = f"“{name}” was not searched for: no source could be asked."
-    lines = _within(60, (_leading(line, 20, 200) for line in shortfall.coverage[:12]))
-    text += f" By source: {'; '.join(lines)}." if lines else ""
-    return Explanation(f"{text}\n\n{' '.join(_UNASKED)}", ())
 
 
 def fitted(text: str, advice: Sequence[str] = _ADVICE) -> str:
     """The text with 150 to 250 words: whole sentences cut at the end, or plain advice added."""
     kept = ""
     for sentence in _SENTENCE.findall(text.strip()):
-        if words(kept + sentence) > MOST_WORDS:
+        if count_words(kept + sentence) > MOST_WORDS:
             break
         kept += sentence
-    kept = kept.strip() or _leading(text, MOST_WORDS, 10_000)
+    kept = kept.strip() or _first_words(text, MOST_WORDS, 10_000)
     for sentence in advice:
-        if words(kept) >= FEWEST_WORDS:
+        if count_words(kept) >= FEWEST_WORDS:
             break
         kept += f" {sentence}"
     return kept
 
 
-def words(text: str) -> int:
-    """How many words; where words are not spaced, each character is one."""
+def count_words(text: str) -> int:
+    """The number of words; in scripts without spaces each character is one."""
     return sum(1 for _ in _WORD.finditer(text))
 
 
-def _searched(shortfall: Shortfall) -> str:
-    also = [f"“{_leading(query, 6)}”" for query in shortfall.queries[1:4]]
-    first = next(iter(shortfall.queries), shortfall.question.text)
-    queries = f"Searched for “{_leading(first, 10)}”"
-    queries += f" and also for {', '.join(also)}." if also else "."
-    lines = _within(45, (_leading(line, 24, 200) for line in shortfall.coverage[:12]))
-    return f"{queries} By source: {'; '.join(lines)}." if lines else queries
-
-
 def _results(shortfall: Shortfall, budget: int) -> str:
-    """What came back: how many are about it, and titles of those that are not, each once."""
+    """How many items are about the question, and titles of others; at most `budget` words."""
     dropped, kept = shortfall.dropped[:MOST_DROPPED], shortfall.kept
     if kept:
         are = "is" if kept == 1 else "are"
@@ -167,29 +159,27 @@ def _results(shortfall: Shortfall, budget: int) -> str:
         start = "What came back does not answer it"
     if not dropped:
         return about
-    named = (_dropped(title, reason) for title, reason in dropped if is_visible(title))
-    shown = _within(budget - words(start) - 2, dict.fromkeys(named))
+    titles = dict[str, None]()  # each once, in order
+    for title, reason in dropped:
+        if is_visible(title):
+            why = _first_words(reason, 8).rstrip(".")
+            titles[f"“{_first_words(title, 6)}”" + (f" ({why})" if why else "")] = None
+    shown = _within(budget - count_words(start) - 2, titles)
     return f"{start}, for example {'; '.join(shown)}." if shown else f"{start}."
 
 
-def _dropped(title: str, reason: str) -> str:
-    why = _leading(reason, 8).rstrip(".")
-    return f"“{_leading(title, 6)}”" + (f" ({why})" if why else "")
-
-
 def _within(budget: int, parts: Iterable[str]) -> list[str]:
-    """The leading parts that fit into so many words, each part whole."""
+    """The first parts that fit into `budget` words, each part whole."""
     kept: list[str] = []
     for part in parts:
-        budget -= words(part)
+        budget -= count_words(part)
         if budget < 0:
             break
         kept.append(part)
     return kept
 
 
-def _leading(text: str, most: int, characters: int = 80) -> str:
-    """The first words of any text, on one line."""
+def _first_words(text: str, most: int, characters: int = 80) -> str:
     text = cut(one_line(clean(text)), characters)
     ends = [match.end() for match in _WORD.finditer(text)]
     return text if len(ends) <= most else f"{text[: ends[most - 1]]}…"

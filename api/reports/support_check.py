@@ -1,11 +1,11 @@
-"""Checking a report's sentences against the passages they cite; what nothing carries goes.
+"""Checks each sentence of a draft against the passages it cites; what no passage supports goes.
 
-Fails open: without an answer the findings stay, marked `unverified`, and a note says why.
+Fails open: without an answer of the checker the findings stay, marked `unverified`, with a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,35 +14,33 @@ import regex
 from api.core.display_names import reason_in_words
 from api.core.domain import Item, Question, Usage
 from api.core.model_cost import ask_in_batches, usage_of_error
-from api.core.ports import Claim, Support, SupportChecker
+from api.core.ports import Claim, SupportChecker
 from api.core.text import one_line
 from api.core.words import content_words, words
 from api.core.work import translated
 from api.errors import ModelError
 from api.reports.citable import says_count
-from api.reports.draft_rules import DraftText, plain_topic
+from api.reports.draft_rules import LONGEST_SENTENCE, DraftText, plain_topic
 from api.reports.exhibits import Dossier
 from api.reports.keyless.polarity import lean_wanted
 from api.reports.keyless.theme_sentences import recounted, resummed
 from api.reports.keyless.themes import VERBS
 from api.reports.report import Finding, Passage, Quote, SupportCheck
 
-# Characters of the item on either side of a passage.
-_AROUND = 120
-LONGEST_SENTENCE = 600
-"""Characters of a sentence that a check is shown; nobody can say that what is longer is carried."""
 _NOT_CHECKED = "the support check did not work"
-# Passages that are shown for the headline or one sentence of the summary.
+# Characters of the item shown on either side of a passage, so that `it` has something to refer to.
+_CONTEXT = 120
+# Findings whose first passage is shown for the headline or a sentence of the summary.
 _FOR_SUMMARY = 4
-# of a headline that claims nothing: `What people say about the Ember mug`
+# words of a headline that claims nothing: `What people say about the Ember mug`
 _CLAIMLESS = frozenset("a an the what people owners users say think about of on".split())
-# Where one sentence of a summary ends: `Warm.| It`, `很好。|但是`.
+# between two sentences of a summary: `Warm.| It`, `很好。|但是`
 _SENTENCE = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedDraft:
-    """A draft of which only what its passages carry is left."""
+    """A draft of which only what its passages support is left."""
 
     draft: DraftText
     check: SupportCheck
@@ -53,116 +51,113 @@ class CheckedDraft:
 async def supported(
     draft: DraftText, dossier: Dossier, question: Question, checker: SupportChecker | None
 ) -> CheckedDraft:
-    """The draft with its unsupported pairs, findings, headline and sentences of the summary gone.
+    """The draft without unsupported passages, findings, headline and sentences of the summary.
 
-    No call without findings or a checker. Headline and summary are checked by findings that
-    share their words; one that counts themes is counted anew. Never raises.
+    Costs no call without findings or a checker, and never raises. Headline and summary are checked
+    by the findings that share words with them; a summary that counts themes is counted again.
     """
     if checker is None or not draft.findings:
         return CheckedDraft(draft, SupportCheck())
     items = {exhibit.item.key: exhibit.item for exhibit in dossier.exhibits}
-    free = "" if resummed(draft.summary, ()) == "" else draft.summary
-    sentences = list(filter(str.strip, _SENTENCE.split(free)))
-    known = {*_claimless(question), *words(f"{question.text} {question.about}")}
-    headlines = [] if known.issuperset(words(draft.topic)) else [draft.topic]
-    worded = headlines + sentences
-    near = [_near(text, draft.findings, question) for text in worded]
+    headlines, sentences = _to_check(draft, question)
+    texts = headlines + sentences
+    related = [_related(text, draft.findings, question) for text in texts]
     pairs = [(f, passage) for f in draft.findings for passage in f.evidence]
     claims = [Claim(f.text, p.passage, _context(p, items[p.key])) for f, p in pairs]
-    claims += map(_leaning, worded, near)
+    for text, findings in zip(texts, related, strict=True):
+        passages = (finding.evidence[0].passage for finding in findings[:_FOR_SUMMARY])
+        claims.append(Claim(text, " … ".join(passages), ""))
     try:
-        checking = _checked(checker, question, claims)
-        answer = await translated(checking, "the support check", partial(ModelError, "defect"))
+        checking = ask_in_batches(claims, partial(checker.check, question), lambda a: a.supported)
+        answers = await translated(checking, "the support check", partial(ModelError, "defect"))
     except ModelError as error:
         check = SupportCheck(status="degraded", reason=error.reason, model=checker.name)
         note = f"{_NOT_CHECKED} ({reason_in_words(error.reason)}): the findings are unverified"
         return CheckedDraft(draft, check, usage_of_error(error), (note,))
-    flags = answer.supported
-    carried: dict[int, list[Passage]] = {}
-    for (finding, passage), holds in zip(pairs, flags, strict=False):
-        if holds:
-            carried.setdefault(id(finding), []).append(passage)
-    stays = {passage for passages in carried.values() for passage in passages}
-    left = {id(f): _left_of(f, carried.get(id(f), ())) for f in draft.findings}
-    findings = tuple(filter(None, left.values()))
-    stands = [
-        holds and _stands(text, [(finding, left[id(finding)]) for finding in grounds])
-        for text, grounds, holds in zip(worded, near, flags[len(pairs) :], strict=True)
-    ]
+    flags = [flag for answer in answers for flag in answer.supported]
+    carried = {(id(f), passage) for (f, passage), holds in zip(pairs, flags, strict=False) if holds}
+    left = {id(f): _left_of(f, carried) for f in draft.findings}
+    holds = flags[len(pairs) :]
+    stands = [h and _stands(t, f, left) for t, f, h in zip(texts, related, holds, strict=True)]
+    headline_stands = all(stands[: len(headlines)])
     kept = [text for text, holds in zip(sentences, stands[len(headlines) :], strict=True) if holds]
-    holding = sum(flags[: len(pairs)])
+    findings = tuple(filter(None, left.values()))
     counted = resummed(draft.summary, [(f.text, len(f.cites)) for f in findings])
+    summary = " ".join(kept) if counted is None else counted
+    refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
+    holding = len(carried)
     removed = (
-        (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
+        (
+            len(pairs) - holding,
+            f"of {len(pairs)} passages do not say what their sentence says",
+        ),
         (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
-        (int(not all(stands[: len(headlines)])), "headline that no passage carries"),
+        (int(not headline_stands), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
     )
     return CheckedDraft(
         replace(
             draft,
-            topic=draft.topic if all(stands[: len(headlines)]) else plain_topic(question),
-            summary=(" ".join(kept) if counted is None else counted) if findings else "",
+            topic=draft.topic if headline_stands else plain_topic(question),
+            summary=summary if findings else "",
             findings=findings,
-            quotes=_unrefused(draft.quotes, [p for _, p in pairs if p not in stays]),
+            quotes=_without(draft.quotes, refused),
         ),
-        SupportCheck(status="ok", model=answer.model, pairs=len(pairs), supported=holding),
-        answer.usage,
+        SupportCheck(status="ok", model=answers[0].model, pairs=len(pairs), supported=len(carried)),
+        sum((answer.usage for answer in answers), Usage()),
         tuple(f"support check: {count} {what}, removed" for count, what in removed if count),
     )
 
 
-def _claimless(question: Question) -> set[str]:
-    """Words of a headline that claims nothing: `dislike`, too, where that is asked for."""
-    return {VERBS[lean_wanted(question.text)], *_CLAIMLESS}
+def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str]]:
+    """The headline unless it claims nothing; the summary's sentences unless it counts themes."""
+    asked = words(f"{question.text} {question.about}")
+    claimless = {VERBS[lean_wanted(question.text)], *_CLAIMLESS, *asked}
+    headlines = [] if claimless.issuperset(words(draft.topic)) else [draft.topic]
+    free = draft.summary if resummed(draft.summary, ()) is None else ""
+    return headlines, list(filter(str.strip, _SENTENCE.split(free)))
 
 
-async def _checked(checker: SupportChecker, question: Question, claims: Sequence[Claim]) -> Support:
-    """All claims; any call that fails fails the whole."""
-    answers = await ask_in_batches(claims, partial(checker.check, question), lambda a: a.supported)
-    flags = tuple(flag for answer in answers for flag in answer.supported)
-    return Support(flags, answers[0].model, sum((answer.usage for answer in answers), Usage()))
-
-
-def _unrefused(quotes: Sequence[Quote], gone: Sequence[Passage]) -> tuple[Quote, ...]:
-    """The quotes without those of passages that went: what carries nothing is not quoted either."""
+def _without(quotes: Sequence[Quote], refused: Iterable[Passage]) -> tuple[Quote, ...]:
+    """The quotes that share no words with a refused passage."""
     return tuple(
         quote
         for quote in quotes
         if not any(
             quote.key == passage.key
             and (quote.text in passage.passage or passage.passage in quote.text)
-            for passage in gone
+            for passage in refused
         )
     )
 
 
-def _left_of(finding: Finding, carried: Sequence[Passage]) -> Finding | None:
-    """The finding on the passages that carry it; None without any, or when it counts more.
+def _left_of(finding: Finding, carried: Container[tuple[int, Passage]]) -> Finding | None:
+    """The finding on the passages that support it; None without any, or when it counts more.
 
-    The sentence of a theme is counted anew.
+    The sentence of a theme is counted again. Equal findings are told apart by their `id`.
     """
-    if not carried:
-        return None
-    left = Finding.resting(finding.text, finding.kind, carried, "checked")
-    if len(left.cites) == len(finding.cites) or not says_count(finding.text, len(finding.cites)):
-        return left
-    text = recounted(finding.text, len(left.cites))
-    return None if text is None else Finding.resting(text, finding.kind, carried, "checked")
+    passages = [passage for passage in finding.evidence if (id(finding), passage) in carried]
+    text: str | None = finding.text
+    left = Finding.resting(finding.text, finding.kind, passages, "checked")
+    if len(left.cites) < len(finding.cites) and says_count(finding.text, len(finding.cites)):
+        text = recounted(finding.text, len(left.cites))
+    return replace(left, text=text) if passages and text is not None else None
 
 
-def _stands(text: str, near: Sequence[tuple[Finding, Finding | None]]) -> bool:
-    """Whether headline or summary still has the findings it rests on, each with what is left of it.
+def _stands(text: str, related: Sequence[Finding], left: Mapping[int, Finding | None]) -> bool:
+    """Whether headline or summary may stay, given what is left of its findings.
 
-    It has not when all of them went, when it says again what one that went said and none that is
-    left says, when it counts the items of one that has fewer now, or when it is endless.
+    Not when all went, when it repeats one that went and that no other says, when it counts the
+    items of one that has fewer now, or when it is too long to be checked.
     """
     content = set(content_words(text))
-    staying = [set(content_words(left.text)) for _, left in near if left is not None]
-    for finding, left in near:
-        if left is not None and len(left.cites) == len(finding.cites):
+    kept = [after for finding in related if (after := left[id(finding)]) is not None]
+    staying = [set(content_words(finding.text)) for finding in kept]
+    for finding in related:
+        after = left[id(finding)]
+        if after is not None and len(after.cites) == len(finding.cites):
             continue
-        gone = set(content_words(finding.text)) if left is None else set[str]()
+        gone = set(content_words(finding.text)) if after is None else set[str]()
         if gone and gone <= content and not any(gone <= other for other in staying):
             return False
         if says_count(text, len(finding.cites)):
@@ -178,21 +173,14 @@ def _context(passage: Passage, item: Item) -> str:
     for text in texts:
         at = text.find(passage.passage) if isinstance(text, str) else -1
         if at >= 0:
-            around = text[max(0, at - _AROUND) : at + len(passage.passage) + _AROUND]
+            around = text[max(0, at - _CONTEXT) : at + len(passage.passage) + _CONTEXT]
             return one_line(item.title if around in item.title else f"{item.title} | {around}")
     return one_line(item.title)
 
 
-def _leaning(text: str, near: Sequence[Finding]) -> Claim:
-    """Headline or summary with the first passages of the findings that it leans on."""
-    passages = (finding.evidence[0].passage for finding in near[:_FOR_SUMMARY])
-    return Claim(text, " … ".join(passages), "")
-
-
-def _near(text: str, findings: Sequence[Finding], question: Question) -> Sequence[Finding]:
-    """The findings that share words with a text, beside those of the question; else all."""
-    idle = {*content_words(question.text), *content_words(question.about)}
-    content = set(content_words(text)) - idle
-    return [
-        finding for finding in findings if content & set(content_words(finding.text))
-    ] or findings
+def _related(text: str, findings: Sequence[Finding], question: Question) -> Sequence[Finding]:
+    """The findings that share words with a text, beside those of the question; without any, all."""
+    asked = {*content_words(question.text), *content_words(question.about)}
+    content = set(content_words(text)) - asked
+    sharing = [f for f in findings if content & set(content_words(f.text))]
+    return sharing or findings

@@ -26,8 +26,8 @@ from api.interfaces.pages.report_files import report_html
 from api.interfaces.shared.comparison_table import report_csv
 from api.interfaces.shared.markdown_report import report_markdown
 from api.models.model_calls import OpenAIExplainer, OpenAIGrader
-from api.reports.citable import ground_of
-from api.reports.draft_rules import DraftCleaner, DraftText, check
+from api.reports.citable import citable_text
+from api.reports.draft_rules import Draft, DraftCleaner, DraftText, check
 from api.reports.exhibits import Dossier, Exhibit
 from api.reports.keyless.themes import PASSAGES
 from api.reports.shortfall import Shortfall
@@ -67,10 +67,15 @@ def drafted(*texts: str, quote: str = "") -> DraftText:
     """A report with these findings on the post."""
     dossier = Dossier()
     dossier.show([assessed(POST)])
-    return check(
-        "Mug", "", [(text, "other", [(POST.title, "E1")]) for text in texts],
-        [(quote, "E1")], texts, dossier, MUG,
-    )  # fmt: skip
+    evidence = [{"passage": POST.title, "cite": "E1"}]
+    written = {
+        "topic": "Mug",
+        "summary": "",
+        "findings": [{"text": text, "kind": "other", "evidence": evidence} for text in texts],
+        "quotes": [{"text": quote, "cite": "E1"}],
+        "suggestions": texts,
+    }
+    return check(Draft.model_validate(written), dossier, MUG)
 
 
 async def in_report(text: str) -> str:
@@ -216,7 +221,7 @@ def test_the_forms_are_many_and_hostile() -> None:
 
 async def test_no_form_is_a_link_in_a_chat() -> None:
     """Alone, after a citation, and all of them in one answer."""
-    ground = ground_of({"E1": Exhibit("E1", assessed(POST))}, ["ember mug"])
+    ground = citable_text({"E1": Exhibit("E1", assessed(POST))}, ["ember mug"])
     for text, lead, size in every(WRITTEN, ("", "Warm [E1]"), (1, 400)):
         clearing = DraftCleaner(lambda _: ground, markdown=True)
         whole = lead + text

@@ -28,13 +28,13 @@ from api.pipeline.gate import excerpt
 from api.pipeline.gate.name_matches import sightings
 from api.pipeline.gate.name_spellings import name_of
 from api.reports import citable, markdown_text, quotes
-from api.reports.citable import ground_of
+from api.reports.citable import citable_text
 from api.reports.draft_rules import DraftCleaner
 from api.reports.keyless import aspects, polarity
 from api.sources import amazon_fields, item_fields
 
 MUG = name_of("ember mug", "")
-NOTHING = ground_of({}, ["ember mug"])
+NOTHING = citable_text({}, ["ember mug"])
 SHAPES = (
     "a.", "a-b ", " ", "1.1,", "http://a", "a:", "@", "[a](", "((", "E1,E2;", "[E1,", "two ",
     "\\[", "<a", '"', "-x:", "小", "é\u0301", ".\u3002", "site:(", "aaaaaaaaa.com", "%\n",

@@ -25,7 +25,7 @@ from api.errors import Broken, ModelError, NotConfigured
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.question.query_guard import LONGEST_QUERY
 from api.reports.agent_writer import AgentWriter
-from api.reports.conclusion import WRITER_REQUESTS, NotWritten, Written
+from api.reports.conclusion import WRITER_REQUESTS, WritingFailed, WrittenDraft
 from api.reports.exhibits import Dossier
 from api.services.product import Product
 from api.settings import RankingSettings, RetrievalSettings
@@ -75,7 +75,7 @@ def product(*, found: int = 6, more: FakeSource | None = None, **fields: Any) ->
 
 async def wrote(
     script: Script, product: Product, **fields: Any
-) -> tuple[Written, Dossier, Evidence]:
+) -> tuple[WrittenDraft, Dossier, Evidence]:
     """The report over what the product finds."""
     (run, evidence), dossier = await evidence_of(product), Dossier()
     return await writer(script, **fields).write(run, evidence, dossier), dossier, evidence
@@ -162,7 +162,7 @@ async def test_what_is_still_wrong_is_removed_and_noted() -> None:
 )
 async def test_no_usable_draft_is_an_error_with_its_bill(turns: list[ModelResponse]) -> None:
     """After one more try the writer gives up; what it used is known."""
-    with pytest.raises(NotWritten) as caught:
+    with pytest.raises(WritingFailed) as caught:
         await wrote(Script(turns), product())
 
     assert caught.value.reason == "malformed"
@@ -192,7 +192,7 @@ def _meaning(meaning: ModelError) -> ModelAPIError:
 )
 async def test_a_failing_model_has_a_reason(error: Exception, reason: str) -> None:
     """Whatever pydantic-ai raises leaves as one of our codes, and nothing was used."""
-    with pytest.raises(NotWritten) as caught:
+    with pytest.raises(WritingFailed) as caught:
         await wrote(Script([error]), product())
 
     assert (caught.value.reason, caught.value.usage.usd) == (reason, 0.0)
@@ -209,7 +209,7 @@ async def test_a_slow_model_times_out() -> None:
         return handed_in()
 
     run, evidence = await evidence_of(product())
-    with pytest.raises(NotWritten) as caught:
+    with pytest.raises(WritingFailed) as caught:
         await AgentWriter(FunctionModel(never), 0.01, assessor()).write(run, evidence, Dossier())
 
     assert caught.value.reason == "timeout"
@@ -361,7 +361,9 @@ async def test_a_model_that_never_stops_calling_ends_at_the_limit() -> None:
     """
     script = Script([calling(("fetch_reddit", {"query": "ember mug again"}))])
 
-    with pytest.raises(NotWritten, match=f"more than {WRITER_REQUESTS} model requests") as caught:
+    with pytest.raises(
+        WritingFailed, match=f"more than {WRITER_REQUESTS} model requests"
+    ) as caught:
         await wrote(script, product())
 
     assert len(script.seen) == WRITER_REQUESTS

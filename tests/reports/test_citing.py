@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from api.core.domain import Item, Question
-from api.reports.draft_rules import DraftFlaws, DraftText, check, shortened
+from api.reports.draft_rules import Draft, DraftFlaws, DraftText, check, shortened
 from api.reports.exhibits import Dossier
-from api.reports.report import Finding, FindingKind, Passage
+from api.reports.report import Finding, Passage
 from tests.services.kit import MUG, PLACES, assessed, post, said
 
 ITEMS = (
@@ -34,15 +34,16 @@ def checked(
     words: str = "on the mug",
     items: Sequence[Item] = ITEMS,
     question: Question = MUG,
+    kept: int = 0,
     **parts: Any,
 ) -> DraftText:
     """A draft with one finding, after the check."""
     dossier = Dossier(PLACES)
     dossier.show(assessed(one) for one in items)
-    kind: FindingKind = "praise"
-    given = {"topic": "Mug", "summary": "", "quotes": (), "suggestions": (), **parts}
-    evidence = [(words, cite) for cite in cites]
-    return check(findings=[(text, kind, evidence)], dossier=dossier, question=question, **given)
+    evidence = [{"passage": words, "cite": cite} for cite in cites]
+    findings = [{"text": text, "kind": "praise", "evidence": evidence}]
+    written = {"topic": "Mug", "summary": "", "findings": findings, **parts}
+    return check(Draft.model_validate(written), dossier, question, kept)
 
 
 def test_a_sound_draft_stays_as_it_is() -> None:
@@ -97,9 +98,12 @@ def test_a_passage_that_no_exhibit_holds_goes() -> None:
     """
     dossier = Dossier(PLACES)
     dossier.show(assessed(item) for item in ITEMS)
-    evidence = [("keeps tea at 57.5 DEGREES", "E1"), ("on the mug", "E2"), ("a", "E1")]
+    passages = [("keeps tea at 57.5 DEGREES", "E1"), ("on the mug", "E2"), ("a", "E1")]
+    evidence = [{"passage": words, "cite": cite} for words, cite in passages]
+    findings = [{"text": "It is warm.", "kind": "praise", "evidence": evidence}]
+    written = Draft.model_validate({"topic": "", "summary": "", "findings": findings})
 
-    draft = check("", "", [("It is warm.", "praise", evidence)], (), (), dossier, MUG)
+    draft = check(written, dossier, MUG)
 
     assert draft.findings[0].evidence == (Passage("youtube:1", "on the mug"),)
     assert draft.flaws.passages == ("E1 “keeps tea at 57.5 DEGREES”", "E1 “a”")
@@ -287,7 +291,7 @@ def test_quotes_are_verbatim_distinct_and_of_a_shown_exhibit() -> None:
         ("Best mug ever made", "E1"),
         ("Keeps tea", "E9"),
     ]
-    draft = checked(quotes=quotes)
+    draft = checked(quotes=[{"text": text, "cite": cite} for text, cite in quotes])
 
     first, second = draft.quotes
     assert (first.text, first.key, first.url, first.comment_id) == (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.reports.citable import ground_of
+from api.reports.citable import citable_text
 from api.reports.draft_rules import DraftCleaner, DraftFlaws
 from api.reports.exhibits import Exhibit
 from tests.services.kit import assessed, post, said
@@ -19,7 +19,7 @@ EXHIBITS = {
     "E2": Exhibit("E2", assessed(post(1, "youtube")), "YouTube"),
     "E12": Exhibit("E12", assessed(post(2))),
 }
-GROUND = ground_of(EXHIBITS, [f"mug {ASKED}"], ["Reddit: kept 7 of 9"])
+GROUND = citable_text(EXHIBITS, [f"mug {ASKED}"], ["Reddit: kept 7 of 9"])
 
 
 def cleared(text: str, size: int = 7) -> tuple[str, DraftCleaner]:
@@ -53,7 +53,7 @@ def test_what_is_sound_stays_as_it_is(text: str) -> None:
 def test_what_a_quote_cites_is_their_word_and_no_citation() -> None:
     """A post cannot name another as its witness; words that no post holds are the model's own."""
     post_of = {"E1": Exhibit("E1", assessed(post(0, body="Warm [E2] mug.")))}
-    ground = ground_of(EXHIBITS | post_of, [])
+    ground = citable_text(EXHIBITS | post_of, [])
     shown = []
     for text in ("They write “Warm [E2] mug” [E1].", "They write “Hot [E2] mug” [E1]."):
         clearing = DraftCleaner(lambda _: ground, markdown=True)
@@ -178,7 +178,7 @@ def test_plain_text_names_places_and_no_exhibits() -> None:
 
 def test_the_numbers_of_cited_exhibits_alone_can_count() -> None:
     """An exhibit that is not cited may be named still."""
-    ground = ground_of(EXHIBITS, ["mug"], cited=["E2"])
+    ground = citable_text(EXHIBITS, ["mug"], cited=["E2"])
 
     assert ground.addresses[HOME] == "E1"
     assert (ground.holds("40"), GROUND.holds("40"), GROUND.holds("seven")) == (False, True, True)
@@ -198,7 +198,7 @@ def test_the_numbers_of_cited_exhibits_alone_can_count() -> None:
 )
 def test_a_sentence_that_rests_on_something_else_goes(text: str, kept: str, size: int) -> None:
     """With its citation, which may stand behind its full stop."""
-    ground = ground_of({"E1": EXHIBITS["E1"]}, [], ["[E2] was said"], elsewhere=["E2"])
+    ground = citable_text({"E1": EXHIBITS["E1"]}, [], ["[E2] was said"], elsewhere=["E2"])
     clearing = DraftCleaner(lambda _: ground, markdown=True)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
 
@@ -210,7 +210,7 @@ def test_a_sentence_that_rests_on_something_else_goes(text: str, kept: str, size
 
 def test_each_sentence_has_its_own_ground() -> None:
     """Whoever gives it reads the sentence."""
-    empty = ground_of({}, [])
+    empty = citable_text({}, [])
     clearing = DraftCleaner(lambda text: GROUND if "mug" in text else empty, markdown=True)
 
     assert clearing.whole("A mug [E1]. A pen [E1].") == "A mug [E1]. A pen."

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.core.domain import Question
-from api.reports.shortfall import Shortfall, fitted, plain_explanation, words
+from api.reports.shortfall import Shortfall, count_words, fitted, plain_explanation
 
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(["plaud", "小米", "a.", "ü!"])).map(
     " ".join
@@ -32,7 +32,7 @@ def test_length_for_any_facts(shortfall: Shortfall) -> None:
     """Whatever the facts, the text has 150 to 250 words; fewer where nothing was searched."""
     text, fewest = plain_explanation(shortfall).text, 150 if shortfall.answered else 50
 
-    assert fewest <= words(text) <= 250
+    assert fewest <= count_words(text) <= 250
     assert fewest <= len(text.split()) <= 250
 
 
@@ -78,7 +78,7 @@ def test_many_sources_are_told_as_far_as_they_fit() -> None:
 
     assert "source 0" in text
     assert "source 11" not in text
-    assert words(text) <= 250
+    assert count_words(text) <= 250
 
 
 def test_nothing_found_is_said() -> None:
@@ -148,18 +148,18 @@ def test_nobody_asked_is_not_nothing_found() -> None:
 @given(st.text(min_size=1))
 def test_any_text_is_fitted(text: str) -> None:
     """Any text ends up between 150 and 250 words when it is not nearly empty."""
-    assert words(fitted(f"{'One more word here. ' * 5}{text}")) in range(150, 251)
+    assert count_words(fitted(f"{'One more word here. ' * 5}{text}")) in range(150, 251)
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("two words", 2), ("小米 SU7", 3)])
 def test_words(text: str, count: int) -> None:
     """Scripts without blanks count by character."""
-    assert words(text) == count
+    assert count_words(text) == count
 
 
 def test_one_endless_sentence_is_cut() -> None:
     """A sentence above the limit is cut between words."""
-    assert words(fitted("word " * 400)) == 250
+    assert count_words(fitted("word " * 400)) == 250
 
 
 def test_unspaced_sentences_are_cut_whole() -> None:
@@ -167,7 +167,7 @@ def test_unspaced_sentences_are_cut_whole() -> None:
     text = fitted("这是一个关于产品的句子。" * 40)
 
     assert text.endswith("。")
-    assert 200 < words(text) <= 250
+    assert 200 < count_words(text) <= 250
 
 
 def test_no_query_that_was_asked_is_called_better() -> None:

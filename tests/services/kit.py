@@ -20,7 +20,7 @@ from api.pipeline.evidence.crawl import Run
 from api.pipeline.evidence.ranking import Ranked
 from api.pipeline.gate.verdicts import Gate
 from api.pipeline.question import Scope
-from api.reports.conclusion import NoModel, Writer, Written
+from api.reports.conclusion import NoModel, Writer, WrittenDraft
 from api.reports.draft_rules import DraftFlaws, DraftText
 from api.reports.exhibits import Dossier
 from api.reports.report import Finding
@@ -109,11 +109,11 @@ class Author:
     draft: DraftText | None = None
     calls: int = 0
 
-    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> Written:
+    async def write(self, run: Run, evidence: Evidence, dossier: Dossier) -> WrittenDraft:
         self.calls += 1
         if self.fails is not None:
             raise self.fails
-        return Written(self.draft or self._draft(evidence), Usage(1000, 100, 0.5))
+        return WrittenDraft(self.draft or self._draft(evidence), Usage(1000, 100, 0.5))
 
     def _draft(self, evidence: Evidence) -> DraftText:
         finding = Finding("It stays warm.", "praise", (evidence.kept[0].item.key,))

@@ -16,7 +16,7 @@ from api.core.ports import Grader
 from api.core.progress import Listener, silent
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.reports.agent_writer import AgentWriter
-from api.reports.conclusion import NotWritten
+from api.reports.conclusion import WritingFailed
 from api.reports.draft_rules import DraftFlaws, DraftText
 from api.reports.exhibits import Dossier
 from api.reports.report import Finding, Passage, Quote
@@ -394,7 +394,7 @@ async def test_what_a_failed_writer_used_is_paid() -> None:
     """
     B99: tokens of a draft that never came count, and its notes are told.
     """
-    failed = NotWritten("malformed", "report", Usage(50, 5, 0.125), (), ("it dithered",))
+    failed = WritingFailed("malformed", "report", Usage(50, 5, 0.125), (), ("it dithered",))
 
     answer = await analyze(kit(FakeSource(posts(4)), writer=Author(failed)), ASK)
 
@@ -593,6 +593,17 @@ async def test_what_the_writer_looked_up_joins_items_and_figures() -> None:
     stages = Counter(one["dropped_by"] for one in answer["dropped"])
     assert stages == {"gate": 1, "cutoff": 1}
     assert note_of(answer, "dropped").startswith("2 posts were dropped")
+
+
+async def test_without_quotes_a_finding_on_a_follow_up_is_quoted() -> None:
+    """
+    Its passage stands for the writer's quote, although the item came while the report was written.
+    """
+    product = looked_up(kit(lids()), calling(LID), handed_in(findings=ON_LIDS))
+
+    answer = await analyze(product, ASK)
+
+    assert "reddit:20" in {quote["key"] for quote in answer["quotes"]}
 
 
 async def test_a_follow_up_is_paid_for() -> None:

@@ -56,7 +56,7 @@ from api.features.chat.lookups import SHOWN, ChatLookups
 from api.features.chat.session import EXHIBITS, Exchange, Session, restored
 from api.pipeline.question.query_guard import points_back
 from api.pipeline.question.query_screen import LONGEST, STOP_WORDS_ALONE, screen
-from api.reports.agent_writer import reason_of, spent
+from api.reports.agent_writer import reason_of, usage_of
 from api.reports.composition import assessed_of, item_of
 from api.reports.exhibits import Dossier, describe, kept_line
 from api.reports.report import Report
@@ -262,7 +262,7 @@ class Chat:
         except UsageLimitExceeded:
             stopped = f"one turn may use {self.bounds.tokens} tokens and a few model requests"
         turn = answer.finish(stopped, failed)
-        return replace(turn, usage=spent(usage) + desk.usage)
+        return replace(turn, usage=usage_of(usage) + desk.usage)
 
     async def _written(
         self, desk: ChatLookups, depth: DepthName, answer: AnswerDraft, usage: RunUsage

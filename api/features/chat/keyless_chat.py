@@ -21,7 +21,7 @@ from api.features.chat.chat_turn import AnswerPiece, Turn
 from api.features.chat.lookups import ChatLookups
 from api.features.chat.session import item_words, question_words
 from api.pipeline.question.query_guard import compared, points_back, spellings, stem, telling_words
-from api.reports.citable import LABEL, CitableText, ground_of
+from api.reports.citable import LABEL, CitableText, citable_text
 from api.reports.draft_rules import DraftCleaner
 from api.reports.exhibits import Exhibit, gate_lines
 from api.reports.keyless.aspects import aspects_named
@@ -476,5 +476,5 @@ class AnswerDraft:
             given = [*desk.replies, *(exchange.answer for exchange in session.exchanges)]
             questions = (session.questions_text, desk.question)
             elsewhere = session.exhibits.keys() - citable.keys()
-            self._grounds[state] = ground_of(citable, questions, given, elsewhere=elsewhere)
+            self._grounds[state] = citable_text(citable, questions, given, elsewhere=elsewhere)
         return self._grounds[state]
