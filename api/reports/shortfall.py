@@ -105,18 +105,18 @@ class Explainer(Protocol):
 
 def plain_explanation(shortfall: Shortfall) -> Explanation:
     """The facts in fixed words, without a model."""
-    asked, lines = shortfall.question.text, shortfall.coverage[:12]
+    query, lines = shortfall.question.text, shortfall.coverage[:12]
     if not shortfall.answered:
         by_source = _within(60, (_first_words(line, 20, 200) for line in lines))
-        text = f"“{_first_words(asked, 10)}” was not searched for: no source could be asked."
+        text = f"“{_first_words(query, 10)}” was not searched for: no source could be asked."
         text += f" By source: {'; '.join(by_source)}." if by_source else ""
         return Explanation(f"{text}\n\n{' '.join(_UNASKED)}", ())
     also = [f"“{_first_words(query, 6)}”" for query in shortfall.queries[1:4]]
-    searched = f"Searched for “{_first_words(next(iter(shortfall.queries), asked), 10)}”"
+    searched = f"Searched for “{_first_words(next(iter(shortfall.queries), query), 10)}”"
     searched += f" and also for {', '.join(also)}." if also else "."
     by_source = _within(45, (_first_words(line, 24, 200) for line in lines))
     searched += f" By source: {'; '.join(by_source)}." if by_source else ""
-    name = _first_words(sought(asked), 8)
+    name = _first_words(sought(query), 8)
     ideas = [f"{name} {word}" for word in ("review", "problems", "alternatives", "experience")]
     suggestions = () if shortfall.own else tuple(new_queries(ideas, shortfall.queries))[:2]
     better = " and ".join(f"“{query}”" for query in suggestions)

@@ -87,10 +87,7 @@ async def supported(
     refused = {passage for _, passage in pairs} - {passage for _, passage in carried}
     holding = len(carried)
     removed = (
-        (
-            len(pairs) - holding,
-            f"of {len(pairs)} passages do not say what their sentence says",
-        ),
+        (len(pairs) - holding, f"of {len(pairs)} passages do not say what their sentence says"),
         (len(draft.findings) - len(findings), "finding(s) that no passage carries"),
         (int(not headline_stands), "headline that no passage carries"),
         (len(sentences) - len(kept), "sentence(s) of the summary that no passage carries"),
@@ -111,8 +108,8 @@ async def supported(
 
 def _to_check(draft: DraftText, question: Question) -> tuple[list[str], list[str]]:
     """The headline unless it claims nothing; the summary's sentences unless it counts themes."""
-    asked = words(f"{question.text} {question.about}")
-    claimless = {VERBS[lean_wanted(question.text)], *_CLAIMLESS, *asked}
+    question_words = words(f"{question.text} {question.about}")
+    claimless = {VERBS[lean_wanted(question.text)], *_CLAIMLESS, *question_words}
     headlines = [] if claimless.issuperset(words(draft.topic)) else [draft.topic]
     free = draft.summary if resummed(draft.summary, ()) is None else ""
     return headlines, list(filter(str.strip, _SENTENCE.split(free)))
@@ -180,7 +177,7 @@ def _context(passage: Passage, item: Item) -> str:
 
 def _related(text: str, findings: Sequence[Finding], question: Question) -> Sequence[Finding]:
     """The findings that share words with a text, beside those of the question; without any, all."""
-    asked = {*content_words(question.text), *content_words(question.about)}
-    content = set(content_words(text)) - asked
+    question_words = {*content_words(question.text), *content_words(question.about)}
+    content = set(content_words(text)) - question_words
     sharing = [f for f in findings if content & set(content_words(f.text))]
     return sharing or findings

@@ -57,8 +57,10 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     lambda written: excerpt.shown(
         Question("ember mug"), Item(key="k", id="i", source="s", title=written, body=written)
     ),
-    answer_parsing.unwrapped, amazon_fields.asin_of, amazon_fields.stars_of, amazon_fields.count_of, amazon_fields.price_of,
-    amazon_fields.day_of, amazon_fields.review_title, amazon_fields.review_body, amazon_fields.brand_of, item_fields.date_of,
+    answer_parsing.unwrapped, amazon_fields.asin_of, amazon_fields.stars_of,
+    amazon_fields.count_of, amazon_fields.price_of, amazon_fields.day_of,
+    amazon_fields.review_title, amazon_fields.review_body, amazon_fields.brand_of,
+    item_fields.date_of,
 )  # fmt: skip
 """What reads a stranger's text of any length."""
 LENGTH = 2_000
