@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from api import bootstrap
 from api.bootstrap.storage import open_store_of
-from api.core.display_names import MODEL_REASONS, WHY
+from api.core.display_names import MODEL_REASONS, OUTCOME_REASONS
 from api.core.http_limits import LONGEST_WAIT
 from api.errors import StoreUnavailable
 from api.reports.report import Report, SourceReport
@@ -328,7 +328,7 @@ def _outcomes(
     for name, source in sources.items():
         outcomes[f"{name} search"] = str(source.outcome)
         unread = next(filter(None, map(_UNREAD.search, source.notes)), None)
-        outcomes[f"{name} comments"] = _codes(unread[1], WHY) if unread else "ok"
+        outcomes[f"{name} comments"] = _codes(unread[1], OUTCOME_REASONS) if unread else "ok"
         lost = any("full texts and counts could not be read" in note for note in source.notes)
         outcomes[f"{name} details"] = "unread" if lost else "ok"
     gates = {source.gate.reason or "ok" for source in sources.values()}

@@ -22,7 +22,7 @@ from sqlalchemy import Engine, Pool, event
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
 from api.bootstrap.watch_work import run_watch
-from api.core.context import keep_trace_id
+from api.core.context import adopt_trace_id
 from api.core.progress import Event
 from api.errors import Conflict
 from api.features.analyses.analysis_job import AnalysisFlight
@@ -200,7 +200,7 @@ async def _lived(
 ) -> Ended:
     known = await app_context.keys.tenant(orders.tenant)
     tenant = known or Tenant(orders.tenant, "store")  # who is known no more only waits
-    keep_trace_id(orders.trace_id)
+    adopt_trace_id(orders.trace_id)
     moments.armed = True
     heard: Counter[str] = Counter()
     listening = asyncio.create_task(_listen(app_context, tenant, moments, heard))

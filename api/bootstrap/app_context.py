@@ -21,7 +21,7 @@ from api.bootstrap.durable_work import DurableWorkEngine
 from api.bootstrap.model_steps import chat, turn_usd
 from api.bootstrap.storage import archive_search, environment_keys, open_store_of, with_archive
 from api.core.domain import Gated, Item, Question
-from api.core.progress import Listener, silent
+from api.core.progress import Listener, ignore_event
 from api.core.work import Flights, GoOn, StepKeeper
 from api.errors import StoreUnavailable
 from api.features.analyses.analysis_job import stored_report
@@ -152,7 +152,7 @@ class AppContext:
         await self.store.take("ping", datetime.now(UTC).date(), 1, _MANY)
 
     async def fetch(
-        self, tenant: Tenant, source: str, ask: Ask, listener: Listener = silent
+        self, tenant: Tenant, source: str, ask: Ask, listener: Listener = ignore_event
     ) -> SourceAnswer:
         """See `fetch_within`; the same of one tenant at the same time is asked once."""
 

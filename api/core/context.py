@@ -4,9 +4,9 @@ One id for all that a request sets off: in its errors, the log, its trace and it
 
 Counting what upstream is asked, by run: upstream quota is money.
 
-A source calls `charge()` once per HTTP request it sends (token, details and comments included,
-failed ones too). Whoever wants the count opens a `metered()` block; blocks nest and an inner count
-also reaches the outer one. Threads see the block through a copied context.
+A source calls `count_requests()` for each HTTP request that it sends, also for tokens, details and
+comments, and for one that fails. `with request_counter()` gives the count of a block; blocks nest,
+an inner count is also the outer block's, and threads see the block through a copied context.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
 
-Door = Literal["python", "tool", "cli", "http", "mcp"]
+InterfaceName = Literal["python", "tool", "cli", "http", "mcp"]
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Whoever asks in this context; an empty text was not said."""
 
-    door: Door = "python"
+    interface: InterfaceName = "python"
     tenant: str = ""
     """Name of the API key, never the key; empty for whoever sits at this machine."""
     user: str = ""
@@ -39,18 +39,18 @@ _ANYBODY = Caller()
 _caller: ContextVar[Caller] = ContextVar("listenpost_caller", default=_ANYBODY)
 
 
-def caller() -> Caller:
+def current_caller() -> Caller:
     """Who asks here: in this task, and in what it begins."""
     return _caller.get()
 
 
-def admit(asker: Caller) -> None:
+def set_caller(asker: Caller) -> None:
     """From now on this one asks; for a request's own task, which ends with it."""
     _caller.set(asker)
 
 
 @contextmanager
-def asking(asker: Caller) -> Iterator[None]:
+def as_caller(asker: Caller) -> Iterator[None]:
     """In the block this one asks."""
     token = _caller.set(asker)
     try:
@@ -71,7 +71,7 @@ def new_trace_id() -> str:
     return _current_trace.get()
 
 
-def keep_trace_id(trace_id: str) -> None:
+def adopt_trace_id(trace_id: str) -> None:
     """What this context sets off belongs to a trace that another process began."""
     _current_trace.set(trace_id)
 
@@ -99,7 +99,7 @@ _current_calls: ContextVar[Calls | None] = ContextVar("listenpost_calls", defaul
 
 
 @contextmanager
-def metered() -> Iterator[Calls]:
+def request_counter() -> Iterator[Calls]:
     """Count the requests of everything started inside."""
     calls = Calls(outer=_current_calls.get())
     token = _current_calls.set(calls)
@@ -109,7 +109,7 @@ def metered() -> Iterator[Calls]:
         _current_calls.reset(token)
 
 
-def charge(requests: int = 1) -> None:
+def count_requests(requests: int = 1) -> None:
     """Count requests sent upstream; without a block it does nothing."""
     calls = _current_calls.get()
     while calls is not None:

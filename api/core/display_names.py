@@ -13,32 +13,32 @@ from api.core.domain import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLabel:
     """What a reader and a model are told about a source."""
 
     name: str
     """As in keys and settings: `reddit`."""
     title: str
     """As a person writes it: `Reddit`."""
-    says: str
+    description: str
     """What is found there, in one line: the description of its tool."""
 
 
-Places = Mapping[str, Place]
+SourceLabels = Mapping[str, SourceLabel]
 """Places by their names."""
 
 
-def title_of(places: Places, source: str) -> str:
+def title_in(places: SourceLabels, source: str) -> str:
     """What a person calls a source; a name that nobody introduced is its own title."""
     return places[source].title if source in places else source
 
 
-def place_of(key: str) -> str:
+def source_of_key(key: str) -> str:
     """The name of the place that an item is from, out of its key `reddit:t3_1abc`."""
     return key.partition(":")[0]
 
 
-WHY: Mapping[Outcome, str] = MappingProxyType(
+OUTCOME_REASONS: Mapping[Outcome, str] = MappingProxyType(
     {
         Outcome.NOT_CONFIGURED: "not configured",
         Outcome.REFUSED: "access refused",

@@ -31,7 +31,7 @@ class Event:
 Listener = Callable[[Event], None]
 
 
-def silent(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     """The listener that ignores everything."""
 
 
@@ -178,7 +178,7 @@ class ProductEvent(Event):
     event: Event
 
 
-MOMENTS: Mapping[str, type[Event]] = MappingProxyType(
+EVENT_TYPES: Mapping[str, type[Event]] = MappingProxyType(
     {
         moment.kind: moment
         for moment in (

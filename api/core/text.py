@@ -66,7 +66,7 @@ _UNSEEN = regex.compile(
 )
 
 
-def searchable(text: str) -> str:
+def clean_query(text: str) -> str:
     """A query as it is sent to a search: on one line, without characters that nobody sees."""
     return one_line(_UNSEEN.sub("", clean(text)))
 
@@ -100,12 +100,12 @@ def one_line(text: str) -> str:
 _SEEN = regex.compile(r"[^\s\p{C}]")
 
 
-def minute(moment: datetime) -> str:
+def utc_minute(moment: datetime) -> str:
     """A UTC time as a person reads it: `2026-11-29 08:00Z`."""
     return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
-def many(number: int, singular: str, plural: str = "") -> str:
+def quantity(number: int, singular: str, plural: str = "") -> str:
     """`1 item`, `2 items`, `3 analyses`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
@@ -161,6 +161,6 @@ class Fence:
         return "\n".join(self.quote(text, str(n)) for n, text in enumerate(texts, 1))
 
 
-def called(title: str, thread: str) -> str:
+def display_title(title: str, thread: str) -> str:
     """What a person sees an item called: its title, or that of the thread it is a comment of."""
     return f"comment on: {title}" if thread else title

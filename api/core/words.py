@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from api.settings import RankingSettings
 
 T = TypeVar("T")
-SMALL = frozenset(
+MINOR_WORDS = frozenset(
     "a about after all also am an and any are as at be but by can do for from get had has have he"
     " her his how i if in into is it its just me my no not of on one or our out she so than that"
     " the their them then they this to too up us vs was we were what when which who will with you"
@@ -63,7 +63,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "su" else word
 
 
-def split(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """The pieces of a text in order; a change of case or to digits ends one."""
     pieces: list[Word] = []
     for token, match in enumerate(_TOKEN.finditer(text)):
@@ -79,9 +79,9 @@ def split(text: str) -> list[Word]:
     return pieces
 
 
-def run_together(text: str) -> str:
+def joined_pieces(text: str) -> str:
     """Letters and digits alone, folded, Roman numbers as figures."""
-    return "".join(word.text for word in split(text))
+    return "".join(word.text for word in split_words(text))
 
 
 # what does not count: all punctuation but `#`, `&`, `%`, blanks, and a `#` that opens
@@ -141,7 +141,7 @@ def is_language(code: str) -> bool:
     return code in LANGUAGES
 
 
-def is_foreign(text: str) -> bool:
+def is_not_english(text: str) -> bool:
     """Whether a text is in another language than English, as far as its small words tell."""
     return "en" not in languages_of(text)
 
@@ -153,13 +153,13 @@ UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """Scripts without blanks, for a class of characters."""
 
 # `小米手环`, or a word of a script with blanks: `batteries`, `rtx4090`
-_INDEX_TOKEN = regex.compile(
+INDEX_TOKEN = regex.compile(
     rf"(?P<run>[{UNSPACED}][{UNSPACED}\p{{M}}ー]*+)|[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]++",
     regex.V1,
 )
 
-# two letters of a run without blanks, as `tokens` gives them: `米手`
-_PAIR = regex.compile(rf"[{UNSPACED}][{UNSPACED}\p{{M}}ー]")
+# two letters of a run without blanks, as `index_tokens` gives them: `米手`
+LETTER_PAIR = regex.compile(rf"[{UNSPACED}][{UNSPACED}\p{{M}}ー]")
 
 # the same words where all letters are English and small, in a tenth of the time
 _PLAIN = re.compile(r"[a-z0-9]+")
@@ -167,7 +167,7 @@ _PLAIN = re.compile(r"[a-z0-9]+")
 _POSSESSIVE = regex.compile(r"['’]s(?!\p{L})")
 
 
-def tokens(text: str) -> list[str]:
+def index_tokens(text: str) -> list[str]:
     """Its words folded and in the singular, without the smallest; letters in pairs without blanks.
 
     `小米手环` is `小米`, `米手`, `手环`, so that a word of two letters is found, too.
@@ -177,11 +177,13 @@ def tokens(text: str) -> list[str]:
     if "'" in folded or "’" in folded:
         folded = _POSSESSIVE.sub("", folded)
     if folded.isascii():
-        return [stem(word)[:LONGEST_WORD] for word in _PLAIN.findall(folded) if word not in SMALL]
-    for match in _INDEX_TOKEN.finditer(folded):
+        return [
+            stem(word)[:LONGEST_WORD] for word in _PLAIN.findall(folded) if word not in MINOR_WORDS
+        ]
+    for match in INDEX_TOKEN.finditer(folded):
         word = match[0]
         if match["run"] is None:
-            if word not in SMALL:
+            if word not in MINOR_WORDS:
                 written.append(stem(word)[:LONGEST_WORD])
         elif len(word) == 1:
             written.append(word)
@@ -190,7 +192,7 @@ def tokens(text: str) -> list[str]:
     return written
 
 
-def spread(
+def diversify(
     line: Sequence[T],
     groups: Callable[[T], Iterable[Hashable]],
     worth: Callable[[T], float],

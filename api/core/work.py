@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from api.core.progress import Event, Listener, silent
+from api.core.progress import Event, Listener, ignore_event
 from api.errors import Conflict, ListenpostError
 
 K = TypeVar("K", bound=Hashable)
@@ -78,7 +78,7 @@ class Flight(Generic[T]):
         """Call `tell` once there is a result or an error, before anybody who waits hears of it."""
         self._task.add_done_callback(lambda task: tell())
 
-    def leave(self, listener: Listener = silent) -> None:
+    def leave(self, listener: Listener = ignore_event) -> None:
         """Wait and listen no longer; the last to leave work that is not detached cancels it."""
         self.waiting -= 1
         for at, known in enumerate(self._listeners):
@@ -108,7 +108,7 @@ class Flights(Generic[K, T]):
         self,
         key: K,
         work: Callable[[Listener], Coroutine[Any, Any, T]],
-        listener: Listener = silent,
+        listener: Listener = ignore_event,
     ) -> T:
         """What `work` gives, begun here or by an earlier caller; `listener` hears all of it."""
         flight = self._under_way.get(key)

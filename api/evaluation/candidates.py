@@ -26,7 +26,7 @@ from api.core.domain import Item, Question, Verdict
 from api.core.ports import Grader, Judge, Judgement, SupportChecker
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import clean, cut, fold
-from api.core.words import split
+from api.core.words import split_words
 from api.errors import ConfigurationError, UsageError
 from api.evaluation.evaluate import Candidate, GraderCandidate, JudgeCandidate
 from api.evaluation.labelled_items import LabelledItem, LabelledQuery, labelled_item
@@ -90,7 +90,7 @@ def share_of_words(query: str, texts: Sequence[str]) -> list[float]:
 def name_strength(query: str, texts: Sequence[str]) -> list[float]:
     """How well each text holds the name in any of its spellings."""
     name = name_of(query)
-    return [best(sightings(name, split(text), text)).strength for text in texts]
+    return [best(sightings(name, split_words(text), text)).strength for text in texts]
 
 
 def bm25(query: str, texts: Sequence[str]) -> list[float]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from api.core.domain import Usage
 from api.core.ports import SupportChecker
-from api.core.text import many
+from api.core.text import quantity
 from api.errors import ConfigurationError
 from api.evaluation.evaluate import (
     AnswerCache,
@@ -155,7 +155,7 @@ def open_bench(
         project = read_project(server)
         held = upload(server, dataset, examples)
         notice(
-            f"dataset `{dataset}` at `{server.host}`: {many(held.written, 'item')} written, "
+            f"dataset `{dataset}` at `{server.host}`: {quantity(held.written, 'item')} written, "
             f"{held.unchanged} as they were, {held.archived} archived"
         )
         update = {

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, Field, ValidationError
 
 from api.core.domain import Assessed, Comment, Decision, Item, Verdict
-from api.core.words import tokens
+from api.core.words import index_tokens
 from api.errors import UsageError
 from api.evaluation.metrics import Measures, discounted, intervals, rounded
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
@@ -314,7 +314,7 @@ def plain_searches(archive: Archive, embedding: Embed = embed) -> Mapping[str, S
         }
 
     async def entries_for(question: str) -> Sequence[Scored]:
-        words, vectors = tokens(question), embedding([question])
+        words, vectors = index_tokens(question), embedding([question])
         vector = vectors[0] if vectors else None
         return scored(
             await archive.matches(TENANT, words, vector, MADE_UP, CANDIDATES), words, vector

@@ -14,7 +14,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from api.core.display_names import reason_in_words, title_of
+from api.core.display_names import reason_in_words, title_in
 from api.core.domain import Decision, Usage
 from api.core.progress import SourceGathered
 from api.core.prompts import PackagedPrompts, Prompt, Prompts
@@ -219,7 +219,7 @@ def _follow_up_tool(source: str) -> Tool[WriterState]:
 async def _follow_up(state: WriterState, source: str, query: str) -> str:
     state.calls += 1
     evidence, run, question = state.evidence, state.run, state.evidence.scope.question
-    title = title_of(run.places, source)
+    title = title_in(run.places, source)
     if source in state.followed_up:
         return f"{title} was already asked once more; write with what you have."
     sent = guarded(f"{question.text}\n{question.about}", query)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NoReturn, Protocol
 
-from api.core.display_names import Places, reason_in_words
+from api.core.display_names import SourceLabels, reason_in_words
 from api.core.domain import Decision, Gathered, Question, Usage
 from api.core.model_cost import UnusableAnswer, usage_of_error
 from api.core.ports import Rewrites, SupportChecker
@@ -95,7 +95,7 @@ async def conclude(
     writer: Writer,
     checker: SupportChecker | None,
     explainer: Explainer,
-    places: Places,
+    places: SourceLabels,
 ) -> Conclusion:
     """A written report; themes where no model wrote; an explanation where evidence is too thin."""
     if evidence.decided.decision is Decision.INSUFFICIENT:

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import regex
 
-from api.core.display_names import WHY, Places, reason_in_words, title_of
+from api.core.display_names import OUTCOME_REASONS, SourceLabels, reason_in_words, title_in
 from api.core.domain import Assessed, Gathered, Item, Outcome
 from api.core.text import Fence, cut, one_line, web_url
 from api.pipeline.evidence.ranking import best_comments
@@ -23,7 +23,7 @@ TITLE, PLACE = 600, 80
 # What is said of several sources at once.
 _TOGETHER = {
     Outcome.EMPTY: "were asked and found nothing",
-    Outcome.NOT_CONFIGURED: f"could not be asked: {WHY[Outcome.NOT_CONFIGURED]}",
+    Outcome.NOT_CONFIGURED: f"could not be asked: {OUTCOME_REASONS[Outcome.NOT_CONFIGURED]}",
 }
 LINE_END = "⏎"
 """Stands in what a model is shown where a line ends, unless a sentence does."""
@@ -58,7 +58,7 @@ class Exhibit:
 class Dossier:
     """Every exhibit shown in one run, numbered in order of first showing; numbers never change."""
 
-    places: Places = field(default_factory=dict)
+    places: SourceLabels = field(default_factory=dict)
     given: int = 0
     """The highest number given so far, by others before it too."""
     most: int | None = None
@@ -77,7 +77,7 @@ class Dossier:
 
     def keep(self, label: str, assessed: Assessed) -> Exhibit:
         """The exhibit for an item under a name that it has already."""
-        exhibit = Exhibit(label, assessed, title_of(self.places, assessed.item.source))
+        exhibit = Exhibit(label, assessed, title_in(self.places, assessed.item.source))
         self._labels[assessed.item.key] = exhibit
         if self.most is not None and len(self._labels) > self.most:
             del self._labels[next(iter(self._labels))]
@@ -186,7 +186,7 @@ def gate_line(gathered: Gathered) -> str:
     if not gathered.outcome.answered:
         at = gathered.retry_at
         when = f", resets {at.astimezone(UTC):%H:%M} UTC" if at else ""
-        return f"{name} could not be asked: {WHY[gathered.outcome]}{when}"
+        return f"{name} could not be asked: {OUTCOME_REASONS[gathered.outcome]}{when}"
     if gathered.outcome is Outcome.EMPTY:
         return f"{name} was asked and found nothing"
     counted = f"{len(gathered.kept)} of {gathered.fetched} results"

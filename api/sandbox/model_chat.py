@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.core.domain import Question
-from api.core.words import is_foreign
+from api.core.words import is_not_english
 from api.features.chat.keyless_chat import FOREIGN, behind, on_words, side_by_side, silent
 from api.pipeline.question.product_name import ASKING_WORDS
 from api.pipeline.question.query_guard import compared, points_back
@@ -200,4 +200,8 @@ def chat(prompt: QuotedPrompt) -> str:
 def _missing(question: ChatQuestion) -> str:
     """That nothing was found; of a question that was not understood, why."""
     missing = f"I could not find posts about {question.query}."
-    return f"{missing} {FOREIGN[0].upper()}{FOREIGN[1:]}." if is_foreign(question.text) else missing
+    return (
+        f"{missing} {FOREIGN[0].upper()}{FOREIGN[1:]}."
+        if is_not_english(question.text)
+        else missing
+    )

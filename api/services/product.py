@@ -13,11 +13,11 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
-from api.core.context import asking, caller
-from api.core.display_names import Places
+from api.core.context import as_caller, current_caller
+from api.core.display_names import SourceLabels
 from api.core.domain import Gathered, Question, Usage
 from api.core.ports import Facts, Grader, Observer, Source, SupportChecker, UpstreamCheck
-from api.core.progress import Listener, Reported, SourceGathered, silent
+from api.core.progress import Listener, Reported, SourceGathered, ignore_event
 from api.core.prompts import PackagedPrompts, Prompts
 from api.core.text import Fence, clean
 from api.core.work import Flights, StepKeeper, unkept
@@ -103,7 +103,7 @@ class Product:
     """Checks sentences against their passages; None: nobody does, findings stay unverified."""
     chosen: tuple[str, ...] = ()
     """Sources that a question is put to when it names none; empty: all."""
-    places: Places = field(default_factory=dict)
+    places: SourceLabels = field(default_factory=dict)
     """How people call the sources, and what is found there."""
     prompts: Prompts = field(default_factory=PackagedPrompts)
     """By which agents are asked."""
@@ -137,7 +137,7 @@ class Product:
         await self.closing.aclose()
 
     def start(
-        self, window: Window = "all", listener: Listener = silent, keep: StepKeeper = unkept
+        self, window: Window = "all", listener: Listener = ignore_event, keep: StepKeeper = unkept
     ) -> Run:
         """A run with an empty memory."""
         bounds = Bounds(self.adaptive, self.crawl_seconds, window)
@@ -164,7 +164,7 @@ class Product:
         run = _remembered(self._runs, run_id, self.start())
         dossier = _remembered(self._dossiers, conversation, Dossier(self.places))
         dossier.given = max(dossier.given, given)
-        with asking(replace(caller(), door="tool")):
+        with as_caller(replace(current_caller(), interface="tool")):
             return await fetch(self, source, ask, run=run, dossier=dossier)
 
     def scope(self, ask: Ask) -> Scope:
@@ -216,7 +216,7 @@ class SourceAnswer:
 async def analyze(
     product: Product,
     ask: Ask,
-    listener: Listener = silent,
+    listener: Listener = ignore_event,
     report_id: str | None = None,
     keep: StepKeeper = unkept,
 ) -> Report:
@@ -267,7 +267,7 @@ async def fetch(
     source: str,
     ask: Ask,
     *,
-    listener: Listener = silent,
+    listener: Listener = ignore_event,
     run: Run | None = None,
     dossier: Dossier | None = None,
 ) -> SourceAnswer:

@@ -19,7 +19,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
-from api.core.display_names import Places, title_of
+from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Gated, Gathered, Item, Outcome, Status, Usage, Verdict
 from api.core.ports import Judge
 from api.core.text import clean
@@ -139,7 +139,7 @@ def shown(item: object, source: str, number: int) -> Item:
 async def fetch_reddit_tool(
     ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
 ) -> ToolReturn:
-    """What people say on Reddit: posts with their best comments, only those about the product.
+    """Reddit posts about a product, with their best voted comments.
 
     Args:
         query: the product or question in a few words, as people would write it.
@@ -152,7 +152,7 @@ async def fetch_reddit_tool(
 async def fetch_youtube_tool(
     ctx: RunContext[object], query: str, depth: ToolDepth = "quick", about: About = ""
 ) -> ToolReturn:
-    """Videos about a product and what viewers say; a call may cost one of 100 searches a day.
+    """Videos about a product, with comments; a call may cost one of 100 daily searches.
 
     Args:
         query: the product or question in a few words, as people would write it.
@@ -237,7 +237,7 @@ def _add(toolset: FunctionToolset[Any], source: str) -> None:
 
     async def described(ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition:
         async def says() -> str:
-            return (await provided()).places[source].says
+            return (await provided()).places[source].description
 
         words = await contained(says(), f"describing the tool for {source}")
         return tool if isinstance(words, Failure) else replace(tool, description=words)
@@ -256,7 +256,7 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
     judging and grading count for the run. Their requests do not: its limit is one of turns.
     """
     sample = False
-    places: Places = {}
+    places: SourceLabels = {}
 
     async def listened() -> SourceAnswer:
         nonlocal sample, places
@@ -273,7 +273,7 @@ async def _listen(ctx: RunContext[object], source: str, ask: Ask) -> ToolReturn:
         nothing = fetched(gathered, (), (), Origin("", sample, None))
         metadata = nothing.model_dump(mode="json") | {"exhibits": {}, "error": error}
         verb = "was not" if outcome is Outcome.NOT_ASKED else "could not be"
-        text = f"{title_of(places, source)} {verb} asked: {heard.message}"
+        text = f"{title_in(places, source)} {verb} asked: {heard.message}"
         return ToolReturn(text, metadata=metadata)
     usage = heard.fetched.usage
     cost = Decimal(str(usage.usd)) if usage.usd else None  # 0 would make an unknown cost known

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from api.core.display_names import Place
+from api.core.display_names import SourceLabel
 from api.errors import ConfigurationError, UsageError
 from api.sources.source_specs import (
     AMAZON,
@@ -40,13 +40,15 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
     }
 )
 """Every place by its name, in the order in which they are shown."""
-OWN_ITEMS = Place("items", "Your items", "Items that you handed in.")
+OWN_ITEMS = SourceLabel("items", "Your items", "Items that you handed in.")
 """See `api/sources/own_items.py`."""
-PLACES: Mapping[str, Place] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
+PLACES: Mapping[str, SourceLabel] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
 """The same, and a person's own items: everything that an item can be from."""
-ARCHIVE = Place("archive", "The archive", "What is stored: what was heard before, and imports.")
+ARCHIVE = SourceLabel(
+    "archive", "The archive", "What is stored: what was heard before, and imports."
+)
 """See `api/sources/archive_source.py`."""
-EVERYWHERE: Mapping[str, Place] = MappingProxyType({**PLACES, ARCHIVE.name: ARCHIVE})
+EVERYWHERE: Mapping[str, SourceLabel] = MappingProxyType({**PLACES, ARCHIVE.name: ARCHIVE})
 """The same, and what is stored: everything that a report can name as a source."""
 ASKABLE: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
 """Names that a question can be put to."""

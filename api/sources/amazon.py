@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from api.core.domain import Batch, Commented, FetchPlan, Item
 from api.core.ports import Probe
-from api.core.text import searchable
+from api.core.text import clean_query
 from api.errors import (
     Blocked,
     Broken,
@@ -131,7 +131,7 @@ class AmazonSource:
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         number = int(cursor or 1)
-        request = self._provider.search_request(searchable(plan.query), number)
+        request = self._provider.search_request(clean_query(plan.query), number)
         page = await self._parsed(request, self._provider.parse_search)
         if page.tiles and not any(page.tiles):
             raise Broken(AMAZON_NAME, "results without the fields of a product")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from api.core.domain import Batch, Commented, FetchPlan, Item
 from api.core.ports import Probe
-from api.core.text import searchable
-from api.core.words import tokens
+from api.core.text import clean_query
+from api.core.words import index_tokens
 from api.errors import StoreUnavailable, Unreachable
 from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combined, scored
@@ -43,9 +43,9 @@ class ArchiveSource:
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """The best items, with their comments; a wider plan digs deeper."""
-        query = searchable(plan.query)
+        query = clean_query(plan.query)
         filters = ArchiveFilters(since=since(plan.window), sample=self._sample)
-        words = tokens(query)
+        words = index_tokens(query)
         try:
             vectors = await asyncio.to_thread(self._embed, [query])
             vector = vectors[0] if vectors else None

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from api.core.domain import REMOVED, Comment, Commented, FetchPlan, Item
 from api.core.http_limits import points_here, retry_at
 from api.core.ports import Probe
-from api.core.text import clean, searchable, web_url
+from api.core.text import clean, clean_query, web_url
 from api.errors import Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
@@ -230,7 +230,7 @@ class DiscourseSource(KeylessSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """A page of every forum that has one, the best of each in turn."""
-        query, start = searchable(plan.query), since(plan.window)
+        query, start = clean_query(plan.query), since(plan.window)
         words = query.replace('"', " ").split()
         if not _DENSE.search(query) and max(map(len, words), default=0) < _SHORTEST:
             raise TooShort(

@@ -15,7 +15,7 @@ from typing import Any
 
 from api.core.domain import Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
-from api.core.text import clean, cut, searchable, web_url
+from api.core.text import clean, clean_query, cut, web_url
 from api.errors import Broken, NotConfigured, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
@@ -204,7 +204,7 @@ class GitHubSource(KeylessSource):
         """Issues that hold all words; windows are exact by the day, and the shelf does the rest."""
         page, start = int(cursor or 1), since(plan.window)
         fixed = ["is:issue", *([f"created:>={start:%Y-%m-%d}"] if start else [])]
-        parts = _PART.findall(searchable(plan.query))
+        parts = _PART.findall(clean_query(plan.query))
         words, notes = _fitting(parts, _LONGEST - len(" ".join(["", *fixed])))
         query = " ".join([words, *fixed])
         params: dict[str, str | int] = {"q": query, "per_page": PAGE, "page": page}

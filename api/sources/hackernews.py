@@ -12,7 +12,7 @@ from typing import Any
 
 from api.core.domain import Comment, FetchPlan, Item
 from api.core.ports import Probe
-from api.core.text import searchable, unescape, web_url
+from api.core.text import clean_query, unescape, web_url
 from api.errors import Broken, RateLimited, SourceError
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
@@ -60,7 +60,7 @@ class HackerNewsSource(KeylessSource):
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         number, start = int(cursor or 0), since(plan.window)
         params: dict[str, str | int] = {
-            "query": searchable(plan.query),
+            "query": clean_query(plan.query),
             "tags": "(story,comment)",
             "hitsPerPage": PAGE,
             "page": number,

@@ -15,7 +15,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
-from api.core.display_names import WHY
+from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Batch, Commented, FetchPlan, Item, Outcome
 from api.core.ports import Probe
 from api.core.work import translated
@@ -86,7 +86,7 @@ async def read_each(
     read_items = await asyncio.gather(*map(attempt, items))
     if stop is not None and not answers:
         raise stop
-    why = ", ".join(sorted({WHY[Outcome.of(error.code)] for error in failures}))
+    why = ", ".join(sorted({OUTCOME_REASONS[Outcome.of(error.code)] for error in failures}))
     notes = (f"{what}: {len(failures)} of {len(items)} failed ({why})",) if failures else ()
     return Commented(tuple(read_items), notes)
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from api.core.domain import REMOVED, Comment, FetchPlan, Item
 from api.core.ports import Probe
 from api.core.progress import Listener
-from api.core.text import clean, one_line, searchable, web_url
+from api.core.text import clean, clean_query, one_line, web_url
 from api.core.work import Flights
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError
 from api.features.analyses.store_ports import SourceMemory
@@ -207,7 +207,7 @@ class LemmySource(KeylessSource):
     def _worded(self, plan: FetchPlan) -> FetchPlan:
         """The product's name alone: each word more must stand behind it in the same text."""
         words = (plan.name or plan.query).replace('"', " ")
-        return replace(plan, query=searchable(words))
+        return replace(plan, query=clean_query(words))
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """Posts and comments, the best of each in turn; 1.0 gives each an own cursor."""

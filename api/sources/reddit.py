@@ -27,7 +27,7 @@ import urllib3
 from praw.config import Config
 from praw.exceptions import PRAWException
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.core.domain import Batch, Commented, FetchPlan, Item
 from api.core.http_limits import (
     TOO_LARGE,
@@ -38,7 +38,7 @@ from api.core.http_limits import (
     read_all,
 )
 from api.core.ports import Probe
-from api.core.text import searchable
+from api.core.text import clean_query
 from api.errors import Broken, ConfigurationError, Refused, SourceError, TimedOut, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
@@ -215,7 +215,7 @@ class RedditSource:
 
     async def _search(self, plan: FetchPlan, cursor: str | None, size: int = PAGE) -> Page:
         params: dict[str, str | int] = {
-            "q": searchable(plan.query),
+            "q": clean_query(plan.query),
             "restrict_sr": "False",
             "sort": "relevance",
             "syntax": "lucene",
@@ -352,12 +352,12 @@ class _Requestor(prawcore.Requestor):
         send = partial(super().request, *args, timeout=self.timeout, **kwargs)
         try:
             try:
-                charge()
+                count_requests()
                 response = send(allow_redirects=False)
             except prawcore.RequestException as error:
                 if not _hung_up(error.original_exception):
                     raise
-                charge()
+                count_requests()
                 response = send(allow_redirects=False)
         except prawcore.RequestException as error:
             raise _failure(error.original_exception, str(args[1])) from None

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from api.core.display_names import Place
+from api.core.display_names import SourceLabel
 from api.errors import NotConfigured
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSpec(Place):
+class SourceSpec(SourceLabel):
     """One place: how it is called, what it needs, how it is made and what asking it costs."""
 
     page: str
@@ -132,7 +132,7 @@ HACKERNEWS_NAME = "hackernews"
 HACKERNEWS = SourceSpec(
     name=HACKERNEWS_NAME,
     title="Hacker News",
-    says="What Hacker News says of a tech product or launch: stories and comments on them.",
+    description="Stories and comments on Hacker News about a technical product or a launch.",
     page="docs/sources/hackernews.md",
     variables=(),
     address="HACKERNEWS_URL",
@@ -162,7 +162,7 @@ def _stackexchange_price(settings: SourceSettings) -> Price:
 STACKEXCHANGE = SourceSpec(
     name=STACKEXCHANGE_NAME,
     title="Stack Exchange",
-    says="Problems with devices and software, and what solved them: questions and their answers.",
+    description="Questions and answers on Stack Exchange: problems with devices and software.",
     page="docs/sources/stackexchange.md",
     variables=(),
     address="STACKEXCHANGE_URL",
@@ -187,7 +187,7 @@ def token_of(settings: SourceSettings) -> str:
 GITHUB = SourceSpec(
     name=GITHUB_NAME,
     title="GitHub",
-    says="Bugs and wishes of whatever has a repository: issues with their comments.",
+    description="GitHub issues with their comments: bugs and wishes of whatever has a repository.",
     page="docs/sources/github.md",
     variables=(),
     address="GITHUB_URL",
@@ -202,7 +202,7 @@ LEMMY_NAME = "lemmy"
 LEMMY = SourceSpec(
     name=LEMMY_NAME,
     title="Lemmy",
-    says="What people on Lemmy, a federation of forums, say of a product: posts and comments.",
+    description="Posts and comments about a product on Lemmy, a federation of forums.",
     page="docs/sources/lemmy.md",
     variables=(),
     address="LEMMY_URL",
@@ -223,7 +223,7 @@ def _discourse_price(settings: SourceSettings) -> Price:
 DISCOURSE = SourceSpec(
     name=DISCOURSE_NAME,
     title="Discourse",
-    says="What owners of a product say in the Discourse forums that were named: topics and posts.",
+    description="Topics and posts about a product in the Discourse forums of the settings.",
     page="docs/sources/discourse.md",
     variables=("DISCOURSE_FORUMS",),
     address="DISCOURSE_FORUMS",
@@ -236,7 +236,7 @@ REDDIT_NAME = "reddit"
 REDDIT = SourceSpec(
     name=REDDIT_NAME,
     title="Reddit",
-    says="What people say on Reddit: posts with their best comments, only those about the product.",
+    description="Reddit posts about a product, with their best voted comments.",
     page="docs/sources/reddit.md",
     variables=("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET"),
     address="REDDIT_URL",
@@ -249,7 +249,7 @@ YOUTUBE_NAME = "youtube"
 YOUTUBE = SourceSpec(
     name=YOUTUBE_NAME,
     title="YouTube",
-    says="Videos about a product and what viewers say; a call may cost one of 100 searches a day.",
+    description="Videos about a product, with comments; a call may cost one of 100 daily searches.",
     page="docs/sources/youtube.md",
     variables=("YOUTUBE_API_KEY",),
     address="YOUTUBE_URL",
@@ -271,7 +271,7 @@ def _key(settings: SourceSettings) -> tuple[str, ...]:
 AMAZON = SourceSpec(
     name=AMAZON_NAME,
     title="Amazon",
-    says="Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
+    description="Ratings and buyers' reviews of products on Amazon. Not for topics nobody sells.",
     page="docs/sources/amazon.md",
     variables=("AMAZON_PROVIDER",),
     address="AMAZON_URL",

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from api.core.domain import Comment, Commented, FetchPlan, Item
 from api.core.ports import Probe
-from api.core.text import clean, one_line, searchable, unescape, web_url
+from api.core.text import clean, clean_query, one_line, unescape, web_url
 from api.errors import (
     Broken,
     NotConfigured,
@@ -209,7 +209,7 @@ class StackExchangeSource(KeylessSource):
         page, sites = resumed(cursor, self._sites)
         start = since(plan.window)
         params: dict[str, str | int] = {
-            "q": searchable(plan.query),
+            "q": clean_query(plan.query),
             "sort": "relevance",
             "order": "desc",
             "pagesize": PAGE,

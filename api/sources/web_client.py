@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.core.http_limits import (
     PACKINGS,
     REDIRECTS,
@@ -163,7 +163,7 @@ class WebClient:
     async def _connected(self, url: httpx.URL) -> httpx.Response:
         """The beginning of an answer; while kept connections turn out dead, over the next one."""
         while True:
-            charge()
+            count_requests()
             connecting = Connecting()
             request = self._client.build_request("GET", url, extensions={"trace": connecting})
             request.url = _Shown(request.url)

@@ -21,11 +21,11 @@ import googleapiclient.discovery
 import googleapiclient.errors
 import httplib2
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.core.domain import Batch, Commented, FetchPlan, Item
 from api.core.http_limits import MAX_BYTES, TOO_LARGE, UNPACKABLE, no_connection, points_here
 from api.core.ports import Probe
-from api.core.text import searchable
+from api.core.text import clean_query
 from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
@@ -158,7 +158,7 @@ class YouTubeSource:
         answer = await self._ask(
             _SEARCH,
             lambda api: api.search().list(
-                part="snippet", q=searchable(query), type="video", maxResults=PAGE, **params
+                part="snippet", q=clean_query(query), type="video", maxResults=PAGE, **params
             ),
         )
         return page_of(answer)
@@ -324,13 +324,13 @@ class _JudgingHttp(httplib2.Http):  # type: ignore[misc]
         send = partial(super().request, uri, *args, connection_type=kind, **kwargs)
         try:
             try:
-                charge()
+                count_requests()
                 response, content = send()
             except _HungUp as error:
                 if not error.kept:
                     raise
                 self.close()
-                charge()
+                count_requests()
                 response, content = send()
         except (Broken, OSError, http.client.HTTPException, httplib2.HttpLib2Error):
             self.close()  # its connection is broken, or holds the rest of an answer

@@ -32,8 +32,8 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
-from api.core.display_names import place_of
-from api.core.words import tokens
+from api.core.display_names import source_of_key
+from api.core.words import index_tokens
 from api.features.archive.entries import DIMENSIONS, Embed
 from api.features.archive.index_words import Chunk, chunked
 from api.reports.report import ItemFacts
@@ -114,7 +114,7 @@ def facts_of(key: str, stored: object) -> ItemFacts | None:
     if not isinstance(stored, Mapping):
         return None
     try:
-        facts = {**_BLANK, "source": place_of(key), **stored, "key": key}
+        facts = {**_BLANK, "source": source_of_key(key), **stored, "key": key}
         return ItemFacts.model_validate(facts)
     except ValidationError:
         _log.warning("the item `%s` is damaged and is not searched", key)
@@ -195,7 +195,7 @@ class _Known:
 
 
 def _row(tenant: str, item: ItemFacts, chunk: Chunk, *, sample: bool) -> dict[str, Any]:
-    words = [mark(tenant, sample=sample), *tokens(chunk.worded)[:_MOST_TOKENS]]
+    words = [mark(tenant, sample=sample), *index_tokens(chunk.worded)[:_MOST_TOKENS]]
     return {
         "tenant": tenant, "key": item.key, "comment": chunk.comment, "part": chunk.part,
         "source": item.source, "thread": item.thread or item.key, "sample": sample,

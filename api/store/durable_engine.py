@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, error
 from pydantic import TypeAdapter
 
-from api.core.progress import MOMENTS, Event, Listener, silent
+from api.core.progress import EVENT_TYPES, Event, Listener, ignore_event
 from api.core.work import GoOn, ProcessStopping, Work, WorkLease, translated
 from api.errors import ConfigurationError, Conflict, StoreUnavailable
 
@@ -76,7 +76,7 @@ class _Begun:
 class _Steps:
     """The steps of one piece of work, as this process takes them."""
 
-    listener: Listener = silent
+    listener: Listener = ignore_event
 
     def heard(self, listener: Listener) -> Listener:
         """The listener, behind what keeps what it hears."""
@@ -114,7 +114,7 @@ class _Steps:
             return taken[0]
         value, events = _RECORD.validate_json(text)
         for kind, fields in events:
-            self.listener(_shape(MOMENTS[kind]).validate_python(fields))
+            self.listener(_shape(EVENT_TYPES[kind]).validate_python(fields))
         return cast(T, _shape(shape).validate_json(value))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.core.display_names import WHY
+from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Outcome
 from tests.cases.conftest import World
 from tests.loopback import Reply
@@ -51,7 +51,7 @@ async def test_a_second_search_that_fails_takes_nothing(
     assert {one.item.title for one in gathered.kept} == {"Full v7"}
     assert (str(gathered.outcome), gathered.status, gathered.fetched) == ("ok", "ok", 30)
     assert [attempt.status for attempt in gathered.attempts] == ["ok", "degraded"]
-    assert f"refetch failed ({WHY[Outcome(code)]}); the first pass stands" in heard.text
+    assert f"refetch failed ({OUTCOME_REASONS[Outcome(code)]}); the first pass stands" in heard.text
     assert (gathered.retry_at is not None) == (code == "quota_exhausted")
 
 

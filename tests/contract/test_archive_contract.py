@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy import text, update
 
-from api.core.words import tokens
+from api.core.words import index_tokens
 from api.features.archive.entries import EVERYTHING, ArchiveFilters, Match, Matches
 from api.features.archive.index_words import chunked
 from api.features.archive.search import ArchiveSearch
@@ -88,7 +88,7 @@ async def search(
 ) -> Matches:
     """Both searches."""
     (vector,) = embed([query])
-    return await store.matches(tenant, tokens(query), vector, filters, most)
+    return await store.matches(tenant, index_tokens(query), vector, filters, most)
 
 
 def by_words(found: Matches) -> list[str]:
@@ -545,7 +545,9 @@ async def test_every_piece_that_is_indexed_can_be_shown(store: SqlStore) -> None
     found = await search(store, "word lid")
 
     facts = await store.facts("a", {match.id[0] for match in found.matches})
-    pieces = {piece.id: tuple(tokens(piece.whole)) for f in facts.values() for piece in chunked(f)}
+    pieces = {
+        piece.id: tuple(index_tokens(piece.whole)) for f in facts.values() for piece in chunked(f)
+    }
     assert {match.id: match.tokens for match in found.matches} == pieces
     assert found.entries == len(pieces)
 

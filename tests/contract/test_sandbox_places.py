@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.core.ports import Source
 from api.sandbox.server import Sandbox
@@ -46,7 +46,7 @@ async def test_items_have_what_a_report_needs(source: Source) -> None:
 async def test_a_refetch_is_served_from_the_page(source: Source) -> None:
     """Twice as many begin with the same ones and cost no request."""
     first = await source.fetch(PLAN)
-    with metered() as calls:
+    with request_counter() as calls:
         wider = await source.fetch(PLAN.widened(2))
 
     assert calls.made == 0

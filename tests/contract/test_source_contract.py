@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan, Gated, Gathered, Item, Outcome, Question, Verdict
 from api.core.ports import SilentObserver, Source
 from api.errors import (
@@ -114,7 +114,7 @@ async def test_items_are_whole(upstream: Emulator, source: Source) -> None:
 async def test_refetch_from_surplus_is_free(upstream: Emulator, source: Source) -> None:
     """Twice the items of the same page cost no request and begin with the same ones."""
     first = await source.fetch(PLAN)
-    with metered() as calls:
+    with request_counter() as calls:
         wider = await source.fetch(PLAN.widened(2))
 
     assert calls.made == 0
@@ -126,7 +126,7 @@ async def test_refetch_from_surplus_is_free(upstream: Emulator, source: Source) 
 async def test_next_page_is_asked_once(upstream: Emulator, source: Source) -> None:
     """More than a page costs one request more, and nothing comes twice."""
     await source.fetch(PLAN)
-    with metered() as calls:
+    with request_counter() as calls:
         batch = await source.fetch(replace(PLAN, limit=upstream.page + 1))
 
     assert calls.made == upstream.requests
@@ -158,7 +158,7 @@ async def test_identical_calls_share_a_flight(upstream: Emulator, source: Source
 
 async def test_every_request_is_counted(upstream: Emulator, source: Source) -> None:
     """What the meter counts is what the server saw, failures and token included."""
-    with metered() as calls:
+    with request_counter() as calls:
         await source.comments(await found_by(source, 4))
         upstream.fault = on("/", Reply(500, {}))
         with pytest.raises(SourceError):
@@ -421,17 +421,17 @@ async def test_reset_idle_connections_are_replaced(upstream: Emulator, source: S
 async def test_resets_within_answers_cost_those_answers(upstream: Emulator, source: Source) -> None:
     """Each is asked once, they are unreachable, and what is asked next works."""
     items = await found_by(source, 4)
-    with metered() as usual:
+    with request_counter() as usual:
         await source.comments(items)
     upstream.fault = lambda asked: replace(upstream.reply(asked), manner="half")
 
-    with metered() as failing, pytest.raises(Unreachable):
+    with request_counter() as failing, pytest.raises(Unreachable):
         await source.comments(items)
     for _ in range(usual.made):
         await asyncio.to_thread(upstream.server.resets.acquire, True, 60)
     upstream.fault = on("never", Reply())
     before = len(upstream.server.asked)
-    with metered() as fresh:
+    with request_counter() as fresh:
         read = await source.comments(items)
 
     assert read.notes == ()

@@ -6,17 +6,17 @@ import asyncio
 import contextvars
 import threading
 
-from api.core.context import charge, metered
+from api.core.context import count_requests, request_counter
 
 
 def test_without_a_block_nothing_is_counted() -> None:
     """
     A charge outside of any block is ignored, and a block starts at zero.
     """
-    charge()
-    with metered() as calls:
+    count_requests()
+    with request_counter() as calls:
         pass
-    charge()
+    count_requests()
 
     assert calls.made == 0
 
@@ -25,11 +25,11 @@ def test_blocks_nest() -> None:
     """
     An inner count reaches the outer block too, and ends with its own.
     """
-    with metered() as outer:
-        charge()
-        with metered() as inner:
-            charge(2)
-        charge()
+    with request_counter() as outer:
+        count_requests()
+        with request_counter() as inner:
+            count_requests(2)
+        count_requests()
 
     assert (outer.made, inner.made) == (4, 2)
 
@@ -40,14 +40,14 @@ async def test_tasks_and_threads_count_into_the_block_they_were_started_in() -> 
     """
 
     async def ask(requests: int) -> int:
-        with metered() as calls:
+        with request_counter() as calls:
             context = contextvars.copy_context()
-            thread = threading.Thread(target=context.run, args=(charge, requests))
+            thread = threading.Thread(target=context.run, args=(count_requests, requests))
             thread.start()
             await asyncio.to_thread(thread.join)
         return calls.made
 
-    with metered() as outer:
+    with request_counter() as outer:
         one, other = await asyncio.gather(ask(1), ask(2))
 
     assert (one, other, outer.made) == (1, 2, 3)

@@ -52,8 +52,8 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     polarity.feelings,
     polarity.lean_of,
     citable.numbers, lambda written: citable.says_count(written, 7), duplicates.canonical_url,
-    words.split, words.run_together,
-    lambda written: sightings(MUG, words.split(written), written),
+    words.split_words, words.joined_pieces,
+    lambda written: sightings(MUG, words.split_words(written), written),
     lambda written: excerpt.shown(
         Question("ember mug"), Item(key="k", id="i", source="s", title=written, body=written)
     ),
@@ -165,7 +165,7 @@ def test_there_are_patterns() -> None:
     assert {"pipeline.question", "core.text", "sources.amazon", "models.answer_parsing"} <= rooms
     assert {"sandbox.model_answers", "models.local", "store.tables"} <= rooms
     assert any("._lexicon " in name for name in FOUND)
-    assert any(".sources.amazon.fields.1" in name for name in FOUND), "those in a call"
+    assert any(".sources.amazon_fields.1" in name for name in FOUND), "those in a call"
 
 
 @pytest.mark.parametrize("name", FOUND)

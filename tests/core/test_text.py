@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from api.core.text import (
     clean,
+    clean_query,
     cut,
     fold,
     is_visible,
-    many,
     one_line,
-    searchable,
+    quantity,
     unescape,
     web_url,
 )
@@ -91,7 +91,7 @@ def test_a_query_is_sent_without_what_nobody_sees(query: str, sent: str) -> None
     """
     Zero width, BOM, soft hyphen go; joiners stay where a script or an emoji needs them.
     """
-    assert searchable(query) == sent
+    assert clean_query(query) == sent
 
 
 @given(ANY)
@@ -200,5 +200,5 @@ def test_what_nobody_sees_is_not_visible(text: str, visible: bool) -> None:
 
 def test_numbers_have_their_nouns() -> None:
     """One is one; a plural of its own is named."""
-    assert [many(number, "item") for number in (0, 1, 2)] == ["0 items", "1 item", "2 items"]
-    assert [many(number, "query", "queries") for number in (1, 2)] == ["1 query", "2 queries"]
+    assert [quantity(number, "item") for number in (0, 1, 2)] == ["0 items", "1 item", "2 items"]
+    assert [quantity(number, "query", "queries") for number in (1, 2)] == ["1 query", "2 queries"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.core.display_names import WHY
+from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Outcome
 from api.sandbox.server import Sandbox
 from tests.interfaces.command import SAMPLE, Here
@@ -112,7 +112,7 @@ def test_a_fetch_that_fails_is_four(
 
     assert (ended.code, ended.json["outcome"]) == (code, outcome)
     assert ended.json["reason"]
-    assert f": {WHY[Outcome(outcome)]}: " in ended.err
+    assert f": {OUTCOME_REASONS[Outcome(outcome)]}: " in ended.err
 
 
 def test_a_fetch_that_finds_something_is_zero(here: Here) -> None:

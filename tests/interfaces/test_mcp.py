@@ -163,7 +163,7 @@ async def assert_tools(client: Client) -> None:
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint == (name != "watch_product")
     for source, spec in SOURCES.items():
-        assert tools[f"fetch_{source}"].description == spec.says
+        assert tools[f"fetch_{source}"].description == spec.description
     depth = tools["fetch_reddit"].input_schema["properties"]["depth"]
     assert depth["enum"] == ["quick", "standard", "deep"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.core.domain import (
     Batch,
     Comment,
@@ -82,14 +82,14 @@ class FakeSource:
     async def fetch(self, plan: FetchPlan) -> Batch:
         self.plans.append(plan)
         self.entered.set()
-        charge(0 if self.cached else 1)
+        count_requests(0 if self.cached else 1)
         await _meet(self.trouble.get(len(self.plans) - 1))
         slots = self.by_query.get(plan.query, self.slots)[: plan.limit]
         return Batch(plan, tuple(filter(None, slots)), len(slots) >= plan.limit, self.notes)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         self.commented.append([one.id for one in items])
-        charge(len(items))
+        count_requests(len(items))
         await _meet(self.silence.get(len(self.commented) - 1))
         said = (Comment(id="c", body="good"),)
         return Commented(tuple(replace(one, comments=said) for one in items), ("1 failed",))
@@ -98,7 +98,7 @@ class FakeSource:
         self.looked.append(item.id)
         if self.remarks is None:
             return None
-        charge()
+        count_requests()
         await _meet(self.silence.get(-1))
         said = enumerate(self.remarks.get(item.id, ()))
         return replace(item, comments=tuple(Comment(id=f"c{at}", body=body) for at, body in said))

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from api.core.display_names import Place
+from api.core.display_names import SourceLabel
 from api.core.domain import Assessed, Comment, Grade, Item, Question, Usage, Verdict
 from api.core.ports import Grader, Grades, Judge, Judgement, SilentObserver, Source
 from api.core.published import Published
@@ -39,7 +39,7 @@ from tests.services.fakes import FakeRewriter, FakeSource, item
 
 MUG = Question("ember mug")
 PLACES = {
-    name: Place(name, title, f"What is said on {title}.")
+    name: SourceLabel(name, title, f"What is said on {title}.")
     for name, title in (("reddit", "Reddit"), ("youtube", "YouTube"), ("amazon", "Amazon"))
 }
 Answer = Callable[[list[ModelMessage]], ModelResponse]

@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import ModelAPIError
 from api.core.domain import Grade, Item, Outcome, Usage
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Grader
-from api.core.progress import Listener, silent
+from api.core.progress import Listener, ignore_event
 from api.errors import Blocked, ModelError, NotConfigured, UsageError
 from api.reports.agent_writer import AgentWriter
 from api.reports.conclusion import WritingFailed
@@ -46,7 +46,7 @@ DOWN = ModelError("unreachable", "report")
 REDDIT_OFF = ("reddit", NotConfigured("reddit"))
 
 
-async def analyze(product: Product, ask: Ask, listener: Listener = silent) -> dict[str, Any]:
+async def analyze(product: Product, ask: Ask, listener: Listener = ignore_event) -> dict[str, Any]:
     """The report as its JSON."""
     return plain(await product_service.analyze(product, ask, listener))
 
@@ -441,9 +441,9 @@ async def test_quotes_of_the_writer_win_over_passages() -> None:
 
 def outage(**fields: Any) -> Product:
     """Every judge, grader and writer is down; the explainer too, unless given."""
-    silent: dict[str, Any] = {"judge": NOBODY, "grader": FakeGrader(defaulted=True),
+    ignore_event: dict[str, Any] = {"judge": NOBODY, "grader": FakeGrader(defaulted=True),
                               "writer": Author(DOWN), "explainer": Teller(DOWN)}  # fmt: skip
-    return kit(FakeSource(posts(fields.pop("found", 5))), **(silent | fields))
+    return kit(FakeSource(posts(fields.pop("found", 5))), **(ignore_event | fields))
 
 
 async def test_when_no_model_answers_nothing_is_claimed() -> None:

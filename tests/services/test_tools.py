@@ -25,7 +25,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 import api
-from api.core.display_names import Place, Places
+from api.core.display_names import SourceLabel, SourceLabels
 from api.core.domain import Gated, Grade, Item, Verdict
 from api.errors import ConfigurationError, ModelError, QuotaExhausted, RateLimited, UsageError
 from api.pipeline.gate.verdicts import Gate
@@ -461,8 +461,8 @@ class Failing:
     error: Exception
     calls: list[tuple[str, Ask, str | None]] = field(default_factory=list)
     sample: bool = True
-    places: Places = field(
-        default_factory=lambda: {"reddit": Place("reddit", "Reddit", "What is said there.")}
+    places: SourceLabels = field(
+        default_factory=lambda: {"reddit": SourceLabel("reddit", "Reddit", "What is said there.")}
     )
 
     @property

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolRetu
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.tools import ToolDefinition
 
-from api.core.display_names import Place
+from api.core.display_names import SourceLabel
 from api.errors import NotConfigured
 from api.services.product import Product
 from api.services.tools import listening_toolset
@@ -24,7 +24,7 @@ SAYS = "What owners write in the forum."
 
 def product(*sources: FakeSource | tuple[str, NotConfigured]) -> Product:
     """One that knows a forum, too."""
-    return replace(kit(*sources), places={**PLACES, "forum": Place("forum", "Forum", SAYS)})
+    return replace(kit(*sources), places={**PLACES, "forum": SourceLabel("forum", "Forum", SAYS)})
 
 
 async def looked_at(provided: object, sources: list[str] | None = None) -> list[ToolDefinition]:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.errors import (
     Blocked,
@@ -101,7 +101,7 @@ async def test_a_wider_plan_asks_only_for_what_is_missing() -> None:
     async with open_site() as site, open_source(site) as source:
         site.answers["/s"] = _paged
 
-        with metered() as calls:
+        with request_counter() as calls:
             first = await source.fetch(FetchPlan("mug", 2))
             wider = await source.fetch(FetchPlan("mug", 4))
             widest = await source.fetch(FetchPlan("mug", 10))
@@ -247,7 +247,7 @@ async def test_redirects_within_the_site_are_followed_and_charged() -> None:
         site.answers["/s"] = Answer(status=301, headers={"location": "/s/b?k=mug"})
         site.answers["/s/b"] = Answer(result_page(tile(ASINS[0])))
 
-        with metered() as calls:
+        with request_counter() as calls:
             batch = await source.fetch(PLAN)
 
     assert (len(batch.items), calls.made) == (1, 2)
@@ -348,7 +348,7 @@ async def test_every_kept_connection_that_died_is_passed_over() -> None:
         await source.comments(items)
         upstream.fault = on("/dp/", Reply(manner="hang up"), times=2)
 
-        with metered() as calls:
+        with request_counter() as calls:
             read = await source.comments(items[:1])
         await source.aclose()
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.core.context import metered
-from api.core.display_names import WHY
+from api.core.context import request_counter
+from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Outcome
 from api.errors import QuotaExhausted
 from api.sources.amazon import NO_REVIEWS, SIGN_IN
@@ -32,7 +32,7 @@ async def test_bullets_become_the_body_and_reviews_the_comments() -> None:
     async with open_site() as site, open_source(site) as source:
         site.answers[f"/dp/{ASINS[0]}"] = GOOD
 
-        with metered() as calls:
+        with request_counter() as calls:
             read = await source.comments([item(ASINS[0])])
 
     (full,) = read.items
@@ -110,7 +110,7 @@ async def test_one_failing_page_leaves_the_others(answer: Answer, code: str) -> 
     assert [len(each.comments) for each in read.items] == [2, 0, 2, 2, 2, 2]
     assert read.items[1].body == "4.5 stars"
     assert read.items[1].notes[0].startswith("reviews could not be read: ")
-    assert read.notes == (f"reviews: 1 of 6 failed ({WHY[Outcome(code)]})",)
+    assert read.notes == (f"reviews: 1 of 6 failed ({OUTCOME_REASONS[Outcome(code)]})",)
 
 
 async def test_four_blocked_pages_in_a_row_end_the_reading() -> None:

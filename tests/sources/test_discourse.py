@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import REMOVED, FetchPlan, Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, NotAsked, RateLimited, Refused, SourceError, Unreachable
@@ -311,7 +311,7 @@ async def test_a_forum_may_stand_below_a_path(upstream: DiscourseEmulator) -> No
 async def test_no_page_beyond_the_tenth(upstream: DiscourseEmulator, source: Source) -> None:
     """There is none, whatever the tenth says; pages are paced, so this one is asked by itself."""
     upstream.page = 1
-    with metered() as calls:
+    with request_counter() as calls:
         batch = await source.fetch(FetchPlan("mug", 60))
 
     assert calls.made == 10

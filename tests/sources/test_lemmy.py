@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import REMOVED, FetchPlan, Item
 from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
@@ -62,7 +62,7 @@ def of_search(kind: str, answer: Reply) -> Any:
 async def test_two_searches_serve_the_refetch(upstream: LemmyEmulator, source: Source) -> None:
     """The name alone, posts and comments at once, fifty of each; the version is asked once."""
     plan = FetchPlan("battery of the Ember mug", 10, name="Ember mug")
-    with metered() as calls:
+    with request_counter() as calls:
         await source.fetch(plan)
         batch = await source.fetch(plan.widened(2))
         await source.fetch(FetchPlan("Ember mug lid", 10, name="Ember mug"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from praw.config import Config
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.core.ports import Source
 from api.errors import ConfigurationError, NotConfigured
@@ -235,7 +235,7 @@ async def test_best_comments_without_bots_and_deletions(
 async def test_comments_share_one_token(reddit_server: RedditEmulator, reddit: Source) -> None:
     """Twelve threads over four clients take twelve requests and the token of the search."""
     found = await found_by(reddit, 12)
-    with metered() as calls:
+    with request_counter() as calls:
         read = await reddit.comments(found)
 
     assert reddit_server.paths.count("/api/v1/access_token") == 1

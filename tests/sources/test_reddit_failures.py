@@ -10,7 +10,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.core.ports import Source
 from api.errors import Blocked, Broken, RateLimited, Refused, SourceError, TimedOut, Unreachable
@@ -56,7 +56,7 @@ async def test_closed_connection_is_tried_again(
     await found_by(reddit, 1)
     reddit_server.fault = on("/comments/", Reply(manner="hang up"), times=1)
 
-    with metered() as calls:
+    with request_counter() as calls:
         read = await reddit.comments(await found_by(reddit, 1))
 
     assert len(read.items[0].comments) == 20
@@ -223,7 +223,7 @@ async def test_nobody_listening_is_unreachable(reddit_server: RedditEmulator) ->
     """A refused connection is one failed request, not three."""
     source = REDDIT.build(reddit_server.settings(REDDIT_URL="http://127.0.0.1:1"))
 
-    with metered() as calls, pytest.raises(Unreachable):
+    with request_counter() as calls, pytest.raises(Unreachable):
         await source.fetch(PLAN)
     await source.aclose()
 

@@ -85,8 +85,8 @@ def test_a_spec_is_sound(spec: SourceSpec) -> None:
     assert all(known[name][0] is SourceSettings for name in (*spec.variables, spec.address))
     assert spec.title in NAMED
     assert TITLES[spec.name] == PLACES[spec.name].title == spec.title
-    assert spec.says.endswith(".")
-    assert "\n" not in spec.says
+    assert spec.description.endswith(".")
+    assert "\n" not in spec.description
     assert spec.missing(complete) == ()
     assert spec.price(complete).entries > 0
 
@@ -109,7 +109,7 @@ async def test_the_tool_says_what_the_spec_says(spec: SourceSpec) -> None:
     (tool,) = asked.function_tools
 
     assert tool.name == f"fetch_{spec.name}_tool"
-    assert (tool.description or "").startswith(spec.says)
+    assert (tool.description or "").startswith(spec.description)
     assert set(tool.parameters_json_schema["properties"]) == {"query", "depth", "about"}
 
 

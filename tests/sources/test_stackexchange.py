@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan, Item
 from api.core.ports import Source
 from api.errors import (
@@ -88,7 +88,7 @@ async def test_each_site_is_asked_once(upstream: StackExchangeEmulator, source: 
     assert all("fromdate" not in asked.query for asked in searches)
     assert [item.place for item in batch.items[:4]] == [*SITES, SITES[0]]
 
-    with metered() as calls:
+    with request_counter() as calls:
         read = await source.comments(batch.items[:6])
 
     assert calls.made == 3

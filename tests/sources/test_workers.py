@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from api.core.context import charge, metered
+from api.core.context import count_requests, request_counter
 from api.errors import TimedOut
 from api.sources.worker_threads import Workers
 
@@ -132,8 +132,8 @@ async def test_context_reaches_the_thread() -> None:
     """A request that a thread sends is counted in the caller's block."""
     workers = Workers("test", Client)
 
-    with metered() as calls:
-        await workers.run(lambda client: charge(2), 5)
+    with request_counter() as calls:
+        await workers.run(lambda client: count_requests(2), 5)
     workers.close()
 
     assert calls.made == 2

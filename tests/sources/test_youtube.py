@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan, Item
 from api.errors import NotConfigured
 from api.features.analyses.store_ports import SourceMemory
@@ -190,7 +190,7 @@ async def test_details_and_comments_of_kept_videos(
 ) -> None:
     """One `videos.list` for all and one thread list each bring full text, counts, comments."""
     found = await found_by(youtube, 3)
-    with metered() as calls:
+    with request_counter() as calls:
         read = await youtube.comments(found)
 
     assert calls.made == 4

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan
 from api.errors import (
     Blocked,
@@ -181,7 +181,7 @@ async def test_burst_is_retried_once(
     """A burst limit that passes costs one more request, which is counted."""
     youtube_server.fault = on("/search", refusal(429, "rateLimitExceeded"), times=1)
 
-    with metered() as calls:
+    with request_counter() as calls:
         batch = await youtube.fetch(PLAN)
 
     assert len(batch.items) == 5
@@ -221,7 +221,7 @@ async def test_nobody_listening_is_unreachable(youtube_server: YouTubeEmulator) 
     """A refused connection is one failed request."""
     source = YOUTUBE.build(youtube_server.settings(YOUTUBE_URL="http://127.0.0.1:1/"))
 
-    with metered() as calls, pytest.raises(Unreachable):
+    with request_counter() as calls, pytest.raises(Unreachable):
         await source.fetch(PLAN)
     await source.aclose()
 

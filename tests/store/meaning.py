@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from random import Random
 
-from api.core.words import tokens
+from api.core.words import index_tokens
 from api.features.archive.entries import DIMENSIONS
 
 SAME = {"accumulator": "battery", "akku": "battery", "cover": "lid"}
@@ -16,7 +16,9 @@ SAME = {"accumulator": "battery", "akku": "battery", "cover": "lid"}
 
 def embed(texts: Sequence[str]) -> list[bytes]:
     """One vector a text; zeros for one without words."""
-    return [_vector([_direction(SAME.get(word, word)) for word in tokens(text)]) for text in texts]
+    return [
+        _vector([_direction(SAME.get(word, word)) for word in index_tokens(text)]) for text in texts
+    ]
 
 
 @cache

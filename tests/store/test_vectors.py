@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from api.core.words import tokens
+from api.core.words import index_tokens
 from api.features.archive.entries import ArchiveFilters
 from api.features.archive.imports import ImportBatch, ImportCard, ImportPosition
 from api.reports.report import ItemFacts
@@ -80,7 +80,7 @@ async def nearest(store: SqlStore, query: str, most: int = 2, tenant: str = "a")
     await settled(store)
     assert found.vectors
     near = [match for match in found.matches if match.by_vector]
-    return sorted(" ".join(m.tokens) for m in near if set(m.tokens) & set(tokens(query)))
+    return sorted(" ".join(m.tokens) for m in near if set(m.tokens) & set(index_tokens(query)))
 
 
 async def unread(store: SqlStore) -> int:

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Literal
 
-from api.core.display_names import place_of
+from api.core.display_names import source_of_key
 from api.core.text import clean, one_line
 from api.errors import NotFound, UsageError
 from api.features.analyses.analysis_job import missing, stored_report
@@ -171,4 +171,4 @@ def source_of(report: Report, key: str) -> str | None:
     for name, source in report.sources.items():
         if any(item.key == key for item in source.dropped):
             return name
-    return place_of(key) if any(item.key == key for item in report.dropped) else None
+    return source_of_key(key) if any(item.key == key for item in report.dropped) else None

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
-from api.core.context import metered
-from api.core.progress import Listener, silent
+from api.core.context import request_counter
+from api.core.progress import Listener, ignore_event
 from api.errors import LimitReached, StoreUnavailable
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.fair_queue import FairQueue
@@ -86,7 +86,7 @@ class Limits:
         """
         spent, now = Spending(), self.clock()
         taken = await self._take(now, self._wanted(tenant, usd, analyses), work_id)
-        with metered() as calls:
+        with request_counter() as calls:
             try:
                 yield spent
             finally:
@@ -183,7 +183,7 @@ def _micro(usd: float) -> int:
 
 async def fetch_within(
     limits: Limits, tenant: Tenant, usd: float, product: Product, source: str, ask: Ask,
-    listener: Listener = silent, dossier: Dossier | None = None,
+    listener: Listener = ignore_event, dossier: Dossier | None = None,
 ) -> SourceAnswer:  # fmt: skip
     """Ask one source; `usd` is what that may cost at most.
 

@@ -22,9 +22,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from api.core.context import admit, caller, current_trace_id, keep_trace_id
-from api.core.display_names import Places
-from api.core.progress import Listener, silent
+from api.core.context import adopt_trace_id, current_caller, current_trace_id, set_caller
+from api.core.display_names import SourceLabels
+from api.core.progress import Listener, ignore_event
 from api.core.work import Engine, Failure, ProcessStopping, SharedEngine, Unkept, WorkLease
 from api.errors import Conflict, ListenpostError, UsageError
 from api.features.analyses.analysis_job import (
@@ -83,7 +83,7 @@ class Runner:
         self._performance.ended.append(ended)
 
     async def run(
-        self, tenant: Tenant, ask: Ask, listener: Listener = silent, key: str | None = None
+        self, tenant: Tenant, ask: Ask, listener: Listener = ignore_event, key: str | None = None
     ) -> Report:
         """A finished report; cancelling the caller cancels the work nobody else waits for.
 
@@ -238,8 +238,8 @@ class Runner:
         kept = await self._store.get(tenant.id, request.analysis_id)
         if kept is not None and (kept.state, kept.reason) == ("failed", CANCELLED):
             return  # its process died before the engine heard of that
-        admit(request.caller)
-        keep_trace_id(request.trace_id)
+        set_caller(request.caller)
+        adopt_trace_id(request.trace_id)
         flight = AnalysisFlight(
             id=request.analysis_id, tenant=tenant, ask=request.ask, detached=True, resumed=True
         )
@@ -313,7 +313,7 @@ class Runner:
         usd, work_id = await self._performance.estimate(ask), _new_work(analysis_id)
         await self._limits.reserve(tenant, usd=usd, analyses=1, work_id=work_id)
         began = await self._store.begin(tenant.id, analysis_id, ask.query, work_id, ask.digest)
-        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
         await shared.enqueue(KIND, work_id, request.written, tenant.id)
         return _running(tenant, analysis_id, ask, began)
 
@@ -321,7 +321,7 @@ class Runner:
         self._check_open()
         flight = AnalysisFlight(id=analysis_id, tenant=tenant, ask=ask)
         self._flights[analysis_id] = flight
-        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), caller())
+        request = WorkOrder(analysis_id, tenant.id, ask, current_trace_id(), current_caller())
         work = partial(self._performance.perform, flight)
         running = self._engine.run(KIND, _new_work(analysis_id), request.written, work)
         flight.begin(self._flown(flight, running), f"analysis {analysis_id}")
@@ -408,7 +408,7 @@ class Comparisons:
         self,
         asks: Sequence[Ask],
         flights: Sequence[AnalysisFlight | StoredAnalysis],
-        listener: Listener = silent,
+        listener: Listener = ignore_event,
     ) -> list[Report | Failure]:
         """The report of each question, or how its analysis failed."""
         begun = dict(zip(asks, flights, strict=True))
@@ -423,7 +423,7 @@ class Comparisons:
         return await analyze_each(landed, asks, listener)
 
 
-def side_by_side(kept: Sequence[StoredAnalysis], places: Places) -> Comparison:
+def side_by_side(kept: Sequence[StoredAnalysis], places: SourceLabels) -> Comparison:
     """Analyses that have ended, compared in this order; one without a report has failed."""
     asks = [ask_of(each.report) if each.report else Ask(each.query) for each in kept]
     answers = [

@@ -18,9 +18,9 @@ import regex
 
 from api.core.text import one_line
 from api.core.words import (
-    _INDEX_TOKEN,
-    _PAIR,
-    tokens,
+    INDEX_TOKEN,
+    LETTER_PAIR,
+    index_tokens,
 )
 from api.features.archive.entries import ChunkId
 from api.reports.report import ItemFacts, KeptComment
@@ -44,15 +44,19 @@ def unheard(query: str, frequencies: Mapping[str, int]) -> list[str]:
         frequencies: how many entries hold each of its tokens.
     """
     missing: dict[str, str] = {}
-    for match in _INDEX_TOKEN.finditer(query):
-        if match["run"] is None and (word := tokens(match[0])) and not frequencies.get(word[0]):
+    for match in INDEX_TOKEN.finditer(query):
+        if (
+            match["run"] is None
+            and (word := index_tokens(match[0]))
+            and not frequencies.get(word[0])
+        ):
             missing.setdefault(word[0], match[0])
     return list(missing.values())
 
 
 def phrases(text: str) -> list[list[str]]:
     """The tokens of each quotation of two words and more."""
-    quoted = (tokens(match["phrase"]) for match in _QUOTED.finditer(text))
+    quoted = (index_tokens(match["phrase"]) for match in _QUOTED.finditer(text))
     return [phrase for phrase in quoted if len(phrase) > 1]
 
 
@@ -98,7 +102,7 @@ def held(
     weights = {}
     for word in query:
         holding = frequencies.get(word, 0)
-        unsure = not holding and _PAIR.fullmatch(word)
+        unsure = not holding and LETTER_PAIR.fullmatch(word)
         weights[word] = rarity(holding, among) / (2 if unsure else 1)
     own = sum(weights[word] for word in weights.keys() & set(entry))
     return own / sum(weights.values()) if weights else 0.0

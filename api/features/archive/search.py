@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 
 import regex
 
-from api.core.display_names import Places, title_of
+from api.core.display_names import SourceLabels, title_in
 from api.core.ports import Observer, SilentObserver
-from api.core.text import Fence, called, cut, fold, many, one_line, searchable, web_url
-from api.core.words import LONGEST_WORD, UNSPACED, content_words, languages_of, tokens
+from api.core.text import Fence, clean_query, cut, display_title, fold, one_line, quantity, web_url
+from api.core.words import LONGEST_WORD, UNSPACED, content_words, index_tokens, languages_of
 from api.errors import ModelError
 from api.features.archive.entries import (
     EVERYTHING,
@@ -74,8 +74,8 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
     query = screened.query
     if len(content_words(query)) >= least or _NAMING.search(query) or phrases(query):
         return ""
-    known = {word for name in names for word in tokens(name)}
-    if not known.isdisjoint(tokens(query)):
+    known = {word for name in names for word in index_tokens(name)}
+    if not known.isdisjoint(index_tokens(query)):
         return ""
     return (
         "That is too little to search for: name the product, or say in three words what about it, "
@@ -97,9 +97,9 @@ def passage_of(
     parts = [part for part in whole if one_line(part) in piece.text]
     if not parts:
         return _beginning(piece.text or one_line(item.title))
-    wanted, vectors = set(tokens(query)), embed(parts) if vector else None
+    wanted, vectors = set(index_tokens(query)), embed(parts) if vector else None
     near = cosines(vector, vectors) if vector and vectors else [0.0] * len(parts)
-    shared = [len(wanted.intersection(tokens(part))) for part in parts]
+    shared = [len(wanted.intersection(index_tokens(part))) for part in parts]
     return max(zip(shared, near, parts, strict=True), key=lambda ranked: ranked[:2])[2]
 
 
@@ -129,8 +129,8 @@ Rerank = Callable[[str, Sequence[Chunk]], Awaitable[Sequence[float]]]
 
 async def by_words(query: str, pieces: Sequence[Chunk]) -> list[float]:
     """The share of the question's words that a piece holds."""
-    wanted = set(tokens(query))
-    held = (wanted.intersection(tokens(piece.whole)) for piece in pieces)
+    wanted = set(index_tokens(query))
+    held = (wanted.intersection(index_tokens(piece.whole)) for piece in pieces)
     return [len(words) / max(len(wanted), 1) for words in held]
 
 
@@ -168,7 +168,7 @@ class ArchiveSearch:
         Raises:
             StoreUnavailable: the database cannot be used.
         """
-        query, most = searchable(text), k or self.retrieval.k
+        query, most = clean_query(text), k or self.retrieval.k
         filters = replace(filters, sample=self.sample)
         # more than `canonical` keeps: a rating of 4.5 is not one of 45
         key = tenant, fold(query).rstrip(" ?!."), most, filters, terse
@@ -209,7 +209,7 @@ class ArchiveSearch:
     ) -> ArchiveAnswer:
         """Both searches, then the rules in their order."""
         retrieval = self.retrieval
-        words, vectors = tokens(query), await asyncio.to_thread(self.embed, [query])
+        words, vectors = index_tokens(query), await asyncio.to_thread(self.embed, [query])
         vector = vectors[0] if vectors else None
         matches = await self.archive.matches(tenant, words, vector, filters, CANDIDATES)
         quotations, scattered = phrases(query), False
@@ -337,11 +337,11 @@ def text_of(
         if not entries:
             return "Nothing is stored yet."
         if named := ", ".join(f"`{word[:LONGEST_WORD]}`" for word in missing[:_MOST_MISSING]):
-            stored = many(entries, "stored entry", "stored entries")
+            stored = quantity(entries, "stored entry", "stored entries")
             return f"{WEAK} None of {'over ' * (entries >= MOST_COUNTED)}{stored} holds {named}."
         return f"{WEAK} Ask with fewer words{', or without filters' if narrowed else ''}."
     items = len({hit.key for hit in hits})
-    count = many(len(hits), "stored entry", "stored entries")
+    count = quantity(len(hits), "stored entry", "stored entries")
     of = "" if items == len(hits) else f" of {items} item{'s' if items > 1 else ''}"
     doubt = ", none of them surely" if all(hit.low_relevance for hit in hits) else ""
     return f"{count}{of} may answer this{doubt}."
@@ -351,7 +351,7 @@ def text_of(
 _TITLE = 120
 
 
-def described(answer: ArchiveAnswer, places: Places) -> str:
+def described(answer: ArchiveAnswer, places: SourceLabels) -> str:
     """How much is stored, and each hit with its label, place, day, words and link."""
     if answer.guidance:
         return answer.guidance
@@ -366,7 +366,7 @@ def described(answer: ArchiveAnswer, places: Places) -> str:
     return "\n".join(lines)
 
 
-def _lines(hit: ArchiveHit, places: Places, fence: Fence, *, linked: bool) -> Iterator[str]:
+def _lines(hit: ArchiveHit, places: SourceLabels, fence: Fence, *, linked: bool) -> Iterator[str]:
     link = web_url(hit.url) if linked else ""
     yield f"{hit.label}: {whence(hit, places)}" + (f", {link}" if link else "")
     place = f"({hit.place}) " if hit.place else ""
@@ -374,14 +374,14 @@ def _lines(hit: ArchiveHit, places: Places, fence: Fence, *, linked: bool) -> It
     yield fence.quote(f"{place}{by}{heading(hit)} | {hit.passage}", hit.label)
 
 
-def whence(hit: ArchiveHit, places: Places) -> str:
+def whence(hit: ArchiveHit, places: SourceLabels) -> str:
     """Place, day and relevance, in words of ours: `Reddit, 2026-03-01, 80%`."""
     day = f", {hit.created_at:%Y-%m-%d}" if hit.created_at else ""
     low = " (low relevance)" if hit.low_relevance else ""
-    return f"{title_of(places, hit.source)}{day}, {hit.relevance:.0%}{low}"
+    return f"{title_in(places, hit.source)}{day}, {hit.relevance:.0%}{low}"
 
 
 def heading(hit: ArchiveHit) -> str:
     """Its title in strangers' words; of a comment that of what it stands under, and said so."""
     title = cut(one_line(hit.title), _TITLE) or "what has no title"
-    return called(title, hit.comment_id or hit.thread)
+    return display_title(title, hit.comment_id or hit.thread)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 
-from api.core.words import spread
+from api.core.words import diversify
 from api.features.archive.entries import DIMENSIONS, ChunkId, Matches
 from api.features.archive.index_words import bm25, held, quotes
 from api.settings import RankingSettings, RetrievalSettings
@@ -138,7 +138,7 @@ def reranked(line: Sequence[Scored], scores: Sequence[float], window: int) -> li
 
 def diverse(line: Sequence[Scored], ranking: RankingSettings) -> list[Scored]:
     """Few of one thread before others; an item's own entries are of one."""
-    return spread(line, lambda entry: [entry.thread], lambda entry: entry.combined, ranking)
+    return diversify(line, lambda entry: [entry.thread], lambda entry: entry.combined, ranking)
 
 
 def _stretched(scores: Mapping[ChunkId, float]) -> dict[ChunkId, float]:

@@ -33,8 +33,8 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from api.core.context import admit, caller
-from api.core.display_names import title_of
+from api.core.context import current_caller, set_caller
+from api.core.display_names import title_in
 from api.core.domain import Assessed, Question, Verdict
 from api.core.ports import Facts
 from api.core.prompts import Prompt
@@ -138,7 +138,7 @@ def read_report(session: Session, report: Report) -> None:
     for name, source in report.sources.items():
         if source.outcome.answered:
             labels = [exhibit.label for exhibit in shown if exhibit.item.source == name]
-            title = title_of(session.run.places, name)
+            title = title_in(session.run.places, name)
             counted = f"{source.kept} of {source.fetched} results"
             line = f"{title}: {kept_line(counted, source.gate, refetched=source.refetched)}"
             session.remember(name, report.query, report.depth, line, labels, sample=report.sample)
@@ -212,7 +212,9 @@ class Chat:
     ) -> Turn:
         goes_on = session.exhibits and points_back(message)  # `what do they like about it?`
         screened = screen(message, stop_words_alone=LONGEST if goes_on else STOP_WORDS_ALONE)
-        admit(replace(caller(), session=session.id))  # until the end: a turn has its own task
+        set_caller(
+            replace(current_caller(), session=session.id)
+        )  # until the end: a turn has its own task
         with self.product.observer.analysis("chat", Question(screened.query), depth) as span:
             trace_id = self.product.observer.trace_id
             if not screened.ok:
@@ -370,7 +372,7 @@ def _tools(
             return await _reported(ctx, {"query": query, "depth": depth}, lookup)
 
         place = product.places.get(source)
-        about = place.says if place else f"Items of {source}."
+        about = place.description if place else f"Items of {source}."
         toolset.add_function(fetch, takes_ctx=True, name=f"fetch_{source}", description=about)
 
     for source in product.usual:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import regex
 
-from api.core.text import called, fold, one_line, web_url
+from api.core.text import display_title, fold, one_line, web_url
 from api.core.words import languages_of
 from api.features.chat.chat_turn import Citation
 from api.pipeline.question.query_guard import (
@@ -113,7 +113,7 @@ def cited(text: str, exhibits: Iterable[Exhibit], names: Iterable[str]) -> tuple
     citations = []
     for exhibit in exhibits:
         item, passage = exhibit.item, passage_for(text, exhibit, names)
-        title = called(one_line(item.title), item.thread)
+        title = display_title(one_line(item.title), item.thread)
         url, credit = web_url(item.url), credit_of(item, passage)
         citations.append(Citation(exhibit.label, item.key, title, url, passage, credit))
     return tuple(citations)

@@ -15,7 +15,7 @@ import regex
 from api.core.display_names import reason_in_words
 from api.core.domain import Question
 from api.core.text import fold, one_line
-from api.core.words import is_foreign
+from api.core.words import is_not_english
 from api.features.chat.chat_citations import cited, passage_for, plain
 from api.features.chat.chat_turn import AnswerPiece, Turn
 from api.features.chat.lookups import ChatLookups
@@ -348,7 +348,7 @@ def not_searched(question: str, lines: Iterable[str]) -> str:
 def nothing_found(question: str, lines: Iterable[str]) -> str:
     """That there is no answer, and why, without a word about the product."""
     outcomes = " ".join(f"{formatted(line)}." for line in dict.fromkeys(lines))
-    if is_foreign(question):
+    if is_not_english(question):
         advice = f"{FOREIGN[0].upper()}{FOREIGN[1:]}."
     else:
         advice = "Another spelling, or a few words on what it is, may help."
@@ -448,7 +448,7 @@ class AnswerDraft:
         if desk.session.anew:
             desk.session.anew = False
             yield ANEW
-        if failed and is_foreign(desk.question):
+        if failed and is_not_english(desk.question):
             yield FOREIGN
         if failed:
             yield f"the chat model could not be used ({reason_in_words(failed)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from api.core.display_names import title_of
+from api.core.display_names import title_in
 from api.core.domain import Assessed, Gathered, Usage
 from api.core.text import Fence
 from api.core.work import Failure, contained
@@ -216,7 +216,7 @@ class ChatLookups:
         return line
 
     def _failed(self, what: str, failure: Failure) -> str:
-        title = title_of(self.product.places, what)
+        title = title_in(self.product.places, what)
         self.lines[what] = f"{title} could not be asked: {failure.message}"
         return self._reply(self.lines[what])
 

@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Collection, Container, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from api.core.display_names import Places, title_of
+from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Outcome
-from api.core.progress import Listener, ProductEvent, silent
-from api.core.text import clean, cut, minute, one_line
+from api.core.progress import Listener, ProductEvent, ignore_event
+from api.core.text import clean, cut, one_line, utc_minute
 from api.core.words import canonical
 from api.core.work import Failure, contained
 from api.errors import UsageError
@@ -47,7 +47,7 @@ _EXTENT = ("depth", "grades by a model", "how far back", "data", "when")
 _UNKNOWN = "not known (an older version asked)"
 
 
-def unlike(reports: Sequence[Report], places: Places) -> Mapping[str, str]:
+def unlike(reports: Sequence[Report], places: SourceLabels) -> Mapping[str, str]:
     """In what these were asked differently, by term: `quick for Oura; deep for Whoop`.
 
     Empty where all were asked alike. A report for which nothing was asked differs in nothing.
@@ -86,13 +86,13 @@ def reach(since: Window) -> str:
     return "any time" if since == "all" else f"the last {since}"
 
 
-def _terms(reports: Sequence[Report], places: Places) -> Iterator[tuple[str, list[str]]]:
+def _terms(reports: Sequence[Report], places: SourceLabels) -> Iterator[tuple[str, list[str]]]:
     """Each term on which reports are made, and its value for each of them."""
     yield "depth", [report.depth for report in reports]
     yield "grades by a model", ["yes" if report.grading == "on" else "no" for report in reports]
     yield "how far back", [reach(report.since) if report.since else _UNKNOWN for report in reports]
     titles_of_each = [
-        {title_of(places, name) for name in ask_of(report).sources} for report in reports
+        {title_in(places, name) for name in ask_of(report).sources} for report in reports
     ]
     yield "places", [", ".join(sorted(titles)) or "none" for titles in titles_of_each]
     if len({report.depth for report in reports}) == 1:  # else it is the depths' own
@@ -101,7 +101,7 @@ def _terms(reports: Sequence[Report], places: Places) -> Iterator[tuple[str, lis
     yield "data", ["made up" if report.sample else "real" for report in reports]
     moments = [report.created_at for report in reports]
     if moments and max(moments) - min(moments) > AT_ONCE:
-        yield "when", [minute(moment) for moment in moments]
+        yield "when", [utc_minute(moment) for moment in moments]
 
 
 def _by_value(names: Sequence[str], values: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ MOST_ASPECTS = 8
 
 
 def comparison_of(
-    asks: Sequence[Ask], answers: Sequence[Report | Failure], places: Places
+    asks: Sequence[Ask], answers: Sequence[Report | Failure], places: SourceLabels
 ) -> Comparison:
     """The products of these questions side by side, in their order.
 
@@ -260,7 +260,7 @@ def asks_of(products: Sequence[tuple[str, str]], like: Ask) -> tuple[Ask, ...]:
 async def analyze_each(
     analyze: Callable[[Ask, Listener], Awaitable[Report]],
     asks: Sequence[Ask],
-    listener: Listener = silent,
+    listener: Listener = ignore_event,
 ) -> list[Report | Failure]:
     """Analyze all at once, so at one moment; one that fails leaves the others alone.
 

@@ -11,9 +11,9 @@ from itertools import combinations
 from math import inf
 from types import MappingProxyType
 
-from api.core.display_names import Places, title_of
+from api.core.display_names import SourceLabels, title_in
 from api.core.domain import Question
-from api.core.text import clean, many, one_line
+from api.core.text import clean, one_line, quantity
 from api.core.work import Failure
 from api.features.comparisons.comparison import Contrast, Measure, SourceVolume, Standing, State
 from api.pipeline.evidence.figures import (
@@ -261,7 +261,7 @@ def looks_at(
     return looks
 
 
-def contrasts_of(looks: Sequence[DifferenceTest], places: Places) -> tuple[Contrast, ...]:
+def contrasts_of(looks: Sequence[DifferenceTest], places: SourceLabels) -> tuple[Contrast, ...]:
     """The differences that stand, the surest first."""
     chances = holm([look.chance for look in looks])
     marked = []
@@ -301,12 +301,14 @@ def _both(pair: _Pair, holds: Callable[[SourceVolume], bool]) -> tuple[str, ...]
     )
 
 
-def _contrast(look: DifferenceTest, interval: Interval, chance: float, places: Places) -> Contrast:
+def _contrast(
+    look: DifferenceTest, interval: Interval, chance: float, places: SourceLabels
+) -> Contrast:
     more, less = look.pair
     (count, other), (n, m), (low, high) = look.counts, look.totals, interval
-    *titles, last = (title_of(places, name) for name in look.sources)
+    *titles, last = (title_in(places, name) for name in look.sources)
     where = f" on {', '.join(titles)}{' and ' * bool(titles)}{last}"
-    counted = f": {many(count, 'post')}, against {other or 'none'} about {less.name}"
+    counted = f": {quantity(count, 'post')}, against {other or 'none'} about {less.name}"
     if look.measure == "posts":
         estimate = count / other if other else None
         where += ", where neither hit a limit"

@@ -21,7 +21,7 @@ import regex
 
 from api.core.domain import Item, Question
 from api.core.text import fold, one_line
-from api.core.words import stem, stop_words, tokens
+from api.core.words import index_tokens, stem, stop_words
 from api.features.watches.watch_run import NewQuestion
 from api.reports.composition import item_of
 from api.reports.keyless.polarity import ASKING, is_english
@@ -54,7 +54,7 @@ _ASIDE = regex.compile(
 def asks(sentence: str, following: str = "") -> bool:
     """Whether it asks for something, not for show, and what follows it is no answer."""
     text = one_line(sentence).replace("’", "'")
-    words = max(len(text.split()), len(tokens(text)))
+    words = max(len(text.split()), len(index_tokens(text)))
     if words < _WORDS or len(text) > LONGEST_PASSAGE or _QUOTATION.search(text):
         return False
     if _sign("rhetorical").search(text) or _sign("answered").match(following):
@@ -191,7 +191,7 @@ def _holds(text: str, roots: Collection[str]) -> bool:
 
 def _sense(sentence: str, subject: Subject) -> frozenset[str]:
     """What it asks for: the roots of its telling words, without the product's name."""
-    words = set(tokens(subject.pattern.sub(" ", sentence))) - _idle() - subject.name_words
+    words = set(index_tokens(subject.pattern.sub(" ", sentence))) - _idle() - subject.name_words
     return frozenset(word[:_ROOT] for word in words)
 
 

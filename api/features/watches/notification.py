@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from api.core.display_names import WHY, Places, title_of
-from api.core.text import clean, cut, many, minute, one_line, web_url
+from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
+from api.core.text import clean, cut, one_line, quantity, utc_minute, web_url
 from api.features.watches.watch import Watch
 from api.features.watches.watch_run import NewPost, WatchRun
 
@@ -37,7 +37,7 @@ class Message:
         return json.dumps({"text": escaped}).encode()
 
 
-def message_of(watch: Watch, run: WatchRun, places: Places) -> Message:
+def message_of(watch: Watch, run: WatchRun, places: SourceLabels) -> Message:
     """A run for all who are to be told."""
     text = text_of(watch, run, places)
     about = {"id": watch.id, "name": watch.name, "query": watch.query, "about": watch.about}
@@ -67,7 +67,7 @@ def signature(secret: str, moment: int, body: bytes) -> str:
     return f"t={moment},v1={digest.hexdigest()}"
 
 
-def text_of(watch: Watch, run: WatchRun, places: Places) -> str:
+def text_of(watch: Watch, run: WatchRun, places: SourceLabels) -> str:
     """A run for a person; one line when nothing is new."""
     return "\n".join(_lines(watch, run, places))
 
@@ -78,7 +78,7 @@ def headline(watch: Watch, run: WatchRun) -> str:
     return f"{watch.name}{sample}: {result_of(watch, run)}"
 
 
-def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = minute) -> str:
+def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = utc_minute) -> str:
     """What became of it, in a phrase; a moment in it is written as `dated` does."""
     noun = "new complaint" if watch.only else "new post"
     since = "" if run.counts is None else f" since {dated(run.counts.since)}"
@@ -89,20 +89,21 @@ def result_of(watch: Watch, run: WatchRun, dated: Callable[[datetime], str] = mi
             return f"nothing was heard: {one_line(run.reason or 'no source answered')}"
         case "baseline":
             written = since.replace("since", "written since")
-            words = f"the first run found {many(run.kept, 'post')}{written} or without a date"
+            words = f"the first run found {quantity(run.kept, 'post')}{written} or without a date"
             return f"{words}; later runs tell of {noun}s"
         case "nothing":
             usual = " and nothing unusual" if run.looked_at else ""
             return f"no {noun}s{usual}{since}"
         case _:
-            parts = [many(len(run.new), noun)] if run.new else []
-            parts += [many(len(run.unusual), "unusual change")] if run.unusual else []
+            parts = [quantity(len(run.new), noun)] if run.new else []
+            parts += [quantity(len(run.unusual), "unusual change")] if run.unusual else []
             return " and ".join(parts) + since
 
 
-def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
+def _lines(watch: Watch, run: WatchRun, places: SourceLabels) -> Iterator[str]:
     gaps = ", ".join(
-        f"{title_of(places, gap.source)} ({gap.reason or WHY[gap.outcome]})" for gap in run.gaps
+        f"{title_in(places, gap.source)} ({gap.reason or OUTCOME_REASONS[gap.outcome]})"
+        for gap in run.gaps
     )
     silent = f"Not heard, so nothing is known of: {one_line(gaps)}." if gaps else ""
     if run.state in {"failed", "not_asked", "nothing"}:
@@ -117,7 +118,7 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
     posts = {post.key: post for post in run.new}
     for question in run.questions:
         first = posts[question.cites[0]]
-        also = f", and {many(len(question.cites) - 1, 'other')}" if question.cites[1:] else ""
+        also = f", and {quantity(len(question.cites) - 1, 'other')}" if question.cites[1:] else ""
         words = one_line(clean(question.text))
         yield f"Asked for the first time: “{words}” ({_whence(first, places)}{also})"
         yield from _address(first, opens=not run.sample)
@@ -132,7 +133,7 @@ def _lines(watch: Watch, run: WatchRun, places: Places) -> Iterator[str]:
         yield f"Report: {run.report_id}"
 
 
-def _post(post: NewPost, places: Places, *, opens: bool) -> Iterator[str]:
+def _post(post: NewPost, places: SourceLabels, *, opens: bool) -> Iterator[str]:
     """A new post; what is made up cannot be opened."""
     title = cut(one_line(clean(post.title)), _TITLE) or post.key
     yield f"- {title} ({_whence(post, places)})"
@@ -141,10 +142,10 @@ def _post(post: NewPost, places: Places, *, opens: bool) -> Iterator[str]:
     yield from _address(post, opens=opens)
 
 
-def _whence(post: NewPost, places: Places) -> str:
+def _whence(post: NewPost, places: SourceLabels) -> str:
     """Where and on which day it was written."""
     day = f", {post.created_at:%Y-%m-%d}" if post.created_at else ""
-    return f"{title_of(places, post.source)}{day}"
+    return f"{title_in(places, post.source)}{day}"
 
 
 def _address(post: NewPost, *, opens: bool) -> Iterator[str]:

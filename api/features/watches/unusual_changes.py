@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 
-from api.core.display_names import Places, place_of, title_of
-from api.core.text import many
+from api.core.display_names import SourceLabels, source_of_key, title_in
+from api.core.text import quantity
 from api.features.comparisons.comparison import Measure
 from api.features.comparisons.product_counts import FEELINGS
 from api.features.watches.new_posts import POSTS, Keys
@@ -139,7 +139,7 @@ def looks_at(now: RunCounts, past: Sequence[RunCounts]) -> list[Measurement]:
     return [look for look in looks if look.count + look.past >= FEW]
 
 
-def unusual(looks: Sequence[Measurement], keys: Keys, places: Places) -> tuple[Change, ...]:
+def unusual(looks: Sequence[Measurement], keys: Keys, places: SourceLabels) -> tuple[Change, ...]:
     """What chance does not explain, the surest first; of mentions that lean only the lean."""
     chances = holm([look.chance for look in looks])
     ordered = sorted(zip(chances, looks, strict=True), key=lambda pair: pair[0])
@@ -236,17 +236,19 @@ def _shares(now: RunCounts, past: Sequence[RunCounts]) -> Iterator[Measurement]:
 def _cited(look: Measurement, keys: Keys) -> tuple[str, ...]:
     """The keys of the posts that it counts; a key begins with its source."""
     counted = keys.get((look.measure, look.subject), ())
-    return tuple(key for key in counted if place_of(key) in look.sources)
+    return tuple(key for key in counted if source_of_key(key) in look.sources)
 
 
-def _change(look: Measurement, chance: float, cites: tuple[str, ...], places: Places) -> Change:
+def _change(
+    look: Measurement, chance: float, cites: tuple[str, ...], places: SourceLabels
+) -> Change:
     low, high = look.usual
     least = "at least " if look.capped else ""
     if look.measure == POSTS:
         text = (
-            f"{title_of(places, look.subject)}: {least}{many(look.count, 'post')} in this time, "
-            f"{'more' if look.more else 'fewer'} than usual: {low} to {high} "
-            f"(95 %, by {look.past} in {many(len(look.before), 'run')} before)."
+            f"{title_in(places, look.subject)}: {least}{quantity(look.count, 'post')} in this time,"
+            f" {'more' if look.more else 'fewer'} than usual: {low} to {high} "
+            f"(95 %, by {look.past} in {quantity(len(look.before), 'run')} before)."
         )
     else:
         ends = [f"{100 * end:.0f}" for end in sorted((abs(low), abs(high)))]

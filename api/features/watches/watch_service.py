@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from api.core.display_names import Places
+from api.core.display_names import SourceLabels
 from api.core.domain import Question
 from api.core.work import Failure, StepKeeper, contained, unkept
 from api.errors import Conflict, NotFound, StoreUnavailable, UsageError
@@ -58,7 +58,7 @@ class Watching:
     shelf: Watches
     analyze: Analyze
     send: Send
-    places: Places
+    places: SourceLabels
     similarity: float
     """Percent from which two long texts are copies."""
     clock: Callable[[], datetime] = utc_now
@@ -343,7 +343,7 @@ def still_to_tell(watch: Watch, run: WatchRun) -> Mapping[int, Target]:
 
 
 async def tell_again(
-    shelf: Watches, send: Send, places: Places, watch: Watch, run: WatchRun
+    shelf: Watches, send: Send, places: SourceLabels, watch: Watch, run: WatchRun
 ) -> WatchRun:
     """Tell those once more who were not reached, by the id of the run, and keep what came of it.
 

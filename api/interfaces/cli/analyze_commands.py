@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api import bootstrap
-from api.core.display_names import reason_in_words, title_of
+from api.core.display_names import reason_in_words, title_in
 from api.core.domain import Decision, Outcome
 from api.core.progress import (
     Event,
@@ -77,7 +77,7 @@ def greet(product: Product, places: Sequence[str] = ()) -> None:
     if product.sample or not sys.stderr.isatty() or mark.exists():
         return
     titles = [
-        title_of(product.places, name)
+        title_in(product.places, name)
         for name in places or product.usual
         if not isinstance(product.sources.get(name), SourceError | None)
     ]

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from api.core.text import clean, many, one_line
+from api.core.text import clean, one_line, quantity
 from api.interfaces.shared import svg
 
 _COLUMNS = (
@@ -54,20 +54,20 @@ def table(result: Mapping[str, Any], *, markdown: bool = False) -> str:
             f"{title} {_number(grades[key])} {spans.get(key, '')}".strip()
             for key, title in measures
         )
-        notes.append(f"{many(grades['n'], 'graded item')}: {figures}")
+        notes.append(f"{quantity(grades['n'], 'graded item')}: {figures}")
     overall = result["overall"]
     usd = "unknown" if overall["usd"] is None else f"{overall['usd']:.4f} USD"
     brier = f", Brier {overall['brier']:.3f}" if overall["brier"] is not None else ""
     notes.append(
         f"{overall['ms_per_10']:g} ms for 10 items (median page), "
         f"{overall['tokens']} tokens, {usd}, "
-        f"{many(overall['degraded'], 'item')} without an answer{brier}"
+        f"{quantity(overall['degraded'], 'item')} without an answer{brier}"
     )
     lead = "- " if markdown else ""
     return "\n".join(
         [
-            f"{result['judge']}: {many(overall['n'], 'item')}, "
-            f"{many(len(result['queries']), 'query', 'queries')}, "
+            f"{result['judge']}: {quantity(overall['n'], 'item')}, "
+            f"{quantity(len(result['queries']), 'query', 'queries')}, "
             f"pages of {result['page']}, {about}",
             "",
             *lines,
@@ -101,7 +101,7 @@ def comparison_table(comparison: Mapping[str, Any], *, markdown: bool = False) -
         ("changed", "not with the same items in both"),
     )  # fmt: skip
     notes = [f", {comparison[key]} {where}" for key, where in left_out if comparison[key]]
-    shared = many(comparison["queries"], "query", "queries")
+    shared = quantity(comparison["queries"], "query", "queries")
     title = f"{mine} minus {other}, {shared} in both{''.join(notes)}"
     return "\n".join([title, "", *_laid_out(rows, markdown)])
 
@@ -114,8 +114,8 @@ def support_line(result: Mapping[str, Any]) -> str:
     )  # fmt: skip
     shares = ((title, result[key]) for key, title in measures)
     return (
-        f"{result['judge']}: {many(result['claims'], 'claim')}, {result['supported']} supported, "
-        f"{result['unanswered']} without an answer\n"
+        f"{result['judge']}: {quantity(result['claims'], 'claim')}, "
+        f"{result['supported']} supported, {result['unanswered']} without an answer\n"
         + ", ".join(f"{title} {'-' if n is None else f'{n:.2f}'}" for title, n in shares)
     )
 

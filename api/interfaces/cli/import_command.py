@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from api.core.text import many, minute
+from api.core.text import quantity, utc_minute
 from api.errors import NotFound, UsageError
 from api.interfaces.cli.output import as_json, say, tell
 from api.interfaces.cli.stats_commands import OutputFormat, StatsFormat
@@ -130,7 +130,7 @@ def list_imports(form: StatsFormat = OutputFormat.text) -> None:
             say(as_json([_plain(row) for row in listed]))
             return
         for row in listed:
-            when = minute(row.created_at) if row.created_at else "unknown"
+            when = utc_minute(row.created_at) if row.created_at else "unknown"
             state = "" if row.finished_at else "  unfinished"
             say(f"{row.id}  {when}  {_counts(row.intake)}  {_shown(row.card.name)}{state}")
         if not listed:
@@ -193,8 +193,8 @@ def forget(
 
         gone = await store.forget(await store.keys_of(LOCAL.id, ids))
         comments = await store.forget_comments(LOCAL.id, ids)
-        named = many(len(ids), "id")
-        say(f"{named}: {many(gone, 'item')} and {many(comments, 'comment')} forgotten")
+        named = quantity(len(ids), "id")
+        say(f"{named}: {quantity(gone, 'item')} and {quantity(comments, 'comment')} forgotten")
 
     with_store(work)
 
@@ -279,11 +279,11 @@ def _summary(row: Import) -> str:
         f"{intake.merged:,} there already",
     ]
     if intake.over:
-        lines.append(f"{many(intake.over, 'comment')} not kept: one item keeps its best 500")
+        lines.append(f"{quantity(intake.over, 'comment')} not kept: one item keeps its best 500")
     for reason, count in intake.left_out.items():
         lines.append(f"{count:,} left out: {_shown(reason)}")
     if intake.refused:
-        lines.append(f"{many(intake.refused, 'line')} kept aside: not readable")
+        lines.append(f"{quantity(intake.refused, 'line')} kept aside: not readable")
     if row.finished_at is None:
         lines.append(f"unfinished: stored up to line {row.mark.line:,}; import it again to go on")
     return "\n".join(lines)
@@ -292,7 +292,7 @@ def _summary(row: Import) -> str:
 def _say_rehearsal(rehearsal: Rehearsal) -> None:
     intake = rehearsal.intake
     say(
-        f"{_counts(intake)}, {many(intake.refused, 'line')} that nobody can read, "
+        f"{_counts(intake)}, {quantity(intake.refused, 'line')} that nobody can read, "
         f"{sum(intake.left_out.values()):,} left out; nothing was written"
     )
     for item in rehearsal.examples:
@@ -305,7 +305,7 @@ def _say_rehearsal(rehearsal: Rehearsal) -> None:
 
 
 def _counts(intake: ImportProgress) -> str:
-    return f"{many(intake.items, 'item')}, {many(intake.comments, 'comment')}"
+    return f"{quantity(intake.items, 'item')}, {quantity(intake.comments, 'comment')}"
 
 
 def _plain(row: Import) -> dict[str, Any]:

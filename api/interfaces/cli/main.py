@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import api
-from api.core.context import Caller, asking
+from api.core.context import Caller, as_caller
 from api.errors import ConfigurationError, ListenpostError, UsageError
 from api.interfaces.cli import (
     import_command,
@@ -427,7 +427,7 @@ def run(words: Sequence[str] | None = None) -> NoReturn:
     prepare()
     code = 0
     try:
-        with asking(Caller("cli")):
+        with as_caller(Caller("cli")):
             app(words)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 0

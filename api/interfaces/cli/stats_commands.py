@@ -242,7 +242,7 @@ def search(
 
 
 def _print(answer: ArchiveAnswer) -> None:
-    from api.core.text import many
+    from api.core.text import quantity
     from api.interfaces.cli.terminal_text import archive_text, shown
 
     if answer.guidance:
@@ -252,7 +252,7 @@ def _print(answer: ArchiveAnswer) -> None:
     if answer.retrieval.words_only:
         tell("found by words alone: there are no word vectors here")
     if unread := answer.retrieval.unread:
-        entries = many(unread, "entry", "entries")
+        entries = quantity(unread, "entry", "entries")
         tell(f"{entries} not compared by meaning yet, since they are still being read; ask again")
     if not answer.hits:
         tell(f'ask the places: `listenpost analyze "{shown(answer.query)}"`')

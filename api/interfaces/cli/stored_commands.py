@@ -241,7 +241,7 @@ async def kept_of(store: Store, name: str) -> StoredAnalysis:
 
 def _line(listed: AnalysisSummary) -> str:
     """One analysis: on one line, or with its question on a second where the terminal is narrow."""
-    from api.core.text import SHORT_ID, minute
+    from api.core.text import SHORT_ID, utc_minute
     from api.interfaces.cli.terminal_text import padded, shown
 
     summary, columns = listed.summary, shutil.get_terminal_size((100, 24)).columns
@@ -253,7 +253,7 @@ def _line(listed: AnalysisSummary) -> str:
         kept = f"kept {summary.total_survived} of {fetched}" if sources else ""
         query += f" - {shown(summary.about)}" if summary.about else ""
         query = f"(sample) {query}" if summary.sample else query
-    head = f"{listed.id[:SHORT_ID]:<{SHORT_ID}}  {minute(listed.created_at)}"
+    head = f"{listed.id[:SHORT_ID]:<{SHORT_ID}}  {utc_minute(listed.created_at)}"
     facts = f"  {ended:<17}  {kept:>14}"
     narrow = columns < _TABLE
     room = columns - 2 if narrow else min(columns, 120) - len(head) - len(facts) - 2

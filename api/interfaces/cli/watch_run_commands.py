@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.cells import cell_len
 
-from api.core.display_names import title_of
-from api.core.text import SHORT_ID, many, minute
+from api.core.display_names import title_in
+from api.core.text import SHORT_ID, quantity, utc_minute
 from api.errors import UsageError
 from api.features.watches.trend import SourceWeek, Trend, TrendLine, TrendWeek, WeekShare
 from api.interfaces.cli.output import as_json, say, tell
@@ -49,7 +49,9 @@ def trend_text(name: str, trend: Trend, columns: int) -> str:
     """All lines of a trend, the oldest first; tables that are too wide go on below."""
     sample = " (made-up sample data)" if trend.sample else ""
     weeks = sum(len(line.weeks) for line in trend.lines)
-    lines = wrapped(f"{name}{sample}: {many(weeks, 'week')} by the clock of {trend.tz}", columns)
+    lines = wrapped(
+        f"{name}{sample}: {quantity(weeks, 'week')} by the clock of {trend.tz}", columns
+    )
     if trend.cut:
         lines += wrapped("Earlier runs are too many to be summed.", columns)
     for at, line in enumerate(trend.lines):
@@ -65,7 +67,7 @@ def _tables(line: TrendLine) -> Iterator[tuple[str, Sequence[str], Rows]]:
     """Each with its note and heads, and a row of cells for each week."""
     yield (
         _VOLUME,
-        [title_of(EVERYWHERE, name) for name in line.sources] or [""],
+        [title_in(EVERYWHERE, name) for name in line.sources] or [""],
         [[_volume(week, name, line) for name in line.sources] or [UNHEARD] for week in line.weeks],
     )
     if any(week.positive for week in line.weeks):
@@ -174,7 +176,7 @@ def show(name: Name, form: StatsFormat = OutputFormat.text) -> NoReturn:
             say("")
             _print(watch, run, text_of(watch, run, EVERYWHERE))
         for delivery in missing:
-            when = f"{minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
+            when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
             say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
         if missing:
             tell(f"`listenpost watch notify-again {watch.id[:SHORT_ID]}` tells once more")
@@ -206,7 +208,7 @@ def history(
             return
         for run in runs:
             report = f"  report {run.report_id[:SHORT_ID]}" if run.report_id else ""
-            say(f"{minute(run.created_at)}  {shown(headline(watch, run))}{report}")
+            say(f"{utc_minute(run.created_at)}  {shown(headline(watch, run))}{report}")
         if not runs:
             _tell_idle(watch)
 
@@ -350,7 +352,7 @@ def notify_again(
             tell("everybody was told; nothing is sent")
         arrived = True
         for missed in runs:
-            say(f"{minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
+            say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
             now = await tell_again(store, send, EVERYWHERE, watch, missed)
             arrived = _arrived(now.deliveries) and arrived
         if not arrived:

@@ -18,7 +18,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.bootstrap.app_context import AppContext
-from api.core.context import Caller, Door, admit
+from api.core.context import Caller, InterfaceName, set_caller
 from api.core.http_limits import is_this_machine, points_here
 from api.errors import AccessDenied, Forbidden, UsageError
 from api.features.analyses.api_keys import Keys, Tenant
@@ -43,7 +43,7 @@ OpenContext = Annotated[AppContext, Depends(app_context_of)]
 
 
 async def authenticated(
-    app_context: AppContext, connection: HTTPConnection, door: Door = "http"
+    app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http"
 ) -> Tenant:
     """The tenant of a request or WebSocket; nothing is counted.
 
@@ -61,7 +61,7 @@ async def authenticated(
     user = "".join(users)
     if not re.match(_PSEUDONYM, user):
         raise UsageError(f"`{USER}` takes up to 128 visible ASCII characters without spaces")
-    admit(Caller(door, "" if tenant.origin == "local" else tenant.id, user))
+    set_caller(Caller(door, "" if tenant.origin == "local" else tenant.id, user))
     return tenant
 
 
@@ -85,7 +85,7 @@ async def _tenant_of(app_context: AppContext, connection: HTTPConnection) -> Ten
 
 
 async def admitted(
-    app_context: AppContext, connection: HTTPConnection, door: Door = "http"
+    app_context: AppContext, connection: HTTPConnection, door: InterfaceName = "http"
 ) -> Tenant:
     """The tenant of a request that counts.
 

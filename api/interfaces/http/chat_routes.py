@@ -22,7 +22,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from api.bootstrap.app_context import AppContext
-from api.core.context import caller
+from api.core.context import current_caller
 from api.features.analyses.api_keys import Tenant
 from api.features.analyses.feedback import LONGEST_COMMENT, author_of
 from api.features.analyses.store_ports import Rating
@@ -322,7 +322,7 @@ async def rate_turn(
 
     It goes with the turn. While tracing is on it is also a score `user_feedback` on its trace.
     """
-    author, send = author_of(tenant.id, caller().user), sender_of(request.app, app_context)
+    author, send = author_of(tenant.id, current_caller().user), sender_of(request.app, app_context)
     given = await chat_history.rate_turn(
         app_context.store,
         tenant.id,

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.bootstrap.app_context import AppContext
-from api.core.text import many
+from api.core.text import quantity
 from api.errors import UsageError
 from api.features.analyses.analysis_job import AnalysisFlight
 from api.features.analyses.runner import Comparisons
@@ -73,7 +73,7 @@ class ComparisonRequest(RequestBody):
         """
         abouts = self.about or [""] * len(self.products)
         if len(abouts) != len(self.products):
-            texts = many(len(abouts), "text")
+            texts = quantity(len(abouts), "text")
             raise UsageError(f"`about` has {texts} for {len(self.products)} products")
         like = Ask("", self.depth, self.sources, self.since, sandbox=self.sandbox)
         return asks_of(list(zip(self.products, abouts, strict=True)), like)

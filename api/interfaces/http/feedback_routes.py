@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.bootstrap.app_context import AppContext
 from api.bootstrap.storage import feedback_sender
-from api.core.context import caller
+from api.core.context import current_caller
 from api.features.analyses.analysis_job import missing
 from api.features.analyses.feedback import (
     LONGEST_COMMENT,
@@ -127,7 +127,7 @@ async def give_feedback(
     names. It is kept, and while tracing is on it is also a score `user_feedback` in Langfuse.
     """
     app = request.app
-    send, author = sender_of(app, app_context), author_of(tenant.id, caller().user)
+    send, author = sender_of(app, app_context), author_of(tenant.id, current_caller().user)
     given = await give(app_context.store, tenant.id, author, analysis_id, body.opinion(), send)
     counted(app).rated(given)
     return GivenFeedback.told_of(given)

@@ -196,7 +196,7 @@ async def _places(app_context: AppContext) -> str:
         cells = (
             f"`{name}`",
             md(spec.title),
-            md(spec.says),
+            md(spec.description),
             md(state),
             _cost(spec.price(app_context.settings.sources)),
         )
@@ -269,7 +269,7 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
 
     every = [
         Tool(
-            f"fetch_{spec.name}", f"Ask {spec.title}", spec.says, FetchArguments,
+            f"fetch_{spec.name}", f"Ask {spec.title}", spec.description, FetchArguments,
             _schema(Fetched), fetching(spec.name),
         )
         for spec in SOURCES.values()

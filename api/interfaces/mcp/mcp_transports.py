@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import bootstrap
 from api.bootstrap.app_context import AppContext, open_app_context
-from api.core.context import Caller, admit
+from api.core.context import Caller, set_caller
 from api.core.text import clean, cut, one_line
 from api.errors import UsageError
 from api.interfaces.mcp.mcp_server import TEXT_ONLY, server
@@ -90,7 +90,7 @@ def mcp_command(*, text_only: bool, sandbox: bool = False) -> int:
     settings = bootstrap.load_settings(sandbox=sandbox)
 
     async def serve() -> None:
-        admit(Caller("mcp"))
+        set_caller(Caller("mcp"))
         app_context = await open_app_context(settings, durable=True)
         try:
             if app_context.sample:

@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.bootstrap import mode_of
 from api.bootstrap.app_context import AppContext
-from api.core.text import many, one_line
+from api.core.text import one_line, quantity
 from api.errors import LimitReached, UsageError
 from api.features.analyses.store_ports import StoredAnalysis
 from api.features.watches.watch import Schedule, runs_a_week
@@ -81,7 +81,7 @@ def _figures(
 
 
 def _worded(settings: Settings, likely: Mapping[str, Any], most: Mapping[str, Any]) -> str:
-    requests = f"likely {many(likely['upstream_calls'], 'request')}"
+    requests = f"likely {quantity(likely['upstream_calls'], 'request')}"
     if mode_of(settings) == "sandbox":
         return f"{requests} to the sample world, nothing is spent"
     if likely["usd"] is None or most["usd"] is None:
@@ -281,7 +281,7 @@ async def _switch(app_context: AppContext, spec: SourceSpec) -> PlaceSwitch:
         state = f"not configured: set {' and '.join(missing)}, see {spec.page}"
         return PlaceSwitch(spec.name, spec.title, ready=False, state=state)
     left = await spec.left(app_context.settings.sources, app_context.store)
-    state = "ready" if left is None else f"ready, {many(left, 'search', 'searches')} left today"
+    state = "ready" if left is None else f"ready, {quantity(left, 'search', 'searches')} left today"
     return PlaceSwitch(spec.name, spec.title, ready=True, state=state)
 
 

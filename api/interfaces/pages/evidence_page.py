@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from api.core.display_names import place_of
+from api.core.display_names import source_of_key
 from api.core.text import fold
 from api.core.words import languages_of
 from api.interfaces.http.access import OpenContext
@@ -76,7 +76,7 @@ class EvidenceFilter:
             card
             for card in cards
             if self.stage in {"", card.item.dropped_by}
-            and self.place in {"", place_of(card.item.key)}
+            and self.place in {"", source_of_key(card.item.key)}
             and self._matches(
                 card.item.title, card.stage, *card.facts, card.reason, card.item.snippet
             )
@@ -122,7 +122,7 @@ def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
         original = numbers.get(reason.removeprefix(_COPY_OF))
     likely = item.probability is not None and item.dropped_by == "gate"
     facts = (
-        presentation.source_title(place_of(item.key)),
+        presentation.source_title(source_of_key(item.key)),
         item.place or "",
         f"{item.created_at:%Y-%m-%d}" if item.created_at else "",
         f"dropped by {who_dropped(item)}",
@@ -171,7 +171,10 @@ async def evidence_page(
     cards = [dropped_card(item, values["numbers"]) for item in report.dropped]
     everything: list[KeptItem | DroppedItem] = [*report.items, *report.dropped]
     places = dict.fromkeys(
-        [*(item.source for item in report.items), *(place_of(item.key) for item in report.dropped)]
+        [
+            *(item.source for item in report.items),
+            *(source_of_key(item.key) for item in report.dropped),
+        ]
     )
     stages = {item.dropped_by for item in report.dropped}
     languages = {language_of(item.title) for item in everything}

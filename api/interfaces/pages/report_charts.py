@@ -13,7 +13,7 @@ from datetime import date
 from html import escape
 from textwrap import wrap
 
-from api.core.text import clean, many, one_line
+from api.core.text import clean, one_line, quantity
 from api.interfaces.shared import chart_data
 from api.interfaces.shared.svg import brief, element, part, percent, shortened, title, words
 from api.pipeline.evidence.figures import AspectCount, Feeling, Period
@@ -208,7 +208,7 @@ def _sentiment(feelings: Sequence[Feeling]) -> Drawing:
             )
         )
     spoken = ", ".join(f"{feeling.count} of {n} {feeling.name}" for feeling in feelings)
-    head = ("sentiment", f"of {many(n, 'post')}", "share", "95 % interval")
+    head = ("sentiment", f"of {quantity(n, 'post')}", "share", "95 % interval")
     return Drawing(bottom + 20, shapes, f"{spoken}.", head, table)
 
 
@@ -229,7 +229,7 @@ def _timeline(periods: Sequence[Period]) -> Drawing:
     shapes += [rule(0, floor, 1, floor), *dates(days, 0, 1, floor + 16)]
     fullest = max(periods, key=lambda period: period.count)
     spoken = (
-        f"From {day_name(days[0])} to {day_name(days[-1])}: {many(most, 'post')} at most, "
+        f"From {day_name(days[0])} to {day_name(days[-1])}: {quantity(most, 'post')} at most, "
         f"from {day_name(fullest.start)} on."
     )
     rows = [(period.start.isoformat(), period.count) for period in periods]
@@ -261,7 +261,7 @@ def _aspects(aspects: Sequence[AspectCount]) -> Drawing:
         shapes.append(name_shape)
         for count, (name, kind) in zip(counts, kinds, strict=True):
             length = width * part(count, most)
-            note = f"{name}: {count} of {many(aspect.count, 'post')}" if sided else ""
+            note = f"{name}: {count} of {quantity(aspect.count, 'post')}" if sided else ""
             if count:
                 shapes.append(bar(x, y + 3, length, 16, kind, note))
             if count and kind != "plain" and length >= _DIGIT * len(brief(count)):

@@ -21,7 +21,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 
 from api.bootstrap.app_context import AppContext
-from api.core.context import Caller, admit
+from api.core.context import Caller, set_caller
 from api.errors import (
     AccessDenied,
     Forbidden,
@@ -190,7 +190,7 @@ async def _visitor(request: Request, app_context: AppContext) -> Visitor:
     logged_in = None if owner is None else await app_context.keys.tenant(owner)
     if logged_in is None or logged_in.origin == "local":
         raise AccessDenied("this login has ended")
-    admit(Caller("http", logged_in.id, ""))
+    set_caller(Caller("http", logged_in.id, ""))
     # made of what the cookie holds, so that every server knows it and no other page does
     return Visitor(logged_in, digest(f"csrf {word}"), keyed=True, signed_in=True)
 

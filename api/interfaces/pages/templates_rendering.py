@@ -26,7 +26,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 
-from api.core.text import clean, many, minute, web_url
+from api.core.text import clean, quantity, utc_minute, web_url
 from api.errors import ListenpostError, NotFound, UsageError
 from api.features.chat.chat_history import PastTurn
 from api.interfaces.http.http_headers import unless_kept
@@ -176,7 +176,7 @@ def _environment() -> Environment:
     made.globals |= {
         "outline": presentation,
         "comparisons": comparison_table,
-        "many": many,
+        "many": quantity,
         "citing": _citing,
         "marked": lambda text, passages: _marked(highlighted(text, passages)),
         "excerpt_of": lambda text, passages: _marked(excerpted(text, passages)),
@@ -188,7 +188,7 @@ def _environment() -> Environment:
     made.filters |= {
         "web": web_url,
         "quotation": quotation,
-        "minute": minute,
+        "minute": utc_minute,
         "plainly": plainly,
         "percent": lambda share: f"{round(share * 100)} %",
     }

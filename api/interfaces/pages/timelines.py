@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby
 
-from api.core.text import many
+from api.core.text import quantity
 from api.features.analyses.statistics import Stats
 from api.features.watches.trend import SourceWeek, TrendLine
 from api.interfaces.pages.report_charts import (
@@ -103,7 +103,7 @@ def _watched(line: TrendLine, source: str) -> _PlaceRow:
     return _PlaceRow(
         source_title(source),
         [None if rate is None else part(rate, most) for rate in rates],
-        [many(round(rate), "post") if rate is not None else "" for rate in rates],
+        [quantity(round(rate), "post") if rate is not None else "" for rate in rates],
         f"{'≥' if capped else ''}{brief(round(most))}",
         f"{brief(undated)} without a date" if undated and not most else "",
     )

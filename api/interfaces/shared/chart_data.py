@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
 
-from api.core.text import many
+from api.core.text import quantity
 from api.features.watches.trend import SourceWeek, TrendLine
 from api.interfaces.shared.presentation import findings_by_kind, source_title
 from api.pipeline.evidence.figures import AspectCount, Feeling, Period, Timeline, Unit, by_period
@@ -312,7 +312,7 @@ def undated_posts(line: TrendLine) -> str:
     counts = {source: undated_of(line, source) for source in line.sources}
     total = sum(counts.values())
     verb = "is" if total == 1 else "are"
-    posts = f"{many(total, 'post')} without a date {verb} in no week"
+    posts = f"{quantity(total, 'post')} without a date {verb} in no week"
     return f"{posts}{_by_place(counts)}." if total else ""
 
 
@@ -324,7 +324,7 @@ def first_week(line: TrendLine) -> str:
     least = "at least " if any(source.capped for source in known.values()) else ""
     counts = {name: source.posts for name, source in known.items()}
     monday = f"{week.monday.day} {week.monday:%B %Y}"
-    posts = f"{least}{many(total, 'post')}{_by_place(counts)}"
+    posts = f"{least}{quantity(total, 'post')}{_by_place(counts)}"
     return f"One week so far, from {monday}: {posts}. {undated_posts(line)}".rstrip()
 
 

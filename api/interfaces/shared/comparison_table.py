@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from api.core.domain import Outcome
-from api.core.text import SHORT_ID, clean, many
+from api.core.text import SHORT_ID, clean, quantity
 from api.features.comparisons.compare import FEWEST, reach
 from api.features.comparisons.comparison import (
     ComparedFinding,
@@ -148,7 +148,7 @@ def table(comparison: Comparison) -> list[Row]:
 
 def notes(comparison: Comparison) -> Iterator[str]:
     """What the signs of the table mean, and what of it may be claimed."""
-    products, looked_at = comparison.products, many(comparison.looked_at, "comparison")
+    products, looked_at = comparison.products, quantity(comparison.looked_at, "comparison")
     if comparison.comparable:
         yield (
             "“About it”: posts that a judge found to be about the product and its report kept; "

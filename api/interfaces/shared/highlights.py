@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import regex
 
 from api.core.text import clean
-from api.core.words import tokens
+from api.core.words import index_tokens
 
 # `batteries`, `rtx4090`; of a script without blanks the whole run
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
@@ -64,8 +64,8 @@ def _ends(text: str, *, head: bool, tail: bool) -> str:
 
 def asked_for(text: str, question: str) -> list[Stretch]:
     """The text in pieces, whose cited ones are words of the question, as the archive's index is."""
-    text, wanted = clean(text), set(tokens(clean(question)))
-    words = (match for match in _WORD.finditer(text) if wanted & set(tokens(match[0])))
+    text, wanted = clean(text), set(index_tokens(clean(question)))
+    words = (match for match in _WORD.finditer(text) if wanted & set(index_tokens(match[0])))
     return _parted(text, [match.span() for match in words])
 
 

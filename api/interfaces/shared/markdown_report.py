@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from api.core.text import minute, web_url
+from api.core.text import utc_minute, web_url
 from api.features.comparisons.comparison import Comparison
 from api.interfaces.shared import chart_data, comparison_table, presentation
 from api.interfaces.shared.presentation import openable
@@ -53,7 +53,7 @@ def report_markdown(report: Report, dropped: bool) -> str:
     parts += ["## Coverage", _sources(report.sources.values())]
     parts += [f"> {md(note)}" for note in presentation.source_notes(report)]
     parts.append(md(presentation.trouble(report)))
-    moment = f"Asked {minute(report.created_at)} at depth {report.depth}."
+    moment = f"Asked {utc_minute(report.created_at)} at depth {report.depth}."
     judged = presentation.judged_by(report.sources.values())
     parts.append(md(f"{moment} {judged} {presentation.spent(report)}"))
     parts += _listed("Sources", report.items)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from api.core.display_names import WHY, reason_in_words
+from api.core.display_names import OUTCOME_REASONS, reason_in_words
 from api.core.domain import Decision, Outcome
 from api.core.progress import (
     Event,
@@ -28,7 +28,7 @@ from api.core.progress import (
     SourceStarted,
     Writing,
 )
-from api.core.text import called, clean, cut, is_visible, one_line
+from api.core.text import clean, cut, display_title, is_visible, one_line
 from api.features.comparisons.comparison import Comparison
 from api.models.answer_parsing import STAND_IN
 from api.reports.composition import credit_of, parts_of
@@ -102,7 +102,7 @@ OUTCOMES = {
     Outcome.OK: "ok",
     Outcome.IRRELEVANT: "nothing was about it",
     Outcome.EMPTY: "nothing was found",
-    **WHY,
+    **OUTCOME_REASONS,
 }
 """How asking a source ended."""
 UNSENT = frozenset({Outcome.NOT_ASKED, Outcome.NOT_CONFIGURED})
@@ -296,7 +296,7 @@ def title_of(item: KeptItem | DroppedItem) -> str:
     """
     title = shortened(item.title, LONGEST_TITLE)
     title = title if is_visible(title) else "untitled"
-    return called(title, item.thread)
+    return display_title(title, item.thread)
 
 
 def shortened(text: str, limit: int) -> str:
@@ -341,7 +341,7 @@ def progress(event: Event) -> str | None:
         case SourceLookedAgain():
             return f"a second look at what was dropped: {event.relevant} about it"
         case SourceGathered() if not Outcome(event.outcome).answered:
-            why = WHY[Outcome(event.outcome)]
+            why = OUTCOME_REASONS[Outcome(event.outcome)]
             return f"{why}: {event.reason}" if event.reason else why
         case SourceGathered() if not event.fetched:
             return OUTCOMES[Outcome.EMPTY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from api.core.display_names import reason_in_words
-from api.core.text import many
+from api.core.text import quantity
 from api.features.analyses.statistics import MOST, SourceStats, Stats, ThumbStats, YieldStats
 from api.interfaces.shared.presentation import DECISIONS, OUTCOMES, source_title
 
@@ -17,7 +17,7 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
     """Over what they are; `how` says what counts sample data, too."""
     # not `%Y`: it writes the year 1 as `1`
     since = f"since {stats.since.isoformat(' ')[:16]}Z" if stats.since else "from the first on"
-    yield f"{many(stats.runs, 'analysis', 'analyses')} {since}, {stats.failed} failed"
+    yield f"{quantity(stats.runs, 'analysis', 'analyses')} {since}, {stats.failed} failed"
     left_out = (
         (stats.own_items, "of your own items"),
         (stats.unanswered, "that no source answered"),
@@ -34,11 +34,14 @@ def heads(stats: Stats, how: str = SAMPLES_HOW) -> Iterator[str]:
 def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
     """Each figure over all of them: what it is called, and what it is."""
     yields, items, cost, support = stats.yields, stats.items, stats.cost, stats.support
-    yield "decisions", _counts((DECISIONS[of], many) for of, many in stats.decisions.items())
+    yield (
+        "decisions",
+        _counts((DECISIONS[of], count) for of, count in stats.decisions.items()),
+    )
     yield (
         "yield",
         f"{_share(yields.pooled)} pooled, {_share(yields.mean)} mean of "
-        f"{many(yields.runs, 'analysis', 'analyses')}; "
+        f"{quantity(yields.runs, 'analysis', 'analyses')}; "
         f"{yields.degraded} left out that could not be judged",
     )
     yield (
@@ -46,7 +49,7 @@ def sentences(stats: Stats) -> Iterable[tuple[str, str]]:
         f"{items.judged} judged, {items.relevant} relevant, {items.kept} kept, {items.cited} cited",
     )
     if support.pairs:
-        checked = f"{support.pairs} checked pairs in {many(support.reports, 'report')}"
+        checked = f"{support.pairs} checked pairs in {quantity(support.reports, 'report')}"
         yield "support", f"{_share(support.rate)} of {checked}"
     yield "requests", f"{stats.upstream_calls}, {_number(stats.calls_per_analysis)} per analysis"
     yield (

@@ -15,8 +15,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from pydantic import AwareDatetime, BaseModel
 
-from api.core.display_names import WHY, Places
-from api.core.text import clean, many, web_url
+from api.core.display_names import OUTCOME_REASONS, SourceLabels
+from api.core.text import clean, quantity, web_url
 from api.errors import UsageError
 from api.features.watches.notification import text_of
 from api.features.watches.watch import Only, Watch, schedule_of, zone_of
@@ -100,7 +100,7 @@ def schedule_words(every: str) -> str:
         return f"every {days} at {schedule.at:%H:%M}"
     noun, unit = next(pair for pair in _UNITS.items() if not schedule.interval % pair[1])
     number = schedule.interval // unit
-    return f"every {noun}" if number == 1 else f"every {many(number, noun)}"
+    return f"every {noun}" if number == 1 else f"every {quantity(number, noun)}"
 
 
 def clock_words(moment: datetime, zone: str) -> str:
@@ -114,7 +114,10 @@ def clock_words(moment: datetime, zone: str) -> str:
 
 def gap_words(gap: Gap) -> str:
     """Why nothing is known of a place in a run."""
-    return ": ".join(filter(None, (WHY.get(gap.outcome), gap.reason))) or "could not be judged"
+    return (
+        ": ".join(filter(None, (OUTCOME_REASONS.get(gap.outcome), gap.reason)))
+        or "could not be judged"
+    )
 
 
 def target_words(shown: str) -> str:
@@ -129,7 +132,7 @@ _NAMESPACE = "http://www.w3.org/2005/Atom"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def atom(watch: Watch, runs: Sequence[WatchRun], places: Places) -> bytes:
+def atom(watch: Watch, runs: Sequence[WatchRun], places: SourceLabels) -> bytes:
     """The feed; the same runs are the same bytes. XML is only written here, never read.
 
     It does not say where it is, as feeds should: its address holds its token.

@@ -32,7 +32,7 @@ from langfuse import Langfuse, propagate_attributes
 from langfuse._client.resource_manager import LangfuseResourceManager
 from langfuse.span_filter import is_default_export_span
 
-from api.core.context import caller
+from api.core.context import current_caller
 from api.core.domain import Usage
 from api.core.http_limits import REDIRECTS, no_connection, points_here
 from api.core.model_cost import UnusableAnswer
@@ -286,8 +286,8 @@ def _filed(name: str, parent: Parent, tags: Sequence[str]) -> dict[str, Any]:
     A trace of the program around us keeps its name, and its user and session unless a caller of
     ours has his own.
     """
-    asker = caller()
-    filed: dict[str, Any] = {"tags": [asker.door, *tags]}
+    asker = current_caller()
+    filed: dict[str, Any] = {"tags": [asker.interface, *tags]}
     if not parent.is_foreign:
         filed["trace_name"] = name
     if user := asker.user or asker.tenant:

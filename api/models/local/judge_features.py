@@ -14,7 +14,7 @@ from typing import Any
 
 import regex
 
-from api.core.words import SMALL, split, stem
+from api.core.words import MINOR_WORDS, split_words, stem
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
 from api.pipeline.gate.excerpt import names_it
@@ -79,7 +79,7 @@ def _without(topic: Topic, reading: Reading) -> str:
 def _overlap(reading: Reading) -> tuple[float, float]:
     there = {stem(word.text) for words in reading.words for word in words}
     known = reading.topic.known
-    described = {stem(word) for word in reading.topic.about.split()} - SMALL
+    described = {stem(word) for word in reading.topic.about.split()} - MINOR_WORDS
     return len(known & there) / (len(known) or 1), min(len(described & there), 2) / 2
 
 
@@ -160,7 +160,7 @@ def points(text: str) -> bool:
 
 
 def _own(words: str, known: Set[str]) -> bool:
-    return not known.isdisjoint(stem(word.text) for word in split(words))
+    return not known.isdisjoint(stem(word.text) for word in split_words(words))
 
 
 FOR = ("named", "handle", "words", "figures", "like", "named_like", "place", "pointer", "sense")

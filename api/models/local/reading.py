@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 import regex
 
-from api.core.words import SMALL, Word, split, stem
+from api.core.words import MINOR_WORDS, Word, split_words, stem
 from api.pipeline.gate.excerpt import Excerpt, names_it
 from api.pipeline.gate.name_matches import Sighting, best, sightings
 from api.pipeline.gate.name_spellings import MODEL, PART, Name, everyday_parts, name_of
@@ -48,19 +48,21 @@ def topic_of(query: str, about: str) -> Topic:
     """Take a question apart."""
     name = name_of(query, about)
     details = [
-        w.text for w in split(about) if w.text not in name.own and stem(w.text) not in name.own
+        w.text
+        for w in split_words(about)
+        if w.text not in name.own and stem(w.text) not in name.own
     ]
     parts = everyday_parts(name)
     return Topic(
         name,
         " ".join(name.words),
         " ".join(details),
-        frozenset({stem(word) for word in details} - SMALL),
+        frozenset({stem(word) for word in details} - MINOR_WORDS),
         frozenset(
             stem(word.text)
             for text in (f"{query} {about}", f"{query} {about}".lower())
-            for word in split(text)
-            if word.text not in SMALL
+            for word in split_words(text)
+            if word.text not in MINOR_WORDS
         ),
         1.0 if parts == 1 else _TOGETHER * bool(parts),
         figures_of(query),
@@ -92,7 +94,7 @@ class Reading:
     @cached_property
     def words(self) -> tuple[list[Word], list[Word]]:
         """Those of title and passage."""
-        return split(self.lines[0]), split(self.lines[1])
+        return split_words(self.lines[0]), split_words(self.lines[1])
 
     @cached_property
     def mentions(self) -> tuple[list[Sighting], list[Sighting]]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from api.core.display_names import WHY, Places, title_of
+from api.core.display_names import OUTCOME_REASONS, SourceLabels, title_in
 from api.core.domain import (
     Assessed,
     Commented,
@@ -34,7 +34,7 @@ from api.core.domain import (
     Usage,
 )
 from api.core.ports import UNGRADED, Grader, Grades, Observer, Source, WrappedSource
-from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, silent
+from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, ignore_event
 from api.core.words import canonical
 from api.core.work import Failure, Flights, StepKeeper, contained, unkept
 from api.errors import SourceError
@@ -89,7 +89,7 @@ async def crawl(
     more: Awaitable[Sequence[str]] | None = None,
     *,
     earlier: Sequence[Gathered] = (),
-    listener: Listener = silent,
+    listener: Listener = ignore_event,
 ) -> Crawl:
     """Ask every source every query, all at once.
 
@@ -147,7 +147,7 @@ def combine(parts: Sequence[Gathered]) -> Gathered:
     for part in parts:
         notes |= dict.fromkeys(part.notes)
         if part is not leading and not part.outcome.answered:
-            notes[f"one query failed: {WHY[part.outcome]}"] = None
+            notes[f"one query failed: {OUTCOME_REASONS[part.outcome]}"] = None
     combined = replace(
         leading,
         query=first.query,
@@ -205,8 +205,8 @@ class Run:
     grader: Grader | None
     bounds: Bounds
     observer: Observer
-    listener: Listener = silent
-    places: Places = field(default_factory=dict)
+    listener: Listener = ignore_event
+    places: SourceLabels = field(default_factory=dict)
     keep: StepKeeper = unkept
     """Takes what asks places and models, and what another process need not ask again."""
     under_way: Searches = field(default_factory=Flights)
@@ -233,7 +233,7 @@ class Run:
             plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
             step = f"ask {source} for {limit}: {plan.query}"
             gathered = await self.keep(step, Gathered, lambda: self._gather(question, source, plan))
-            fresh.append(replace(gathered, title=title_of(self.places, source)))
+            fresh.append(replace(gathered, title=title_in(self.places, source)))
             return {key: fresh[0]}
 
         known = await self._gathered.recall({key: plain}, find)

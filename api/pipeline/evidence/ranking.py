@@ -11,7 +11,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from api.core.domain import Assessed, Comment, Item, Usage
-from api.core.words import content_words, spread, words
+from api.core.words import content_words, diversify, words
 from api.pipeline.evidence.duplicates import distinct
 from api.settings import Depth, RankingSettings, RetrievalSettings
 
@@ -98,7 +98,7 @@ def rank(
     if rerank is not None and used:
         line = _reranked(line, rerank, retrieval.rerank_window)
     if guarded and depth.diversity:
-        line = spread(
+        line = diversify(
             line, lambda entry: _groups(entry.item), lambda entry: worths[entry.item.key], ranking
         )
     below = ranking.low_relevance_below

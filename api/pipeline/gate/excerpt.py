@@ -12,7 +12,7 @@ import regex
 
 from api.core.domain import Item, Question
 from api.core.text import clean, cut, one_line
-from api.core.words import run_together, split
+from api.core.words import joined_pieces, split_words
 from api.pipeline.gate.name_matches import best, sightings
 from api.pipeline.gate.name_spellings import PART, WHOLE, Name, name_of
 
@@ -88,8 +88,8 @@ def item_of(line: str, source: str) -> Item:
 @lru_cache(maxsize=_REMEMBERED)
 def names_it(name: Name, text: str) -> bool:
     """Whether a short text, such as a place, names the thing or begins with its whole name."""
-    strong = best(sightings(name, split(text), text)).strength >= PART
-    running = run_together(text.removeprefix("r/"))
+    strong = best(sightings(name, split_words(text), text)).strength >= PART
+    running = joined_pieces(text.removeprefix("r/"))
     return strong or any(
         len(form) > 2 and running.startswith(form) for form, worth in name.forms if worth == WHOLE
     )
@@ -97,10 +97,10 @@ def names_it(name: Name, text: str) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _passage(name: Name, title: str, body: str) -> str:
-    mentions = sightings(name, split(body), body)
+    mentions = sightings(name, split_words(body), body)
     begun = [sighting for sighting in mentions if sighting.start < PASSAGE - _BEFORE // 2]
     mention = best(mentions)
-    if mention.strength <= best([*sightings(name, split(title), title), *begun]).strength:
+    if mention.strength <= best([*sightings(name, split_words(title), title), *begun]).strength:
         return cut(body, PASSAGE)
     start = max(0, mention.start - _BEFORE)
     start = body.find(" ", start, mention.start) + 1 or start

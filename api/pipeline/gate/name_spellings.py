@@ -20,7 +20,7 @@ from itertools import pairwise
 import regex
 
 from api.core.text import clean, one_line
-from api.core.words import SMALL, Word, run_together, split, stem
+from api.core.words import MINOR_WORDS, Word, joined_pieces, split_words, stem
 from api.pipeline.question.product_name import named
 
 WHOLE, MODEL, NEARLY, PART, BRAND = 1.0, 0.8, 0.7, 0.6, 0.4
@@ -90,16 +90,16 @@ def name_of(query: str, about: str = "") -> Name:
     and what stands in brackets ("(Ring Fit Adventure, RFA)"), when that is short and no phrase.
     """
     bare = _WEB.sub("", clean(query).strip(_QUOTES))
-    written = split(bare)
+    written = split_words(bare)
     runs = Counter(word.token for word in written)
-    words = [w for w in written if w.text not in SMALL or runs[w.token] > 1] or written
+    words = [w for w in written if w.text not in MINOR_WORDS or runs[w.token] > 1] or written
     tokens = _tokens(words)
     forms = _parts(tokens)
     for whole in (
         [w.text for w in written],
         tokens,
-        [run_together(query)],
-        [run_together(_APOSTROPHE.sub("", bare))],
+        [joined_pieces(query)],
+        [joined_pieces(_APOSTROPHE.sub("", bare))],
         *_other_names(clean(about)),
     ):
         forms |= dict.fromkeys(_spellings(whole), WHOLE)
@@ -187,12 +187,12 @@ def _other_names(about: str) -> list[list[str]]:
     lead = regex.split(r"[,:(]", about, maxsplit=1)
     spoken = [lead[0]] if len(lead) > 1 else []
     spoken += [name for inner in _BRACKETS.findall(about) for name in inner.split(",")]
-    names = [[word.text for word in split(text)] for text in spoken]
+    names = [[word.text for word in split_words(text)] for text in spoken]
     return [
         words
         for words in names
         if 0 < len(words) <= _OTHER_NAME
-        and SMALL.isdisjoint(words)
+        and MINOR_WORDS.isdisjoint(words)
         and KINDS.isdisjoint(words[:1])
         and not all(word.isdigit() for word in words)
         and len("".join(words)) > 2

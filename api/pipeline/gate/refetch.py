@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import FetchPlan, Gated, Gathered, Question
 from api.core.ports import Observer, Source
 from api.core.progress import (
@@ -28,9 +28,9 @@ from api.core.progress import (
     SourceLookedAgain,
     SourceRefetching,
     SourceStarted,
-    silent,
+    ignore_event,
 )
-from api.core.words import split
+from api.core.words import split_words
 from api.core.work import translated
 from api.errors import Broken, SourceError
 from api.pipeline.gate.excerpt import COMMENT
@@ -88,7 +88,7 @@ async def look_again(
 
 
 def _is_named(name: Name, text: str) -> bool:
-    return best(sightings(name, split(text), text)).strength >= NEARLY
+    return best(sightings(name, split_words(text), text)).strength >= NEARLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ async def gather(
     policy: Policy,
     *,
     observer: Observer,
-    listener: Listener = silent,
+    listener: Listener = ignore_event,
 ) -> Gathered:
     """Ask one source, gate what comes, refetch once if that promises more, read kept comments.
 
@@ -127,7 +127,7 @@ async def gather(
     observer has seen the outcome `cancelled`.
     """
     basket = SourceItems(source.name, plan.query)
-    with observer.gathering(source.name, plan.query) as span, metered() as calls:
+    with observer.gathering(source.name, plan.query) as span, request_counter() as calls:
         listener(SourceStarted(source=source.name, query=plan.query, limit=plan.limit))
         try:
             await _fill(basket, source, plan, verdicts, policy, listener)
@@ -160,7 +160,7 @@ async def _fill(
         else:
             wider = plan.widened(policy.factor)
             listener(SourceRefetching(source=source.name, query=plan.query, limit=wider.limit))
-            with metered() as calls:
+            with request_counter() as calls:
                 try:
                     await _attempt(basket, source, wider, verdicts, policy.halfway, listener)
                 except (SourceError, TimeoutError) as error:
@@ -192,7 +192,7 @@ async def _attempt(
 ) -> bool:
     """One fetch and its verdicts, into the basket; whether the source may hold more."""
     clock = asyncio.get_running_loop().time
-    with metered() as calls:
+    with request_counter() as calls:
         began = clock()
         async with asyncio.timeout_at(until):
             batch = await translated(

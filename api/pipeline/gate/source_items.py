@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import itemgetter
 
-from api.core.display_names import WHY, reason_in_words
+from api.core.display_names import OUTCOME_REASONS, reason_in_words
 from api.core.domain import (
     Assessed,
     Attempt,
@@ -103,7 +103,7 @@ class SourceItems:
         """The first pass stands."""
         self._attempts.append(Attempt(plan.limit, 0, 0, 0, requests, "degraded", _outcome(error)))
         self._retry_at = getattr(error, "retry_at", None)
-        self.note(f"refetch failed ({WHY[_outcome(error)]}); the first pass stands")
+        self.note(f"refetch failed ({OUTCOME_REASONS[_outcome(error)]}); the first pass stands")
 
     def note(self, *notes: str) -> None:
         """Each once."""
@@ -152,7 +152,7 @@ class SourceItems:
 
     def second_look_failed(self, error: Failure) -> None:
         """Everything stands as it was."""
-        self.note(f"second look failed ({WHY[_outcome(error)]})")
+        self.note(f"second look failed ({OUTCOME_REASONS[_outcome(error)]})")
 
     def read(self, commented: Commented) -> None:
         """Kept items with their comments; one that did not come back stays as it was."""
@@ -171,7 +171,7 @@ class SourceItems:
 
     def unread(self, error: Failure) -> None:
         """Comments are missing."""
-        self.note(f"comments could not be read ({WHY[_outcome(error)]})")
+        self.note(f"comments could not be read ({OUTCOME_REASONS[_outcome(error)]})")
 
     def fail(self, error: Failure) -> None:
         """Nothing could be had."""

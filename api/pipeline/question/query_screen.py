@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import regex
 
-from api.core.text import fold, one_line, searchable
+from api.core.text import clean_query, fold, one_line
 from api.core.words import (
     LANGUAGES,
     stop_words,
@@ -53,7 +53,7 @@ def screen(
     Refused: nothing, no letter or digit, one character over and over, operators only, small talk in
     any of 58 languages, and more than `longest` characters.
     """
-    query = searchable(text)
+    query = clean_query(text)
     fault = _fault(query, longest, stop_words_alone)
     if fault is None:
         return Screened(True, query)
@@ -202,7 +202,7 @@ def neutralise(query: str, source: str) -> str:
     lose their own fields (`repo:x`, `order:latest`), brackets and `@`; Lemmy loses quotes, which
     are plain signs there. Doing it twice changes nothing.
     """
-    text, before = searchable(query).translate(_QUOTES), None
+    text, before = clean_query(query).translate(_QUOTES), None
     while text != before:
         before = text
         for pattern, by in (*_SHARED, *_EXTRA.get(source, ())):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.core.progress import ItemsGraded, Listener, SourceFetched, SourceStarted
 from api.core.work import SharedEngine, StepKeeper
 from api.errors import UsageError
@@ -48,7 +48,7 @@ class Desk:
         self, tenant: Tenant, ask: Ask, listener: Listener, report_id: str, keep: StepKeeper
     ) -> Report:
         self.asked.append(ask)
-        charge(self.requests)
+        count_requests(self.requests)
         listener(SourceStarted(source="reddit", query=ask.query, limit=5))
         if self.asks:
             listener(SourceFetched(source="reddit", fetched=5))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.errors import LimitReached, StoreUnavailable
 from api.features.analyses.api_keys import LOCAL, Tenant
 from api.features.analyses.limits import Limits, utc_now
@@ -159,7 +159,7 @@ async def test_what_failed_after_it_asked_counts() -> None:
 
     async def work() -> None:
         async with limits(shelf, day=5, usd=1).spending(ANN, usd=0.3, analyses=1):
-            charge()
+            count_requests()
             raise ValueError("later")
 
     with pytest.raises(ValueError, match="later"):

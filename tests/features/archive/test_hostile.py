@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.core.words import tokens
+from api.core.words import index_tokens
 from api.features.archive.index_words import LONGEST_CHUNK, MOST, TITLE, chunked
 from api.features.archive.search import ArchiveSearch
 from api.settings import RankingSettings, RetrievalSettings
@@ -66,7 +66,7 @@ async def test_body_of_a_hundred_thousand_tokens_is_searched_and_quoted(letter: 
 
     assert len(chunks) <= 3 * MOST
     assert all(len(c.text) <= LONGEST_CHUNK and len(c.title) <= TITLE for c in chunks)
-    assert all(len(tokens(c.whole)) <= LONGEST_CHUNK + TITLE for c in chunks)
+    assert all(len(index_tokens(c.whole)) <= LONGEST_CHUNK + TITLE for c in chunks)
     archive = ArchiveOf(page(*(match("x:a", 5, NEAREST, id=c.id) for c in chunks)), {"x:a": item})
     search = ArchiveSearch(archive, embed, RetrievalSettings(evidence_floor=0), RankingSettings())
     answer = await search.search("a", "ember mug battery")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.words import LONGEST_WORD, tokens
+from api.core.words import LONGEST_WORD, index_tokens
 from api.features.archive.index_words import K1, USUAL_LENGTH, B, bm25
 
 
@@ -39,19 +39,21 @@ from api.features.archive.index_words import K1, USUAL_LENGTH, B, bm25
 )
 def test_text_has_these_words(text: str, words: list[str]) -> None:
     """Folded, in the singular, without the smallest; in pairs where a script has no blanks."""
-    assert tokens(text) == words
+    assert index_tokens(text) == words
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
     """English goes a shorter way, to the same words."""
-    assert tokens(f"{text} 米") == [*tokens(text), "米"]
+    assert index_tokens(f"{text} 米") == [*index_tokens(text), "米"]
 
 
 @pytest.mark.parametrize("text", ["Plaud's Batteries", "小米手环と", "ΚΑΦΈΣ ÉCOLES", "İstanbul ẞ"])
 def test_words_have_words_that_are_themselves(text: str) -> None:
     """What is found by a word is found by it as it is written in the index."""
-    assert [word for written in tokens(text) for word in tokens(written)] == tokens(text)
+    assert [
+        word for written in index_tokens(text) for word in index_tokens(written)
+    ] == index_tokens(text)
 
 
 def rarity(entries: int, holding: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from api.core.domain import Item
-from api.core.words import tokens
+from api.core.words import index_tokens
 from api.errors import StoreUnavailable
 from api.features.archive.entries import ArchiveFilters, Match, Matches
 from api.features.archive.index_words import chunked
@@ -55,7 +55,7 @@ class FakeArchive:
         self.asked_for.append(filters)
         facts = await FakeArchive(self.items).facts(tenant, [item.key for item in self.items])
         found = [
-            Match(chunk.id, chunk.key, tuple(tokens(chunk.whole)), None, True, False)
+            Match(chunk.id, chunk.key, tuple(index_tokens(chunk.whole)), None, True, False)
             for item in facts.values()
             for chunk in chunked(item)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.core.display_names import Place
+from api.core.display_names import SourceLabel
 from api.core.work import Failure
 from api.features.comparisons.compare import comparison_of
 from api.features.comparisons.comparison import Comparison
@@ -13,7 +13,7 @@ from api.reports.report import Report
 from api.services.product import Ask
 from tests.store.made import item, report, source, typed
 
-PLACES = {"reddit": Place("reddit", "Reddit", ""), "lemmy": Place("lemmy", "Lemmy", "")}
+PLACES = {"reddit": SourceLabel("reddit", "Reddit", ""), "lemmy": SourceLabel("lemmy", "Lemmy", "")}
 
 
 def posts(name: str, *texts: str, place: str = "reddit", **more: Any) -> list[dict[str, Any]]:

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langfuse.api.core.pydantic_utilities import parse_obj_as
+from langfuse.api.unstable.dashboard_widgets.types import CreateDashboardWidgetRequest
+from langfuse.api.unstable.dashboards.types import CreateDashboardRequest
 
 from api.core.display_names import MODEL_REASONS
 from api.core.domain import Decision, Outcome
@@ -20,9 +23,6 @@ from api.langfuse.dashboards.definitions import (
     mark_of,
     undrawable,
 )
-from langfuse.api.core.pydantic_utilities import parse_obj_as
-from langfuse.api.unstable.dashboard_widgets.types import CreateDashboardWidgetRequest
-from langfuse.api.unstable.dashboards.types import CreateDashboardRequest
 from tests.langfuse.dashboards import facts
 
 PARTS = load().parts

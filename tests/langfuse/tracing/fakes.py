@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from api.core.context import charge
+from api.core.context import count_requests
 from api.core.domain import (
     Batch,
     Comment,
@@ -48,7 +48,7 @@ class ShopSource:
         if self.hangs is not None:
             self.hangs.set()
             await asyncio.Event().wait()
-        charge()
+        count_requests()
         loop, done = asyncio.get_running_loop(), asyncio.Event()
         context = contextvars.copy_context()
 
@@ -66,7 +66,7 @@ class ShopSource:
         return Item(key=key, id=str(number), source=self.name, title=f"Post {number}")
 
     async def comments(self, items: Sequence[Item]) -> Commented:
-        charge(len(items))
+        count_requests(len(items))
         said = (Comment(id="c", body="good"),)
         return Commented(
             tuple(

@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
+from langfuse import Langfuse
+
 from api.langfuse.tracing.experiment import (
     Experiment,
     ExperimentItem,
@@ -13,7 +15,6 @@ from api.langfuse.tracing.experiment import (
     experiment_id,
 )
 from api.langfuse.tracing.langfuse_client import Client
-from langfuse import Langfuse
 
 
 @dataclass

@@ -7,17 +7,17 @@ from contextvars import copy_context
 from dataclasses import dataclass
 
 import pytest
+from langfuse import propagate_attributes
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import Tracer, format_span_id, format_trace_id
 
-from api.core.context import Caller, asking
+from api.core.context import Caller, as_caller
 from api.core.domain import Question
 from api.core.ports import Facts
 from api.langfuse.tracing import Tracing, start
-from langfuse import propagate_attributes
 from tests.langfuse.tracing.collector import Collector, settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
 
@@ -145,11 +145,14 @@ async def test_a_span_of_its_in_the_midst_of_ours(
 
 def test_after_its_end_a_trace_begins(langfuse: Collector, tracing: Tracing) -> None:
     """Work that outlives a question of ours is a trace of its own, filed under nothing of it."""
-    with asking(Caller("http", "env_1", session="s-2")), tracing.observer.analysis("chat", PLAUD):
+    with (
+        as_caller(Caller("http", "env_1", session="s-2")),
+        tracing.observer.analysis("chat", PLAUD),
+    ):
         context = copy_context()
 
     def late() -> None:
-        with asking(Caller("cli")), tracing.client.observation("late", "span"):
+        with as_caller(Caller("cli")), tracing.client.observation("late", "span"):
             pass
 
     context.run(late)

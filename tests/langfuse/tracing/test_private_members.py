@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.langfuse.tracing import Tracing
 from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
+
+from api.langfuse.tracing import Tracing
 
 
 def test_langfuse_keeps_its_clients_by_key() -> None:

@@ -13,13 +13,13 @@ import weakref
 from pathlib import Path
 
 import pytest
+from langfuse import Langfuse, get_client
+from langfuse._client.resource_manager import LangfuseResourceManager
 
 from api.core.domain import Question
 from api.core.ports import Facts
 from api.langfuse.tracing import Tracing, start
 from api.langfuse.tracing.library_threads import ShutdownThread
-from langfuse import Langfuse, get_client
-from langfuse._client.resource_manager import LangfuseResourceManager
 from tests.langfuse.tracing.collector import Collector, settings_for
 from tests.langfuse.tracing.fakes import EvenJudge, ShopSource, run
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.core.display_names import WHY
+from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Assessed, Attempt, Gathered, Item, Outcome, Usage, Verdict
 from api.core.progress import Event, SourceGathered
 from api.pipeline.evidence.crawl import Crawl, combine, crawl
@@ -179,7 +179,10 @@ def test_a_query_that_failed_beside_others_is_a_note() -> None:
         None, None, ("one query failed: rate limited",),
     )  # fmt: skip
     assert (none.reason, none.retry_at) == ("rate_limited", RESET)
-    assert (none.notes, none.upstream_calls) == ((f"one query failed: {WHY[Outcome.BLOCKED]}",), 2)
+    assert (none.notes, none.upstream_calls) == (
+        (f"one query failed: {OUTCOME_REASONS[Outcome.BLOCKED]}",),
+        2,
+    )
 
 
 async def test_what_was_given_before_leads() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.core.context import metered
+from api.core.context import request_counter
 from api.core.domain import Batch, Commented, FetchPlan, Gated, Item, Outcome, Verdict
 from api.errors import ModelError, Unreachable
 from api.pipeline.gate.source_items import SourceItems
@@ -222,7 +222,7 @@ async def test_calls_are_counted_over_attempts_and_comments() -> None:
     """
     Two searches and two comment reads are four calls, and whoever counts outside sees them too.
     """
-    with metered() as outer:
+    with request_counter() as outer:
         found = await gathered(FakeSource(items(30)), FakeJudge(["1", "7"]))
 
     assert (found.upstream_calls, outer.made) == (4, 4)

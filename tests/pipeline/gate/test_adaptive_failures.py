@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.core.display_names import WHY
+from api.core.display_names import OUTCOME_REASONS
 from api.core.domain import Batch, FetchPlan, Item, Outcome
 from api.errors import (
     Broken,
@@ -94,7 +94,10 @@ async def test_a_second_fetch_that_fails_leaves_the_first_pass(
     assert (second.limit, second.requests, second.status, second.reason) == (
         10, 1, "degraded", reason,
     )  # fmt: skip
-    assert found.notes[0] == f"refetch failed ({WHY[Outcome(reason)]}); the first pass stands"
+    assert (
+        found.notes[0]
+        == f"refetch failed ({OUTCOME_REASONS[Outcome(reason)]}); the first pass stands"
+    )
     assert found.retry_at == error.retry_at
     assert found.upstream_calls == 3
 

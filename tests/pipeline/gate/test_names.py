@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from api.core.words import run_together, split, stem
+from api.core.words import joined_pieces, split_words, stem
 from api.pipeline.gate.name_matches import Sighting, best, other_version, sightings
 from api.pipeline.gate.name_spellings import BRAND, MODEL, NEARLY, PART, WHOLE, name_of
 
 
 def seen(query: str, text: str, about: str = "") -> Sighting:
     """The best sighting of a queried name in a text."""
-    return best(sightings(name_of(query, about), split(text), text))
+    return best(sightings(name_of(query, about), split_words(text), text))
 
 
 def another(query: str, text: str) -> bool:
     """Whether a text speaks of another version only."""
-    name, words = name_of(query), split(text)
+    name, words = name_of(query), split_words(text)
     return other_version(name, words, sightings(name, words, text))
 
 
@@ -163,7 +163,7 @@ def test_a_names_own_words_are_its_words_and_spellings() -> None:
 def test_sightings_come_in_order_and_the_first_of_equals_is_best() -> None:
     """Their places are those of the text."""
     text = "Plaud, then plaud.ai: 2 plauds"
-    found = sightings(name_of("Plaud"), split(text), text)
+    found = sightings(name_of("Plaud"), split_words(text), text)
     assert [sighting.start for sighting in found] == [0, 12, 24]
     assert best(found).start == 0
 
@@ -171,7 +171,7 @@ def test_sightings_come_in_order_and_the_first_of_equals_is_best() -> None:
 def test_a_name_in_running_text_stands_where_it_stands() -> None:
     """Where a script has no blanks, and where a letter falls apart when folded."""
     text = "我買了小米手機, 小米"
-    found = sightings(name_of("小米"), split(text), text)
+    found = sightings(name_of("小米"), split_words(text), text)
     assert [text[sighting.start :][:2] for sighting in found] == ["小米", "小米"]
 
 
@@ -184,11 +184,11 @@ def test_odd_texts_hold_no_name(text: str) -> None:
 
 def test_words_are_pieces_with_their_place() -> None:
     """A change of case or to figures ends one; handles are marked; Roman numbers are figures."""
-    words = split("@PlaudNote XM5 IV")
+    words = split_words("@PlaudNote XM5 IV")
     assert [word.text for word in words] == ["plaud", "note", "xm", "5", "4"]
     assert [word.marked for word in words] == [True, True, False, False, False]
     assert [(word.start, word.end) for word in words][:2] == [(1, 6), (6, 10)]
-    assert run_together("WH-1000 XM5") == "wh1000xm5"
+    assert joined_pieces("WH-1000 XM5") == "wh1000xm5"
 
 
 @pytest.mark.parametrize(
