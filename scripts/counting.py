@@ -15,8 +15,9 @@ rooms of services: the direct children of `api/services/` that hold code: a fold
     file is one. An arrow leads from a room to another that it imports, imports within functions
     and for types included. Floors are the rooms on the longest way down; of rooms that import each
     other in a ring, which no order fits, a way passes all.
-string-key reads in faces: `value["key"]` where it is read and `value.get("key")`, in `api/interfaces/`,
-    for keys that are Python identifiers; `headers`, `os.environ` and the `Literal` of type hints
+string-key reads in faces: `value["key"]` where it is read and `value.get("key")`, in
+    `api/interfaces/`, for keys that are Python identifiers; `headers`, `os.environ` and the
+    `Literal` of type hints
     are left out.
     Of the report: without the files of `OTHER_SUBJECTS`.
 """

@@ -1,4 +1,4 @@
-"""House rules that no linter knows, checked over a checkout: `python scripts/app_context.py [ROOT]`.
+"""House rules that no linter knows, checked over a checkout: `python scripts/house.py [ROOT]`.
 
 Each rule is a generator of findings. Sizes, broad excepts, cycles, shared client libraries
 and names concern `api`; patches concern `tests`; machine paths and registry hosts concern every

@@ -59,6 +59,13 @@ def _is_loopback(host: str) -> bool:
 sys.addaudithook(_loopback_only)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name packed bytes by their parameter: `gzip` writes the time into them, and workers that
+    run beside each other must collect the same names.
+    """
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """The product runs on asyncio."""

@@ -221,7 +221,7 @@ def test_the_thresholds_in_prose_are_those_of_the_code(root: Path) -> None:
 
 def test_the_rubric_is_the_one_the_grader_reads(root: Path) -> None:
     """The prompt's five lines stand in the docs, word for word."""
-    prompt = (root / "api" / "services" / "prompts" / "grades.md").read_text("utf-8")
+    prompt = (root / "api" / "core" / "prompts" / "grades.md").read_text("utf-8")
     page = (root / "docs" / "relevance-scoring.md").read_text("utf-8")
     rubric = re.findall(r"^- (\d): (.+)$", prompt, re.MULTILINE)
 
@@ -256,7 +256,10 @@ def test_the_python_of_the_pages_compiles_and_imports(root: Path) -> None:
 
 
 RUN_BY: dict[str, dict[str, str]] = {
-    "README.md": {"sh": "tests/interfaces/test_page_commands.py", "python": "tests/test_snippets.py"},
+    "README.md": {
+        "sh": "tests/interfaces/test_page_commands.py",
+        "python": "tests/test_snippets.py",
+    },
     "docs/agents.md": {
         "python": "tests/test_snippets.py",
         "tsx": "tests/clients/test_browser.py",
@@ -264,7 +267,8 @@ RUN_BY: dict[str, dict[str, str]] = {
     },
     "docs/architecture.md": {"diff": "tests/test_docs.py"},
     "docs/chat.md": {
-        "sh": "tests/interfaces/test_page_commands.py", "python": "tests/interfaces/test_chat_examples.py",
+        "sh": "tests/interfaces/test_page_commands.py",
+        "python": "tests/interfaces/test_chat_examples.py",
     },
     "docs/clients.md": dict.fromkeys(("bash", "python", "ts"), "tests/clients/test_openapi.py"),
     "docs/compare.md": {"sh": "tests/interfaces/test_page_commands.py"},
@@ -283,7 +287,9 @@ RUN_BY: dict[str, dict[str, str]] = {
         "yaml": "tests/test_docs.py",
     },
     "docs/local-judge.md": {"sh": "tests/models/test_local_training.py"},
-    "docs/mcp.md": dict.fromkeys(("json", "sh", "python", "js"), "tests/interfaces/test_mcp_clients.py"),
+    "docs/mcp.md": dict.fromkeys(
+        ("json", "sh", "python", "js"), "tests/interfaces/test_mcp_clients.py"
+    ),
     "docs/python.md": {"python": "tests/test_snippets.py"},
     "docs/quickstart.md": {"sh": "tests/interfaces/test_page_commands.py"},
     "docs/stats.md": {"sh": "tests/interfaces/test_retrospect.py"},

@@ -27,7 +27,7 @@ def checkout(root: Path, files: dict[str, str]) -> Path:
 
 
 BAD: dict[str, tuple[str, dict[str, str]]] = {
-    "a long file": ("size", {"api/a.py": "\n" * 351}),
+    "a long file": ("size", {"api/a.py": "\n" * 501}),
     "a long function": ("size", {"api/a.py": function(61)}),
     "a long method": (
         "size",
@@ -100,7 +100,7 @@ def test_a_broken_rule_is_found_once(tmp_path: Path, rule: str, files: dict[str,
 
 
 GOOD: dict[str, dict[str, str]] = {
-    "exactly as long as allowed": {"api/a.py": "\n" * 290 + function(60)},
+    "exactly as long as allowed": {"api/a.py": "\n" * 440 + function(60)},
     "sizes outside the package": {"tests/test_a.py": "\n" * 400 + function(90)},
     "one broad except where everything is contained": {
         "api/core/work.py": BROAD.format("Exception"),
@@ -115,7 +115,7 @@ GOOD: dict[str, dict[str, str]] = {
     },
     "riddles that users and stored data hold": {
         "api/services/product.py": "\n",
-        "api/services/chatting/saved.py": "class Saved:\n    asked: list[str]\n",
+        "api/features/chat/session.py": "class Saved:\n    asked: list[str]\n",
     },
     "a named except": {"api/a.py": BROAD.format("(OSError, ValueError)")},
     "imports for types only": {

@@ -88,12 +88,12 @@ def test_rooms_have_arrows_and_floors(tmp_path: Path) -> None:
         tmp_path,
         {
             "services/__init__.py": '"""Services."""\n',
-            "services/top.py": "def f():\n from api.pipeline.gate.loop import x\nimport api\n",
+            "services/top.py": "def f():\n from api.services.gate.loop import x\nimport api\n",
             "services/gate/__init__.py": "",
-            "services/gate/loop.py": "from api.pipeline.gate.verdicts import y\n",
-            "services/gate/memory.py": "import api.core.text\nfrom api.services import text\n",
+            "services/gate/loop.py": "from api.services.gate.memory import y\n",
+            "services/gate/memory.py": "import api.services.text\nfrom api.services import text\n",
             "services/text.py": "X = 1\n",
-            "services/aside.py": "from api.core.text import X\n",
+            "services/aside.py": "from api.services.text import X\n",
             "errors.py": "from api.services.top import z\n",
         },
     )
@@ -127,7 +127,8 @@ def test_a_way_passes_all_rooms_of_a_ring() -> None:
 def test_string_keys_are_reads_of_a_dictionary(tmp_path: Path, code: str, reads: int) -> None:
     """Both forms count, wherever in faces they stand, and not elsewhere."""
     tree = grown(
-        tmp_path, {"faces/web/page.py": code, "faces/cli/live.py": code, "services/a.py": code}
+        tmp_path,
+        {"interfaces/web/page.py": code, "interfaces/cli/live.py": code, "services/a.py": code},
     )
 
     assert len(counting.string_key_reads(tree)) == 2 * reads
@@ -136,16 +137,16 @@ def test_string_keys_are_reads_of_a_dictionary(tmp_path: Path, code: str, reads:
 
 PRODUCT = {
     "__init__.py": "",
-    "faces/__init__.py": "",
-    "faces/cli/__init__.py": "",
-    "faces/cli/main.py": """
+    "interfaces/__init__.py": "",
+    "interfaces/cli/__init__.py": "",
+    "interfaces/cli/main.py": """
 import asyncio
 from api.interfaces.cli import door
 def run(words):
     asyncio.run(door.fetch()) if words[0] == "fetch" else door.serve(int(words[2]))
     raise SystemExit(0)
 """,
-    "faces/cli/door.py": """
+    "interfaces/cli/door.py": """
 import asyncio
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from api import aside, loop
@@ -224,7 +225,7 @@ def test_the_way_to_the_wire_leads_through_tasks_and_threads(tmp_path: Path) -> 
     assert [asked.path for asked in server.asked] == ["/youtube/v3/search"]
     assert files == [
         f"api/{name}.py"
-        for name in ("faces/cli/main", "faces/cli/door", "loop", "thread", "wire")
+        for name in ("interfaces/cli/main", "interfaces/cli/door", "loop", "thread", "wire")
     ]  # fmt: skip
 
 

@@ -40,7 +40,9 @@ async def test_deadline_is_real_time(model: ModelServer, client: ModelClient, re
 
 
 @pytest.mark.parametrize(
-    "wait", ["3600", "9e8", format_datetime(datetime.now(UTC) + timedelta(days=1))]
+    "wait",
+    ["3600", "9e8", format_datetime(datetime.now(UTC) + timedelta(days=1))],
+    ids=["an hour", "centuries", "a date"],  # the date is another one in each process
 )
 async def test_long_wait_is_not_waited(model: ModelServer, client: ModelClient, wait: str) -> None:
     """A `Retry-After` beyond the deadline ends the call long before the deadline."""

@@ -162,10 +162,10 @@ def test_a_default_of_the_libraries_is_told_in_one_line(
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.parametrize("url", [f"http://127.0.0.1:{free_port()}", "http://no url"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{free_port}", "http://no url"])
 async def test_probe_of_nobody(url: str) -> None:
     """Where nobody answers the variable to check is named."""
-    made = start(settings_for(url))
+    made = start(settings_for(url.format(free_port=free_port())))
     assert made is not None
     outcome, detail = await made.probe()
     made.shutdown()
