@@ -25,7 +25,7 @@ from api.sandbox.corpus import Post
 from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.settings import variables
-from api.sources import PLACES
+from api.sources import ITEM_SOURCES
 from cells import AFTER, Asking, Call, Cell, Fault, logged, run
 from fault_table import CALLS, FAULTS
 
@@ -48,7 +48,7 @@ def small() -> list[Post]:
     Each names what every question asks for, since some places search for all words.
     """
     named = [post for post in (*corpus.load(), *corpus.keyless()) if "plaud" in post.title.lower()]
-    first = [[post for post in named if post.source == source][:3] for source in PLACES]
+    first = [[post for post in named if post.source == source][:3] for source in ITEM_SOURCES]
     return [
         replace(
             post,

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from api.core.text import clean, cut, one_line
-from api.pipeline.gate.excerpt import PASSAGE
+from api.pipeline.gate.excerpt import PASSAGE_LENGTH
 from api.sandbox import corpus
 from recorded import MISSING, ROOT, SETS, UPSTREAM, records
 
@@ -67,7 +67,7 @@ def corpus_sheet() -> list[tuple[str, int, Row]]:
 
 def _body(post: corpus.Post) -> str:
     """What the gate sees; on Amazon the tile, which is a title alone."""
-    return "" if post.source == "amazon" else cut(one_line(clean(post.body)), PASSAGE)
+    return "" if post.source == "amazon" else cut(one_line(clean(post.body)), PASSAGE_LENGTH)
 
 
 def _row(query: str, about: str, title: str, body: str) -> Row:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from selectolax.lexbor import LexborHTMLParser
 
 from api.core.text import clean, cut, one_line, unescape
-from api.pipeline.gate.excerpt import PASSAGE
+from api.pipeline.gate.excerpt import PASSAGE_LENGTH
 from api.sources.amazon_pages import parse_product_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +57,7 @@ def records(recorded: RecordedSet) -> list[Record]:
     """Every text of a set, title and first characters of the body."""
     texts = recorded.texts(UPSTREAM / recorded.file)
     return [
-        Record(recorded.file, position, one_line(title), cut(one_line(body), PASSAGE))
+        Record(recorded.file, position, one_line(title), cut(one_line(body), PASSAGE_LENGTH))
         for position, (title, body) in enumerate(texts)
     ]
 

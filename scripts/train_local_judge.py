@@ -29,7 +29,7 @@ from api.models.local.judge import LocalJudge, Profile, parse, profile_name
 from api.models.local.judge_features import AGAINST, FEATURES, FOR, page
 from api.models.local.reading import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors
-from api.pipeline.gate.excerpt import shown
+from api.pipeline.gate.excerpt import excerpt_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 WEIGHTS = Path(__file__).parents[1] / "api" / "models" / "local" / "local_weights.json"
@@ -119,7 +119,8 @@ def sample(queries: Sequence[LabelledQuery], known: Vectors | None) -> Sample:
         for question in asked:
             for kind, items in cuts(query.items):
                 texts = [
-                    shown(question, item) for item in replace(query, items=tuple(items)).shown()
+                    excerpt_of(question, item)
+                    for item in replace(query, items=tuple(items)).shown()
                 ]
                 topic = topic_of(question.text, question.about)
                 readings = [Reading(topic, text) for text in texts]

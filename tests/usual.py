@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api.sources import ASKABLE
+from api.sources import ASKABLE_SOURCES
 
 USUAL = {"LISTENPOST_MODE": "sandbox", "LISTENPOST_SOURCES": "reddit,youtube,amazon"}
-*_OTHERS, _LAST = (f"`{name}`" for name in ASKABLE)
+*_OTHERS, _LAST = (f"`{name}`" for name in ASKABLE_SOURCES)
 EITHER = f"{', '.join(_OTHERS)} or {_LAST}"
 """All places and the archive, as a refusal names them."""

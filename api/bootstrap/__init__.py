@@ -31,7 +31,7 @@ from api.models.dialects import Dialects
 from api.pipeline.evidence.collection import Assessor, Steps
 from api.services.product import Product
 from api.settings import ModelSettings, Settings, TracingSettings
-from api.sources import EVERYWHERE, SOURCES, chosen
+from api.sources import ALL_SOURCES, SOURCES, default_sources
 from api.sources.own_items import NAME, ItemsSource, OwnItems
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ def _product(
         adaptive=settings.adaptive,
         crawl_seconds=settings.sources.crawl_timeout,
         sample=sandbox is not None,
-        places=EVERYWHERE,
-        chosen=() if own is not None else chosen(settings.sources),
+        places=ALL_SOURCES,
+        chosen=() if own is not None else default_sources(settings.sources),
         prompts=prompts,
         agent_model=(
             None if client is None else partial(agent_model, settings.models, client, tracing)

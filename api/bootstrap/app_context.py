@@ -44,7 +44,7 @@ from api.services.caller_arguments import origin_of
 from api.services.product import Ask, Product, SourceAnswer
 from api.settings import Settings
 from api.sources import ARCHIVE, SOURCES
-from api.sources.own_items import handed_items
+from api.sources.own_items import own_items_of
 
 
 async def loaded_product(
@@ -314,7 +314,7 @@ class AppContext:
         """
         product = await self.product()
         if ask.own:
-            return only_over(self._own or product, handed_items(ask.own))
+            return only_over(self._own or product, own_items_of(ask.own))
         if ask.sandbox and not self.sample:
             if self._sandbox is None or (self._sandbox.done() and self._sandbox.exception()):
                 self._sandbox = asyncio.create_task(

@@ -15,11 +15,11 @@ from api.bootstrap import for_own_items, mode_of, stand_in
 from api.core.ports import PER_CALL
 from api.models import GRADED_AT_ONCE
 from api.models.answer_parsing import Tokens
-from api.pipeline.question.query_screen import screen
+from api.pipeline.question.query_screen import screen_query
 from api.reports.conclusion import WRITER_REQUESTS
 from api.services.product import Ask
 from api.settings import Settings
-from api.sources import ARCHIVE, SOURCES, chosen
+from api.sources import ARCHIVE, SOURCES, default_sources
 from api.sources.archive_source import PRICE
 from api.sources.source_specs import Price
 
@@ -157,7 +157,7 @@ def estimate(settings: Settings, ask: Ask, own: int | None = None) -> Estimate:
     """What an analysis takes; with `own` items of the person's no source is asked."""
     reach, depth = _reach(settings, ask, own), settings.depths[ask.depth]
     settings = _answering(settings, reach)
-    if not screen(ask.query).ok:
+    if not screen_query(ask.query).ok:
         return _estimate(settings, _Work(), _Work(), _Work())
     first, later = depth.query_variants, max(depth.retry_variants - 1, 0)
     if not reach.model:
@@ -195,7 +195,7 @@ def fetch_estimate(settings: Settings, ask: Ask) -> Estimate:
     """What asking one source takes: one query, and grades beyond `quick`."""
     reach = _reach(settings, ask, None)
     settings = _answering(settings, reach)
-    if not screen(ask.query).ok:
+    if not screen_query(ask.query).ok:
         return _estimate(settings, _Work(), _Work(), _Work())
     likely, most = reach.likely(1), reach.most(1)
     if reach.model and ask.depth != "quick":
@@ -241,7 +241,7 @@ def _reach(settings: Settings, ask: Ask, own: int | None) -> _Reach:
     if own is not None:
         settings = for_own_items(settings)
     sandboxed = own is None and mode_of(settings) == "sandbox"
-    names = tuple(dict.fromkeys(ask.sources or chosen(settings.sources)))
+    names = tuple(dict.fromkeys(ask.sources or default_sources(settings.sources)))
     wanted = [SOURCES[name] for name in names if name in SOURCES]
     places = [spec for spec in wanted if sandboxed or spec.configured(settings.sources)]
     prices = [spec.price(settings.sources) for spec in places]

@@ -21,7 +21,7 @@ from api.features.watches.watch_service import Watching, new_run_id, utc_now, wa
 from api.reports.report import Report
 from api.services.product import Ask
 from api.settings import Settings
-from api.sources import ARCHIVE, EVERYWHERE, SOURCES, check_askable
+from api.sources import ALL_SOURCES, ARCHIVE, SOURCES, check_askable
 
 if TYPE_CHECKING:
     from api.bootstrap.durable_work import DurableWorkEngine
@@ -79,7 +79,7 @@ def watching_of(app_context: WatchContext) -> Watching:
         app_context.store,
         analyze,
         notifier_of(app_context.settings).send,
-        EVERYWHERE,
+        ALL_SOURCES,
         app_context.settings.ranking.duplicate_similarity,
     )
 

@@ -34,7 +34,7 @@ from api.models.answer_parsing import STAND_IN
 from api.models.local.judge import LocalJudge
 from api.models.local.support import LocalSupport
 from api.models.local.word_vectors import Vectors, vectors
-from api.pipeline.gate.excerpt import PASSAGE
+from api.pipeline.gate.excerpt import PASSAGE_LENGTH
 from api.pipeline.gate.name_matches import best, sightings
 from api.pipeline.gate.name_spellings import name_of
 from api.settings import ModelSettings, Settings
@@ -69,7 +69,7 @@ class Baseline:
         Raises:
             ConfigurationError: it needs word vectors and they are not installed.
         """
-        texts = [f"{clean(item.title)}\n{cut(clean(item.body), PASSAGE)}" for item in items]
+        texts = [f"{clean(item.title)}\n{cut(clean(item.body), PASSAGE_LENGTH)}" for item in items]
         scores = self.scores(clean(question.text), texts) if texts else ()
         return Judgement(
             tuple(Verdict(score >= self.threshold, self.name) for score in scores), self.name

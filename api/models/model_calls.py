@@ -25,7 +25,7 @@ from api.models import GRADED_AT_ONCE
 from api.models.answer_parsing import booleans, entries, record
 from api.models.model_client import ModelClient, Request
 from api.pipeline.evidence.ranking import best_comments
-from api.pipeline.gate.excerpt import shown
+from api.pipeline.gate.excerpt import excerpt_of
 from api.reports.citable import CitableText, citable_text
 from api.reports.draft_rules import LONGEST_SENTENCE, DraftCleaner
 from api.reports.quotes import verbatim
@@ -131,7 +131,7 @@ def strings(value: object) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIJudge(ModelStep):
-    """Asks a model about title and 200 characters (`shown`); implements `Judge`."""
+    """Asks a model about title and 200 characters (`excerpt_of`); implements `Judge`."""
 
     async def judge(self, question: Question, items: Sequence[Item], source: str) -> Judgement:
         """One verdict per item, in order, from one request; see `Judge.judge`.
@@ -143,7 +143,7 @@ class OpenAIJudge(ModelStep):
         fence = self.fence()
         lines = [f"source: {' '.join(excerpt(source, 40).split())}"]
         lines += quote_question(question, fence)
-        lines.append(fence.quote_all(shown(question, item).line for item in items))
+        lines.append(fence.quote_all(excerpt_of(question, item).line for item in items))
         call = verdict_call("relevance", "relevant", len(items))
         flags, usage = await self.ask(call, fence, lines)
         return Judgement(tuple(Verdict(flag, self.name) for flag in flags), self.name, usage)

@@ -23,7 +23,7 @@ from api.core.work import Failure, contained
 from api.errors import ModelError
 from api.pipeline.evidence.collection import Assessor, Evidence
 from api.pipeline.evidence.crawl import Run, combine
-from api.pipeline.question.query_guard import guarded
+from api.pipeline.question.query_guard import guarded_query
 from api.reports.conclusion import (
     WRITER_REQUESTS,
     FollowUp,
@@ -222,7 +222,7 @@ async def _follow_up(state: WriterState, source: str, query: str) -> str:
     title = title_in(run.places, source)
     if source in state.followed_up:
         return f"{title} was already asked once more; write with what you have."
-    sent = guarded(f"{question.text}\n{question.about}", query)
+    sent = guarded_query(f"{question.text}\n{question.about}", query)
     if sent is None:
         return "Name what the question is about in the query, in a few words."
     state.followed_up.add(source)

@@ -30,7 +30,7 @@ from api.pipeline.evidence.sufficiency import SufficiencyDecision
 from api.pipeline.gate.name_spellings import namesake
 from api.pipeline.gate.source_items import NO_TIME, UNJUDGED_REFETCH
 from api.pipeline.question.product_name import new_queries
-from api.pipeline.question.query_guard import compared
+from api.pipeline.question.query_guard import compared_names
 from api.reports.draft_rules import DraftText
 from api.reports.exhibits import gate_lines
 from api.reports.keyless.polarity import lean_wanted
@@ -90,7 +90,7 @@ def report_of(conclusion: Conclusion, origin: Origin, timings: Timings) -> Repor
     explained = conclusion.explanation
     question, decided, usage = evidence.scope.question, conclusion.decided, evidence.usage
     worded = explained or drafted
-    parts = new_queries(compared(question.text), ())
+    parts = new_queries(compared_names(question.text), ())
     listed = " and about ".join(f"“{name}”" for name in parts)
     offered = (f"the question names several things: ask about {listed}, one at a time",)
     several = len(parts) > 1

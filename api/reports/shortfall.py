@@ -10,7 +10,7 @@ import regex
 
 from api.core.domain import Question, Usage
 from api.core.text import clean, cut, is_visible, one_line
-from api.pipeline.question.product_name import new_queries, sought
+from api.pipeline.question.product_name import new_queries, search_words
 
 FEWEST_WORDS, MOST_WORDS = 150, 250
 MOST_DROPPED = 10
@@ -116,7 +116,7 @@ def plain_explanation(shortfall: Shortfall) -> Explanation:
     searched += f" and also for {', '.join(also)}." if also else "."
     by_source = _within(45, (_first_words(line, 24, 200) for line in lines))
     searched += f" By source: {'; '.join(by_source)}." if by_source else ""
-    name = _first_words(sought(query), 8)
+    name = _first_words(search_words(query), 8)
     ideas = [f"{name} {word}" for word in ("review", "problems", "alternatives", "experience")]
     suggestions = () if shortfall.own else tuple(new_queries(ideas, shortfall.queries))[:2]
     better = " and ".join(f"“{query}”" for query in suggestions)

@@ -22,7 +22,7 @@ from api.core.domain import Assessed, Comment, Item, Question, Verdict
 from api.core.ports import Claim
 from api.core.text import cut
 from api.models.local.support import carries
-from api.pipeline.question.product_name import ASKING_WORDS, core_of, name_of
+from api.pipeline.question.product_name import ASKING_WORDS, product_in, without_web_ending
 from api.reports.exhibits import BODY, COMMENT, LINE_END, OF_THREAD, Exhibit
 from api.reports.keyless.aspects import aspects, aspects_in
 from api.reports.keyless.polarity import lean_of
@@ -321,7 +321,7 @@ def report(prompt: QuotedPrompt) -> dict[str, Any]:
 
 def _judged(prompt: QuotedPrompt, items: Sequence[Quoted], judge: Probabilities) -> list[float]:
     """Chances by the judge, lower where a text only drops the name."""
-    texts, name = [item.text for item in items], name_of(prompt.question)
+    texts, name = [item.text for item in items], product_in(prompt.question)
     chances = judge(prompt.question, prompt.about, texts, prompt.source) if texts else []
     return [
         min(chance, _MENTIONED) if name and in_passing(name, item.parts) else chance
@@ -392,8 +392,8 @@ def _telling(texts: Sequence[str], subject: Subject) -> str:
 
 def _queries(prompt: QuotedPrompt) -> list[str]:
     """Other spellings of the name, and what stands beside it."""
-    name = name_of(prompt.question) or prompt.question
-    core = core_of(name)
+    name = product_in(prompt.question) or prompt.question
+    core = without_web_ending(name)
     held = {word.casefold() for word in re.findall(r"\w+", name)} | ASKING_WORDS
     beside = [w for w in re.findall(r"[^\W\d_][\w-]{3,}", prompt.about) if w.casefold() not in held]
     queries = [

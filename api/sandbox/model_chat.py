@@ -16,7 +16,7 @@ from api.core.domain import Question
 from api.core.words import is_not_english
 from api.features.chat.keyless_chat import FOREIGN, behind, on_words, side_by_side, silent
 from api.pipeline.question.product_name import ASKING_WORDS
-from api.pipeline.question.query_guard import compared, points_back
+from api.pipeline.question.query_guard import compared_names, refers_back
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspects_named
 from api.reports.keyless.polarity import lean_wanted
@@ -72,8 +72,8 @@ def _naming(name: str, prompt: QuotedPrompt, *, titles: bool = False) -> list[Ex
 
 def _after(before: ChatQuestion, text: str) -> ChatQuestion:
     """A question after another: about what that was about, unless it names something else."""
-    if compares := compared(text):
-        earlier = (before.sides or (before.subject,)) if points_back(text) else ()
+    if compares := compared_names(text):
+        earlier = (before.sides or (before.subject,)) if refers_back(text) else ()
         sides = tuple(dict.fromkeys(filter(None, (*earlier, *compares))))
         return ChatQuestion(sides[0], (), text, sides)
     words = [word.strip(_OUTER).removesuffix("'s").removesuffix("’s") for word in text.split()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from api.core.domain import Question
 from api.core.text import clean, is_visible, one_line
 from api.errors import UsageError
-from api.pipeline.question.query_screen import screen
+from api.pipeline.question.query_screen import screen_query
 
 
 def check(name: str, value: object, kind: type, wanted: str) -> None:
@@ -27,7 +27,7 @@ def question_of(query: str, about: str | None) -> Question:
     check("query", query, str, "text")
     if about is not None:
         check("about", about, str, "text")
-    screened = screen(query)
+    screened = screen_query(query)
     if not screened.ok:
         raise UsageError(screened.guidance, field="query")
     return Question(screened.query, clean(about))

@@ -26,8 +26,8 @@ from api.pipeline.evidence.collection import Steps, collect
 from api.pipeline.evidence.crawl import Bounds, Run, Searches, Sources
 from api.pipeline.gate.verdicts import Gate, RunGate
 from api.pipeline.question import Scope
-from api.pipeline.question.product_name import sought
-from api.pipeline.question.query_screen import screen
+from api.pipeline.question.product_name import search_words
+from api.pipeline.question.query_screen import screen_query
 from api.reports.composition import Origin, clarified, fetched, report_of
 from api.reports.conclusion import Writer, conclude
 from api.reports.exhibits import Dossier, describe, fitting, gate_line
@@ -185,7 +185,7 @@ class Product:
             raise UsageError(f"`limit` must lie between 1 and {MAX_LIMIT}, not {ask.limit}")
         depth = self.depths[ask.depth]
         names = tuple(dict.fromkeys(ask.sources)) or self.usual
-        question = Question(screen(ask.query).query, clean(ask.about))
+        question = Question(screen_query(ask.query).query, clean(ask.about))
         return Scope(question, ask.depth, depth, names, ask.limit or depth.limit)
 
 
@@ -228,7 +228,7 @@ async def analyze(
         UsageError: an unknown source or a limit out of range.
     """
     began, report_id = time.monotonic(), report_id or uuid.uuid4().hex
-    screened, scope = screen(ask.query), product.scope(ask)
+    screened, scope = screen_query(ask.query), product.scope(ask)
     tags = (scope.depth_name, *scope.sources)
     with product.observer.analysis("analyze", scope.question, *tags) as span:
         origin = Origin(report_id, product.sample, product.observer.trace_id)
@@ -284,7 +284,7 @@ async def fetch(
     run = run or product.start(ask.window, listener)
     with product.observer.analysis("fetch", scope.question, scope.depth_name, source) as span:
         gathered = await run.search(
-            scope.question, source, sought(scope.question.text), scope.limit
+            scope.question, source, search_words(scope.question.text), scope.limit
         )
         run.listener(SourceGathered.of(gathered))
         ranked = await product.steps.assessor.assess(

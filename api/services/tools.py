@@ -25,7 +25,7 @@ from api.core.ports import Judge
 from api.core.text import clean
 from api.core.work import Failure, contained
 from api.errors import ConfigurationError, UsageError
-from api.pipeline.gate.caller_items import texts_of
+from api.pipeline.gate.caller_items import title_and_body
 from api.pipeline.gate.verdicts import Gate
 from api.reports.composition import Origin, fetched
 from api.services.caller_arguments import check, origin_of, question_of
@@ -123,14 +123,14 @@ def shown(item: object, source: str, number: int) -> Item:
     """Anything as the item a judge sees; its key holds only within the call.
 
     Raises:
-        UsageError: it is none, or as `texts_of` says; it is named by its number from 0.
+        UsageError: it is none, or as `title_and_body` says; it is named by its number from 0.
     """
     if isinstance(item, Item):
         return item
     fields: Any = {"title": item} if isinstance(item, str) else item
     check(f"items[{number}]", fields, Mapping, _SHOWABLE)
     try:
-        title, body = texts_of(fields)
+        title, body = title_and_body(fields)
     except UsageError as error:
         raise UsageError(f"`items[{number}]`: {error}") from None
     return Item(key=f"{source}:{number}", id=str(number), source=source, title=title, body=body)

@@ -42,26 +42,26 @@ SOURCES: Mapping[str, SourceSpec] = MappingProxyType(
 """Every place by its name, in the order in which they are shown."""
 OWN_ITEMS = SourceLabel("items", "Your items", "Items that you handed in.")
 """See `api/sources/own_items.py`."""
-PLACES: Mapping[str, SourceLabel] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
+ITEM_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**SOURCES, OWN_ITEMS.name: OWN_ITEMS})
 """The same, and a person's own items: everything that an item can be from."""
 ARCHIVE = SourceLabel(
     "archive", "The archive", "What is stored: what was heard before, and imports."
 )
 """See `api/sources/archive_source.py`."""
-EVERYWHERE: Mapping[str, SourceLabel] = MappingProxyType({**PLACES, ARCHIVE.name: ARCHIVE})
+ALL_SOURCES: Mapping[str, SourceLabel] = MappingProxyType({**ITEM_SOURCES, ARCHIVE.name: ARCHIVE})
 """The same, and what is stored: everything that a report can name as a source."""
-ASKABLE: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
+ASKABLE_SOURCES: tuple[str, ...] = (*SOURCES, ARCHIVE.name)
 """Names that a question can be put to."""
-TITLES: Mapping[str, str] = MappingProxyType(
-    {name: place.title for name, place in EVERYWHERE.items()}
+SOURCE_TITLES: Mapping[str, str] = MappingProxyType(
+    {name: place.title for name, place in ALL_SOURCES.items()}
 )
 """What a person calls each of them."""
 *_others, _last = (spec.title for spec in SOURCES.values())
-NAMED = f"{', '.join(_others)} and {_last}"
+SOURCE_LIST = f"{', '.join(_others)} and {_last}"
 """All places in one phrase."""
 
 
-def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE) -> None:
+def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE_SOURCES) -> None:
     """Refuse a name that a question cannot be put to.
 
     Raises:
@@ -74,7 +74,7 @@ def check_askable(names: Iterable[str], known: Sequence[str] = ASKABLE) -> None:
             raise UsageError(wrong, field="sources")
 
 
-def chosen(settings: SourceSettings) -> tuple[str, ...]:
+def default_sources(settings: SourceSettings) -> tuple[str, ...]:
     """Places that a question is put to when it names none, in the order of `SOURCES`.
 
     Raises:

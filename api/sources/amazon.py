@@ -32,8 +32,8 @@ from api.sources.amazon_pages import block_path, block_reason, completed, item_o
 from api.sources.amazon_providers import PROVIDERS, AmazonProvider, Complaint, ProviderRequest
 from api.sources.keyless_source import SILENCES, noted, read_each
 from api.sources.markup import is_too_deep
-from api.sources.paging import Page, Shelf
-from api.sources.source_specs import AMAZON_NAME, value_of
+from api.sources.paging import Page, PagedSearch
+from api.sources.source_specs import AMAZON_NAME, setting_value
 from api.sources.web_client import Reply, WebClient
 
 SIGN_IN = "reviews need a sign-in"
@@ -56,8 +56,8 @@ def build(settings: SourceSettings, memory: SourceMemory | None = None) -> Amazo
     Raises:
         NotConfigured: a key that no header can carry.
     """
-    provider = PROVIDERS[value_of(settings, "AMAZON_PROVIDER")]
-    key = value_of(settings, "AMAZON_API_KEY") if provider.paid else ""
+    provider = PROVIDERS[setting_value(settings, "AMAZON_PROVIDER")]
+    key = setting_value(settings, "AMAZON_API_KEY") if provider.paid else ""
     if not (key.isascii() and key.isprintable()):
         raise NotConfigured(
             AMAZON_NAME, "`AMAZON_API_KEY` holds characters that no header can carry"
@@ -86,7 +86,7 @@ class AmazonSource:
         seconds = settings.provider_timeout if provider.paid else settings.source_timeout
         pages = memory.pages if memory else None
         upstream = f"{AMAZON_NAME} {provider.name} {root}"
-        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
+        self._shelf = PagedSearch(self._search, settings.page_ttl, pages, upstream)
         self._web = WebClient(
             AMAZON_NAME, root, seconds,
             address="AMAZON_URL", headers=provider.headers(root, key), wall=block_path,

@@ -14,7 +14,7 @@ from api.features.archive.entries import Archive, ArchiveFilters, Embed
 from api.features.archive.search_ranking import combined, scored
 from api.reports.composition import item_of
 from api.sources import ARCHIVE
-from api.sources.paging import since
+from api.sources.paging import window_start
 from api.sources.source_specs import Price
 
 PRICE = Price(entries=1_000, searches=0, quotes=False, threads=0)
@@ -44,7 +44,7 @@ class ArchiveSource:
     async def fetch(self, plan: FetchPlan) -> Batch:
         """The best items, with their comments; a wider plan digs deeper."""
         query = clean_query(plan.query)
-        filters = ArchiveFilters(since=since(plan.window), sample=self._sample)
+        filters = ArchiveFilters(since=window_start(plan.window), sample=self._sample)
         words = index_tokens(query)
         try:
             vectors = await asyncio.to_thread(self._embed, [query])

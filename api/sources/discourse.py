@@ -47,7 +47,7 @@ from api.sources.keyless_source import (
     unsearched,
 )
 from api.sources.markup import words_of_html
-from api.sources.paging import Page, since
+from api.sources.paging import Page, window_start
 from api.sources.source_specs import DISCOURSE_NAME
 from api.sources.web_client import Limit, Reply, host_of
 
@@ -230,7 +230,7 @@ class DiscourseSource(KeylessSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """A page of every forum that has one, the best of each in turn."""
-        query, start = clean_query(plan.query), since(plan.window)
+        query, start = clean_query(plan.query), window_start(plan.window)
         words = query.replace('"', " ").split()
         if not _DENSE.search(query) and max(map(len, words), default=0) < _SHORTEST:
             raise TooShort(

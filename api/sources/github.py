@@ -35,7 +35,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource, listed, noted, readable, whole_ones
 from api.sources.markup import words_of_markdown
-from api.sources.paging import Page, since
+from api.sources.paging import Page, window_start
 from api.sources.source_specs import GITHUB_NAME, THREADS, TOKEN, token_of
 from api.sources.web_client import Limit, Pace, Reply, pace_of
 
@@ -202,7 +202,7 @@ class GitHubSource(KeylessSource):
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """Issues that hold all words; windows are exact by the day, and the shelf does the rest."""
-        page, start = int(cursor or 1), since(plan.window)
+        page, start = int(cursor or 1), window_start(plan.window)
         fixed = ["is:issue", *([f"created:>={start:%Y-%m-%d}"] if start else [])]
         parts = _PART.findall(clean_query(plan.query))
         words, notes = _fitting(parts, _LONGEST - len(" ".join(["", *fixed])))

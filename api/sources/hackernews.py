@@ -30,7 +30,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource, listed, readable, whole_ones
 from api.sources.markup import words_of_html
-from api.sources.paging import Page, since
+from api.sources.paging import Page, window_start
 from api.sources.source_specs import HACKERNEWS_NAME
 from api.sources.web_client import Limit, Reply
 
@@ -58,7 +58,7 @@ class HackerNewsSource(KeylessSource):
     limits = (Limit(10_000, 3_600),)
 
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
-        number, start = int(cursor or 0), since(plan.window)
+        number, start = int(cursor or 0), window_start(plan.window)
         params: dict[str, str | int] = {
             "query": clean_query(plan.query),
             "tags": "(story,comment)",

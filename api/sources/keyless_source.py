@@ -32,7 +32,7 @@ from api.errors import (
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources.item_fields import record
-from api.sources.paging import Page, Shelf, exact_first
+from api.sources.paging import Page, PagedSearch, phrase_first
 from api.sources.web_client import Limit, Pace, Reply, WebClient, pace_of
 
 LIMITS = (RateLimited, QuotaExhausted, Blocked)
@@ -139,14 +139,14 @@ class KeylessSource(ABC):
         }
         self._roots = tuple(self._servers)
         upstream = " ".join((self.name, *self._roots, *within))
-        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
+        self._shelf = PagedSearch(self._search, settings.page_ttl, pages, upstream)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """Search, best match first; the product's name is a phrase where there are phrases.
 
         A phrase that matches nothing is asked once more without its quotes.
         """
-        return replace(await exact_first(self._shelf, self._worded(plan)), plan=plan)
+        return replace(await phrase_first(self._shelf, self._worded(plan)), plan=plan)
 
     async def comments(self, items: Sequence[Item]) -> Commented:
         """What was said about each item; one request per item."""

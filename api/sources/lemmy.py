@@ -43,7 +43,7 @@ from api.sources.item_fields import (
 )
 from api.sources.keyless_source import KeylessSource, joined, listed, of_each, readable, whole_ones
 from api.sources.markup import words_of_markdown
-from api.sources.paging import Page, since
+from api.sources.paging import Page, window_start
 from api.sources.source_specs import LEMMY_NAME
 from api.sources.web_client import Limit, Reply, host_of
 
@@ -254,7 +254,7 @@ class LemmySource(KeylessSource):
         self, plan: FetchPlan, kind: str, cursor: str | None
     ) -> tuple[tuple[Item | None, ...], str | None]:
         """A page and the cursor of the next, within the window to the second."""
-        start = since(plan.window)
+        start = window_start(plan.window)
         params: dict[str, str | int] = {"search_term": plan.query, "type_": kind, "limit": PAGE}
         if start is not None:
             params["time_range_seconds"] = int((datetime.now(UTC) - start).total_seconds())

@@ -16,7 +16,7 @@ from api.core.domain import Batch, Comment, Commented, FetchPlan, Item, Measure
 from api.core.ports import Probe
 from api.core.text import clean, one_line, unescape, web_url
 from api.errors import UsageError
-from api.pipeline.gate.caller_items import DATES, texts_of
+from api.pipeline.gate.caller_items import DATE_FIELDS, title_and_body
 from api.sources import OWN_ITEMS
 from api.sources.item_fields import (
     AUTOMATIC,
@@ -31,7 +31,7 @@ from api.sources.item_fields import (
     record,
     why_unfit,
 )
-from api.sources.paging import within
+from api.sources.paging import in_window
 
 _BOM = b"\xef\xbb\xbf"
 # First bytes of a file, and what it is then.
@@ -123,7 +123,7 @@ class ItemsSource:
 
     async def fetch(self, plan: FetchPlan) -> Batch:
         """All items inside the window, with a note on those before it; never full."""
-        items = tuple(item for item in self._items if within(plan.window, item.created_at))
+        items = tuple(item for item in self._items if in_window(plan.window, item.created_at))
         old, count = len(self._items) - len(items), len(self._items)
         note = f"{old} of {count} items are older than a {plan.window} and were left out"
         return Batch(plan, items, full=False, notes=(note, *self._notes) if old else self._notes)
@@ -156,7 +156,7 @@ def read_items(data: bytes) -> OwnItems:
     return OwnItems(items, _undated([line.fields for line in lines]))
 
 
-def handed_items(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
+def own_items_of(objects: Sequence[Mapping[str, Any]]) -> OwnItems:
     """Items from objects that a program handed in; see `item_of` for the fields.
 
     Raises:
@@ -183,7 +183,7 @@ def item_of(fields: Mapping[str, Any], at: int, source: str = "", named: str = "
     """One object as an item; what it lacks comes from its text and its line's number.
 
     Known fields: the texts (`api.pipeline.gate.caller_items`), id, key, source, url, author,
-    `DATES`, engagement, place, comments (texts or objects). `source` is where it is from, whatever
+    `DATE_FIELDS`, engagement, place, comments (texts or objects). `source` is its source, whatever
     the object says; `named` is the place that an error names, such as `items[0]`, if not its line.
     Texts that are gone or cannot be seen, and those of Reddit's bots, are unfit to be judged;
     comments of that kind are left out.
@@ -224,7 +224,7 @@ def _word(value: object) -> str:
 
 def _date(fields: Mapping[str, Any]) -> object:
     """What an object says of its time, in any of the fields for it."""
-    return next((fields[name] for name in DATES if fields.get(name) not in (None, "")), None)
+    return next((fields[name] for name in DATE_FIELDS if fields.get(name) not in (None, "")), None)
 
 
 def _created_at(fields: Mapping[str, Any]) -> datetime | None:
@@ -238,7 +238,7 @@ def _by_bot(fields: Mapping[str, Any]) -> bool:
 def _texts(fields: Mapping[str, Any], place: str) -> tuple[str, str]:
     """Title and body; an error names the place of the object that lacks them."""
     try:
-        return texts_of(fields)
+        return title_and_body(fields)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
 

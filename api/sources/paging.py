@@ -1,7 +1,7 @@
 """The state of paging is an object, so the economy around it is written once.
 
-A `Shelf` keeps, per query and window, what the source's pages held so far and the cursor of the
-next. A wider plan is served from the surplus first, then from the next page; page one is never
+A `PagedSearch` keeps, per query and window, what the source's pages held so far and the cursor of
+the next. A wider plan is served from the surplus first, then from the next page; page one is never
 asked twice. Between runs a `PageCache` keeps the pages as JSON.
 Concurrent callers of the same query wait for the one flight under way, and share its failure.
 Failures are not kept, nor pages of which a part failed.
@@ -95,7 +95,7 @@ class _Stream:
         self.hollow, self.pages = hollow, self.pages + 1
 
     def lacks(self, limit: int, size: int) -> bool:
-        """Whether another page can and should be asked for so many entries; `size` as in `Shelf`.
+        """Whether another page should be asked for so many entries; `size` as in `PagedSearch`.
 
         When as many pages were read as would do if all were full, few missing entries are let go.
         """
@@ -108,7 +108,7 @@ class _Stream:
 Read = Callable[[FetchPlan, str | None], Awaitable[Page]]
 
 
-class Shelf:
+class PagedSearch:
     """The pages one source has read; belongs to one event loop."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Shelf:
         while stream.lacks(plan.limit, self._size):
             await self._turning.share(stream, turned)
         slots = stream.slots[: plan.limit]
-        items = tuple(item for item in slots if item and within(plan.window, item.created_at))
+        items = tuple(item for item in slots if item and in_window(plan.window, item.created_at))
         more, notes = not stream.exhausted or len(stream.slots) > plan.limit, [*stream.notes]
         if len(slots) < plan.limit and more:
             notes.append(f"{len(slots)} of {plan.limit} came; the rest is not worth another page")
@@ -178,7 +178,7 @@ class Shelf:
         return replace(page, notes=(*page.notes, LOST)) if lost else page
 
 
-async def exact_first(shelf: Shelf, plan: FetchPlan) -> Batch:
+async def phrase_first(shelf: PagedSearch, plan: FetchPlan) -> Batch:
     """The batch; when a quoted query gives nothing, the one without its quotes, and both noted."""
     batch = await shelf.take(plan)
     bare = " ".join(plan.query.translate(_UNQUOTED).split())
@@ -189,15 +189,15 @@ async def exact_first(shelf: Shelf, plan: FetchPlan) -> Batch:
     return Batch(plan, wider.items, wider.full, (*batch.notes, note, *wider.notes))
 
 
-def since(window: Window, now: datetime | None = None) -> datetime | None:
+def window_start(window: Window, now: datetime | None = None) -> datetime | None:
     """The earliest time inside the window, aware UTC; None for `all`."""
     days = WINDOW_DAYS.get(window)
     return None if days is None else (now or datetime.now(UTC)) - timedelta(days=days)
 
 
-def within(window: Window, created: datetime | None, now: datetime | None = None) -> bool:
+def in_window(window: Window, created: datetime | None, now: datetime | None = None) -> bool:
     """Whether a time lies in the window; undated items always do."""
-    start = since(window, now)
+    start = window_start(window, now)
     return start is None or created is None or created >= start
 
 

@@ -44,9 +44,9 @@ from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources import reddit_answers
 from api.sources.keyless_source import read_each
-from api.sources.paging import Page, Shelf, exact_first
+from api.sources.paging import Page, PagedSearch, phrase_first
 from api.sources.reddit_answers import Allowance, TokenRejected
-from api.sources.source_specs import REDDIT_NAME, value_of
+from api.sources.source_specs import REDDIT_NAME, setting_value
 from api.sources.worker_threads import Workers, watch
 
 
@@ -177,7 +177,7 @@ class RedditSource:
         self._workers = Workers(REDDIT_NAME, make, _PAIRS, lambda reddit: _core(reddit).close())
         pages = memory.pages if memory else None
         upstream = f"{REDDIT_NAME} {settings.reddit_url or ''}"
-        self._shelf = Shelf(self._search, settings.page_ttl, pages, upstream)
+        self._shelf = PagedSearch(self._search, settings.page_ttl, pages, upstream)
         self._grant: _Grant | None = None
         self._granting = asyncio.Lock()
 
@@ -186,7 +186,7 @@ class RedditSource:
 
         A quoted query that matches nothing is asked once more without its quotes.
         """
-        batch = await exact_first(self._shelf, plan)
+        batch = await phrase_first(self._shelf, plan)
         self._workers.prepare(_PAIRS)
         return batch
 
@@ -284,8 +284,8 @@ def _client(settings: SourceSettings, allowance: Allowance) -> praw.Reddit:
         try:
             return praw.Reddit(
                 "DEFAULT",
-                client_id=value_of(settings, "REDDIT_CLIENT_ID"),
-                client_secret=value_of(settings, "REDDIT_CLIENT_SECRET"),
+                client_id=setting_value(settings, "REDDIT_CLIENT_ID"),
+                client_secret=setting_value(settings, "REDDIT_CLIENT_SECRET"),
                 user_agent=settings.reddit_user_agent.strip(),
                 username=None,
                 password=None,

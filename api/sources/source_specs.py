@@ -92,7 +92,7 @@ class SourceSpec(SourceLabel):
 
     def missing(self, settings: SourceSettings) -> tuple[str, ...]:
         """Those that are not."""
-        return tuple(name for name in self.needs(settings) if not value_of(settings, name))
+        return tuple(name for name in self.needs(settings) if not setting_value(settings, name))
 
     def configured(self, settings: SourceSettings) -> bool:
         """Whether it can be built."""
@@ -119,7 +119,7 @@ class SourceSpec(SourceLabel):
         return cast(Build, import_module(self.module).build)(settings, memory)
 
 
-def value_of(settings: SourceSettings, variable: str) -> str:
+def setting_value(settings: SourceSettings, variable: str) -> str:
     """What a variable is set to, without blanks around it; empty when it is not set."""
     from pydantic import SecretStr
 

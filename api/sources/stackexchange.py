@@ -58,7 +58,7 @@ from api.sources.keyless_source import (
     whole_ones,
 )
 from api.sources.markup import words_of_html
-from api.sources.paging import Page, since
+from api.sources.paging import Page, window_start
 from api.sources.source_specs import SITES, STACKEXCHANGE_NAME, key_of
 from api.sources.web_client import Limit, Pace, Reply, pace_of
 
@@ -207,7 +207,7 @@ class StackExchangeSource(KeylessSource):
     async def _search(self, plan: FetchPlan, cursor: str | None) -> Page:
         """A page of each site that has one; their first questions come first, then the seconds."""
         page, sites = resumed(cursor, self._sites)
-        start = since(plan.window)
+        start = window_start(plan.window)
         params: dict[str, str | int] = {
             "q": clean_query(plan.query),
             "sort": "relevance",

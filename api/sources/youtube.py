@@ -30,8 +30,8 @@ from api.errors import Broken, RateLimited, Refused, SourceError, TimedOut, Unre
 from api.features.analyses.store_ports import SourceMemory
 from api.settings import SourceSettings
 from api.sources.keyless_source import LIMITS, noted, read_each
-from api.sources.paging import Page, Shelf, exact_first, since
-from api.sources.source_specs import YOUTUBE_NAME, value_of
+from api.sources.paging import Page, PagedSearch, phrase_first, window_start
+from api.sources.source_specs import YOUTUBE_NAME, setting_value
 from api.sources.worker_threads import Workers, watch
 from api.sources.youtube_answers import (
     NoComments,
@@ -83,7 +83,7 @@ class YouTubeSource:
         self._seconds, self._most = settings.source_timeout, settings.comments_per_item
         self._pause = pause
         memory, root = memory or SourceMemory(), settings.youtube_url.rstrip("/")
-        key = value_of(settings, "YOUTUBE_API_KEY")
+        key = setting_value(settings, "YOUTUBE_API_KEY")
         # read here, since a malformed one must not stop at the first question
         scheme = "https" if root.startswith("https:") else "http"
         proxy = None if points_here(root) else httplib2.proxy_info_from_environment(scheme)
@@ -91,7 +91,7 @@ class YouTubeSource:
         self._root = root
         self._workers = Workers(YOUTUBE_NAME, make, _PAIRS, lambda service: service.close())
         upstream = f"{YOUTUBE_NAME} {root}"
-        self._shelf = Shelf(self._page, settings.page_ttl, memory.pages, upstream, PAGE)
+        self._shelf = PagedSearch(self._page, settings.page_ttl, memory.pages, upstream, PAGE)
         self._searches = searches_of(settings, memory.ledger)
 
     async def fetch(self, plan: FetchPlan) -> Batch:
@@ -99,7 +99,7 @@ class YouTubeSource:
 
         A quoted query that matches nothing is asked once more without its quotes.
         """
-        batch = await exact_first(self._shelf, plan)
+        batch = await phrase_first(self._shelf, plan)
         self._workers.prepare(_PAIRS)
         return batch
 
@@ -137,7 +137,7 @@ class YouTubeSource:
 
     async def _page(self, plan: FetchPlan, cursor: str | None) -> Page:
         """One page; the cursor also carries the start of the window, which must not move."""
-        start = since(plan.window)
+        start = window_start(plan.window)
         after = "" if start is None else start.strftime("%Y-%m-%dT%H:%M:%SZ")
         token: str | None = None
         if cursor is not None:

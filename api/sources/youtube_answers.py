@@ -49,7 +49,7 @@ from api.sources.item_fields import (
     why_unfit,
 )
 from api.sources.paging import Page
-from api.sources.source_specs import YOUTUBE_NAME, value_of
+from api.sources.source_specs import YOUTUBE_NAME, setting_value
 
 
 class Searches:
@@ -103,7 +103,7 @@ class Searches:
 
 def searches_of(settings: SourceSettings, ledger: Ledger | None) -> Searches:
     """Those of the key in the settings."""
-    key = value_of(settings, "YOUTUBE_API_KEY")
+    key = setting_value(settings, "YOUTUBE_API_KEY")
     return Searches(ledger, key, settings.youtube_searches_per_day)
 
 

@@ -19,7 +19,7 @@ from api.sandbox.server import Sandbox
 from api.sandbox.world import Options
 from api.services import product as product_service
 from api.services.product import Ask
-from api.sources import EVERYWHERE
+from api.sources import ALL_SOURCES
 from api.store import open_store
 from tests.interfaces.command import environment
 
@@ -94,7 +94,7 @@ async def test_eight_weeks_over_the_sandbox(
         messages.append(message)
         return Delivery(target=target.shown, delivered=True, tries=1)
 
-    watching = Watching(store, analyze, send, EVERYWHERE, 92, lambda: MONDAY + week * WEEK)
+    watching = Watching(store, analyze, send, ALL_SOURCES, 92, lambda: MONDAY + week * WEEK)
     new = new_watch("local", "Plaud Note", "mon 08:00", MONDAY - WEEK)
     hook = Target("webhook", "https://hooks.example/x")
     await store.add_watch(

@@ -31,8 +31,8 @@ from api.errors import (
     TimedOut,
     Unreachable,
 )
-from api.pipeline.gate.excerpt import COMMENT
-from api.pipeline.gate.refetch import Policy, gather
+from api.pipeline.gate.excerpt import COMMENT_PLACE
+from api.pipeline.gate.refetch import RefetchPolicy, gather
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from tests.loopback import DRIP, HANG, Loopback, Reply
@@ -474,9 +474,9 @@ async def test_a_second_look_is_one_request(upstream: Emulator, names_it: bool) 
     comments_fit = upstream.name != "amazon"
 
     async def comments_alone(items: Sequence[Item], source: str) -> Gated:
-        return Gated(tuple(Verdict(item.place == COMMENT) for item in items), "ok")
+        return Gated(tuple(Verdict(item.place == COMMENT_PLACE) for item in items), "ok")
 
-    async def sent(policy: Policy) -> tuple[int, Gathered]:
+    async def sent(policy: RefetchPolicy) -> tuple[int, Gathered]:
         source, before = SOURCES[upstream.name].build(upstream.settings()), len(upstream.paths)
         gathered = await gather(source, PLAN, comments_alone, policy, observer=SilentObserver())
         await source.aclose()
@@ -485,8 +485,8 @@ async def test_a_second_look_is_one_request(upstream: Emulator, names_it: bool) 
         assert gathered.upstream_calls >= arrived
         return arrived, gathered
 
-    without, _ = await sent(Policy())
-    looking, gathered = await sent(Policy(second_look=question))
+    without, _ = await sent(RefetchPolicy())
+    looking, gathered = await sent(RefetchPolicy(second_look=question))
 
     assert looking - without == comments_fit
     assert len(gathered.kept) == (comments_fit and names_it)

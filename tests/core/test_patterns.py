@@ -54,7 +54,7 @@ FUNCTIONS: tuple[Callable[[str], object], ...] = (
     citable.numbers, lambda written: citable.says_count(written, 7), duplicates.canonical_url,
     words.split_words, words.joined_pieces,
     lambda written: sightings(MUG, words.split_words(written), written),
-    lambda written: excerpt.shown(
+    lambda written: excerpt.excerpt_of(
         Question("ember mug"), Item(key="k", id="i", source="s", title=written, body=written)
     ),
     answer_parsing.unwrapped, amazon_fields.asin_of, amazon_fields.stars_of,

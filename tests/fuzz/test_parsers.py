@@ -24,9 +24,9 @@ from api.errors import Broken, ConfigurationError, ModelError, UsageError
 from api.interfaces.shared.comparison_table import cell
 from api.models.answer_parsing import booleans, entries, record
 from api.pipeline.evidence.duplicates import canonical_url
-from api.pipeline.question.product_name import sought
-from api.pipeline.question.query_guard import compared, guarded
-from api.pipeline.question.query_screen import neutralise, screen
+from api.pipeline.question.product_name import search_words
+from api.pipeline.question.query_guard import compared_names, guarded_query
+from api.pipeline.question.query_screen import screen_query, without_operators
 from api.reports.markdown_text import formatted, link, md
 from api.reports.quotes import verbatim
 from api.settings import variables
@@ -170,12 +170,12 @@ ENTRIES = (
     Entry("a model's list", answers, lambda text: entries(text, "grades"), (ModelError,)),
     Entry("a model's object", answers, record, (ModelError,)),
     Entry("a model's quote", foreign.values, lambda words: verbatim(words, ITEM)),
-    Entry("query screening", foreign.texts, screen),
-    Entry("name of a query", foreign.texts, sought),
+    Entry("query screening", foreign.texts, screen_query),
+    Entry("name of a query", foreign.texts, search_words),
     Entry("spelling of a name", foreign.texts, canonical),
-    Entry("comparison", foreign.texts, compared),
-    Entry("search operators", foreign.texts, lambda text: neutralise(text, "reddit")),
-    Entry("a model's query", foreign.texts, lambda text: guarded("ember mug", text)),
+    Entry("comparison", foreign.texts, compared_names),
+    Entry("search operators", foreign.texts, lambda text: without_operators(text, "reddit")),
+    Entry("a model's query", foreign.texts, lambda text: guarded_query("ember mug", text)),
     Entry("markdown", foreign.values, md, holds=encodes),
     Entry("a model's markdown", foreign.texts, formatted),
     Entry("link", foreign.values, lambda url: link("words", url)),

@@ -13,7 +13,7 @@ from api.core.domain import Item, Question
 from api.models.local.judge_features import Row, page
 from api.models.local.reading import Reading, topic_of
 from api.models.local.word_vectors import Vectors, vectors
-from api.pipeline.gate.excerpt import shown
+from api.pipeline.gate.excerpt import excerpt_of
 from tests.models.items import item
 
 QUESTION = Question("quill", "an app that turns meetings into notes")
@@ -56,7 +56,9 @@ _LIKENESS = ("like", "named_like", "sense")
 def rows(items: Sequence[Item], source: str, known: Vectors | None) -> list[Row]:
     """The features of one page of items."""
     topic = topic_of(QUESTION.text, QUESTION.about)
-    return page(topic, [Reading(topic, shown(QUESTION, entry)) for entry in items], source, known)
+    return page(
+        topic, [Reading(topic, excerpt_of(QUESTION, entry)) for entry in items], source, known
+    )
 
 
 def measured(known: Vectors | None) -> list[dict[str, float]]:

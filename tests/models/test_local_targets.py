@@ -19,7 +19,7 @@ from api.evaluation.labelled_items import LabelledQuery, pure
 from api.evaluation.metrics import compare
 from api.models.local.judge import LocalJudge, probabilities
 from api.models.local.word_vectors import vectors
-from api.pipeline.gate.excerpt import COMMENT, names_it
+from api.pipeline.gate.excerpt import COMMENT_PLACE, contains_name
 from api.pipeline.gate.name_spellings import name_of
 from tests.replay import DATA
 
@@ -94,7 +94,7 @@ def test_late_mentions_are_found_and_threads_are_not_kept(
         for item, verdict in zip(json.loads(line)["items"], found, strict=True):
             if item["relevant"]:
                 kept.setdefault(item.get("where", ""), []).append(verdict.relevant)
-            elif item["place"] == COMMENT and names_it(name, item["title"]):
+            elif item["place"] == COMMENT_PLACE and contains_name(name, item["title"]):
                 kept["thread"].append(verdict.relevant)
     assert len(kept["body"]) + len(kept["beyond200"]) + len(kept["thread"]) > 90
     assert np.mean(kept["body"] + kept["beyond200"]) >= 0.75

@@ -23,7 +23,7 @@ from pydantic_ai.models.test import TestModel
 from api.core.domain import Decision, Grade, Outcome, Question
 from api.errors import Broken, ModelError, NotConfigured
 from api.pipeline.evidence.collection import Assessor, Evidence
-from api.pipeline.question.query_guard import LONGEST_QUERY
+from api.pipeline.question.query_guard import MAX_QUERY_LENGTH
 from api.reports.agent_writer import AgentWriter
 from api.reports.conclusion import WRITER_REQUESTS, WritingFailed, WrittenDraft
 from api.reports.exhibits import Dossier
@@ -399,7 +399,7 @@ async def test_a_follow_up_query_is_short_and_has_no_other_way_out() -> None:
     tools = {tool.name: tool.parameters_json_schema for tool in script.infos[0].function_tools}
     assert list(tools) == ["fetch_reddit"]
     assert list(tools["fetch_reddit"]["properties"]) == ["query"]
-    assert [len(plan.query) <= LONGEST_QUERY for plan in source.plans] == [True, True]
+    assert [len(plan.query) <= MAX_QUERY_LENGTH for plan in source.plans] == [True, True]
 
 
 @pytest.mark.parametrize(

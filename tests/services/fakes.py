@@ -26,7 +26,7 @@ from api.core.domain import (
 from api.core.ports import Grades, Judgement, Probe, Recorder, Recording, Rewrites
 from api.core.progress import Event
 from api.core.published import Published
-from api.pipeline.gate.refetch import Policy, gather
+from api.pipeline.gate.refetch import RefetchPolicy, gather
 from api.pipeline.gate.verdicts import Gate, RunGate
 
 NEVER: Literal["never"] = "never"
@@ -238,7 +238,7 @@ async def gathered(
     watchers.setdefault("observer", FakeObserver())
     question = Question("plaud.ai")
     verdicts = partial(RunGate(Gate(judge)).judge, question)
-    policy = Policy(min_yield, 2, until, question if second_look else None)
+    policy = RefetchPolicy(min_yield, 2, until, question if second_look else None)
     return await gather(source, FetchPlan("plaud.ai", limit), verdicts, policy, **watchers)
 
 

@@ -19,7 +19,7 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.pipeline.question.query_screen import neutralise
+from api.pipeline.question.query_screen import without_operators
 from api.settings import SourceSettings
 from api.sources import SOURCES
 from api.sources.github import GitHubSource
@@ -143,7 +143,7 @@ async def test_operators_are_words(
     upstream: GitHubEmulator, source: Source, query: str, sent: str
 ) -> None:
     """Nothing that a person writes is a command, when it comes as every query does."""
-    await source.fetch(FetchPlan(neutralise(query, "github"), 5))
+    await source.fetch(FetchPlan(without_operators(query, "github"), 5))
 
     assert upstream.searches[0].query["q"] == f"{sent} is:issue"
 
@@ -151,7 +151,7 @@ async def test_operators_are_words(
 @pytest.mark.parametrize("query", NOTHING_ELSE)
 def test_of_commands_alone_nothing_is_left(query: str) -> None:
     """Then the question is asked instead, see `Run.search`."""
-    assert neutralise(query, "github") == ""
+    assert without_operators(query, "github") == ""
 
 
 @pytest.mark.parametrize("query", ["mug " * 100, "m" * 400, f'"{"ember " * 60}mug" leaks'])

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from api.core.domain import FetchPlan, Item
 from api.errors import UsageError
-from api.pipeline.gate.caller_items import BODIES, DATES
+from api.pipeline.gate.caller_items import BODY_FIELDS, DATE_FIELDS
 from api.sources.own_items import (
     ItemsSource,
     OwnItems,
-    handed_items,
     item_of,
+    own_items_of,
     read_items,
     read_lines,
 )
@@ -74,7 +74,7 @@ def test_every_field_is_read() -> None:
         ({"content": 5}, "5"),
         ({"body": ["x", "y"]}, "x\n\ny"),
         ({}, ""),
-        *(({name: "b"}, "b") for name in BODIES),
+        *(({name: "b"}, "b") for name in BODY_FIELDS),
     ],
 )
 def test_the_body_has_several_names(fields: dict[str, Any], body: str) -> None:
@@ -137,7 +137,7 @@ def test_a_field_that_holds_what_it_cannot_is_named(field: str, value: Any, word
     with pytest.raises(UsageError) as in_a_file:
         read({"text": "fine"}, wrong)
     with pytest.raises(UsageError) as in_a_list:
-        handed_items([wrong])
+        own_items_of([wrong])
 
     assert str(in_a_file.value) == f"line 2: `{field}` must be {words}"
     assert str(in_a_list.value) == f"`items[0]`: `{field}` must be {words}"
@@ -149,7 +149,7 @@ def test_a_comment_that_nobody_can_read_is_named() -> None:
     with pytest.raises(UsageError, match=r"^line 1, `comments\[1\]`: no text .* are `data`"):
         read(wrong)
     with pytest.raises(UsageError, match=r"^`items\[1\]\.comments\[1\]`: no text .* are `data`"):
-        handed_items([{"title": "t"}, wrong])
+        own_items_of([{"title": "t"}, wrong])
     wrong["comments"] = [{"text": "x", "url": 5}]
     with pytest.raises(UsageError, match=r"^line 1, `comments\[0\]`: `url` must be text, not a"):
         read(wrong)
@@ -238,7 +238,7 @@ def test_times_are_utc_or_nothing(given_time: Any, time: datetime | None) -> Non
     assert bool(handed.notes) == (time is None)
 
 
-@pytest.mark.parametrize("name", DATES)
+@pytest.mark.parametrize("name", DATE_FIELDS)
 def test_a_time_has_several_names(name: str) -> None:
     """Those of the sites; nothing said is no flaw."""
     handed = own({"title": "t", "created_at": None, name: "2023-01-15T12:34:56Z"})

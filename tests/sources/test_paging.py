@@ -10,7 +10,7 @@ import pytest
 
 from api.core.domain import FetchPlan, Item
 from api.errors import Unreachable
-from api.sources.paging import HOLLOW, Page, Shelf, exact_first, since, within
+from api.sources.paging import HOLLOW, Page, PagedSearch, in_window, phrase_first, window_start
 
 PLAN = FetchPlan("mug", 5)
 
@@ -48,7 +48,7 @@ class Reader:
 async def test_surplus_serves_the_refetch() -> None:
     """Twice the limit inside one page asks nothing, and begins with the same items."""
     read = Reader()
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
 
     first = await shelf.take(PLAN)
     wider = await shelf.take(PLAN.widened(2))
@@ -63,7 +63,7 @@ async def test_surplus_serves_the_refetch() -> None:
 async def test_next_page_continues_where_the_last_ended() -> None:
     """Past the first page the cursor is used and page one is not asked again."""
     read = Reader()
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
 
     await shelf.take(PLAN)
     batch = await shelf.take(replace(PLAN, limit=20))
@@ -78,7 +78,7 @@ async def test_next_page_continues_where_the_last_ended() -> None:
 async def test_identical_callers_share_one_flight() -> None:
     """Five callers of the same query wait for the same page; another query has its own."""
     read = Reader()
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
 
     await asyncio.gather(*(shelf.take(PLAN) for _ in range(5)), shelf.take(FetchPlan("cup", 5)))
 
@@ -89,7 +89,7 @@ async def test_failure_is_not_kept() -> None:
     """The caller after a failed page reaches the source again."""
     read = Reader()
     read.fail = True
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
 
     with pytest.raises(Unreachable):
         await shelf.take(PLAN)
@@ -105,7 +105,7 @@ async def test_a_page_of_which_a_part_failed_is_not_kept() -> None:
         assert cursor is None
         return pages.pop(0)
 
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
 
     assert len((await shelf.take(replace(PLAN, limit=1))).items) == 1
     assert len((await shelf.take(PLAN)).items) == 2
@@ -116,7 +116,7 @@ async def test_a_failure_is_everybodys_who_waited() -> None:
     """Of twenty, with limits of their own, one asks a source that is down; the next asks again."""
     read = Reader()
     read.fail = True
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
 
     waiting = [shelf.take(replace(PLAN, limit=limit)) for limit in range(1, 21)]
     ended = await asyncio.gather(*waiting, return_exceptions=True)
@@ -130,7 +130,7 @@ async def test_waiting_caller_survives_the_first_ones_cancellation() -> None:
     """When the first of two callers leaves, the second asks for itself."""
     read = Reader()
     read.gate.clear()
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
     leaving, staying = (asyncio.ensure_future(shelf.take(PLAN)) for _ in range(2))
     await read.begun.wait()
     leaving.cancel()
@@ -149,7 +149,7 @@ async def test_two_empty_pages_are_the_end() -> None:
         assert len(cursors) < 4
         return Page((item(1), item(2)), "2") if cursor is None else Page((), "3")
 
-    shelf = Shelf(read, ttl=60)
+    shelf = PagedSearch(read, ttl=60)
     batch = await shelf.take(PLAN)
     again = await shelf.take(PLAN.widened(2))
 
@@ -169,7 +169,7 @@ async def test_a_place_is_not_asked_for_ever(step: int, pages: int, items: int) 
         read += 1
         return Page((item(read * step),), f"cursor {read}")
 
-    batch = await Shelf(endless, ttl=60).take(replace(PLAN, limit=100))
+    batch = await PagedSearch(endless, ttl=60).take(replace(PLAN, limit=100))
 
     assert (read, len(batch.items)) == (pages, items)
     assert len(batch.notes) == 1
@@ -182,7 +182,7 @@ async def test_one_empty_page_is_passed() -> None:
     async def read(plan: FetchPlan, cursor: str | None) -> Page:
         return pages[cursor]
 
-    batch = await Shelf(read, ttl=60).take(PLAN)
+    batch = await PagedSearch(read, ttl=60).take(PLAN)
 
     assert [found.id for found in batch.items] == ["1", "2", "3"]
     assert (batch.full, batch.notes) == (False, ())
@@ -191,7 +191,7 @@ async def test_one_empty_page_is_passed() -> None:
 @pytest.mark.parametrize(("total", "more"), [(5, False), (6, True), (10, True), (30, True)])
 async def test_exactly_as_many_as_wanted_is_not_more(total: int, more: bool) -> None:
     """A last page that holds just what was asked for promises nothing to a refetch."""
-    batch = await Shelf(Reader(total), ttl=60).take(PLAN)
+    batch = await PagedSearch(Reader(total), ttl=60).take(PLAN)
 
     assert len(batch.items) == 5
     assert batch.full is more
@@ -204,7 +204,7 @@ async def test_a_short_page_may_be_enough(limit: int, pages: int) -> None:
     """Of dear pages no further one is asked for the tenth that short ones lack."""
     read = Reader(35)
 
-    batch = await Shelf(read, ttl=60, size=12).take(replace(PLAN, limit=limit))
+    batch = await PagedSearch(read, ttl=60, size=12).take(replace(PLAN, limit=limit))
 
     assert len(read.cursors) == pages
     assert batch.full
@@ -215,7 +215,7 @@ async def test_full_pages_leave_no_rest_undone() -> None:
     """Where a page holds what it can, one entry more is worth another page."""
     read = Reader()
 
-    batch = await Shelf(read, ttl=60, size=10).take(replace(PLAN, limit=11))
+    batch = await PagedSearch(read, ttl=60, size=10).take(replace(PLAN, limit=11))
 
     assert (len(batch.items), len(read.cursors), batch.notes) == (11, 2, ())
 
@@ -229,7 +229,7 @@ async def test_a_shelf_is_bounded_by_its_texts(body: int, kept: int) -> None:
         asked.append(plan.query)
         return Page((replace(item(1), body="x" * body),))
 
-    shelf, plans = Shelf(read, ttl=60), [FetchPlan(f"mug {n}", 5) for n in range(kept + 2)]
+    shelf, plans = PagedSearch(read, ttl=60), [FetchPlan(f"mug {n}", 5) for n in range(kept + 2)]
     for plan in (*plans[:kept], plans[0], plans[kept], plans[kept + 1]):
         await shelf.take(plan)
     assert asked == [plan.query for plan in plans], "all of them are kept until then"
@@ -243,7 +243,7 @@ async def test_a_shelf_is_bounded_by_its_texts(body: int, kept: int) -> None:
 async def test_page_expires_after_its_time() -> None:
     """A page older than its time to live is asked again."""
     read = Reader()
-    shelf = Shelf(read, ttl=-1)
+    shelf = PagedSearch(read, ttl=-1)
 
     await shelf.take(PLAN)
     await shelf.take(PLAN)
@@ -257,7 +257,7 @@ async def test_full_counts_entries_before_cleaning() -> None:
     async def read(plan: FetchPlan, cursor: str | None) -> Page:
         return Page((item(1), None, item(1), item(2), None), "2", ("a note",))
 
-    batch = await Shelf(read, ttl=60).take(PLAN)
+    batch = await PagedSearch(read, ttl=60).take(PLAN)
 
     assert [found.id for found in batch.items] == ["1", "2"]
     assert batch.full
@@ -270,7 +270,7 @@ async def test_window_is_applied_on_our_side() -> None:
     async def read(plan: FetchPlan, cursor: str | None) -> Page:
         return Page((item(1, timedelta(minutes=20)), item(2, timedelta(hours=25)), item(3)))
 
-    batch = await Shelf(read, ttl=60).take(replace(PLAN, limit=3, window="day"))
+    batch = await PagedSearch(read, ttl=60).take(replace(PLAN, limit=3, window="day"))
 
     assert [found.id for found in batch.items] == ["1", "3"]
 
@@ -280,9 +280,9 @@ def test_window_ignores_the_zone_of_a_time() -> None:
     now = datetime(2026, 11, 27, 0, 10, tzinfo=UTC)
     evening = datetime.fromisoformat("2026-11-27T08:50:00+09:00")
 
-    assert within("day", evening, now)
-    assert not within("day", evening - timedelta(days=1), now)
-    assert since("all", now) is None
+    assert in_window("day", evening, now)
+    assert not in_window("day", evening - timedelta(days=1), now)
+    assert window_start("all", now) is None
 
 
 async def test_quoted_query_is_asked_once_more_without_quotes() -> None:
@@ -293,9 +293,9 @@ async def test_quoted_query_is_asked_once_more_without_quotes() -> None:
         asked.append(plan.query)
         return Page(() if '"' in plan.query else (item(1),))
 
-    shelf = Shelf(read, ttl=60)
-    batch = await exact_first(shelf, FetchPlan('"plaud note  pro"', 5))
-    again = await exact_first(shelf, FetchPlan('"plaud note  pro"', 10))
+    shelf = PagedSearch(read, ttl=60)
+    batch = await phrase_first(shelf, FetchPlan('"plaud note  pro"', 5))
+    again = await phrase_first(shelf, FetchPlan('"plaud note  pro"', 10))
 
     assert asked == ['"plaud note  pro"', "plaud note pro"]
     assert len(batch.items) == len(again.items) == 1
@@ -308,7 +308,7 @@ async def test_query_without_words_in_quotes_is_asked_once(query: str) -> None:
     """Nothing found without quotes, or with nothing inside them, is simply nothing."""
     read = Reader(total=0)
 
-    batch = await exact_first(Shelf(read, ttl=60), FetchPlan(query, 5))
+    batch = await phrase_first(PagedSearch(read, ttl=60), FetchPlan(query, 5))
 
     assert (batch.items, batch.full, batch.notes) == ((), False, ())
     assert len(read.cursors) == 1

@@ -14,7 +14,7 @@ from api.core.domain import Comment, FetchPlan, Item
 from api.errors import SourceError, StoreUnavailable
 from api.features.analyses.store_ports import PageCache, SourceMemory, Store
 from api.sources import SOURCES
-from api.sources.paging import LOST, Page, Shelf, page_of, text_of
+from api.sources.paging import LOST, Page, PagedSearch, page_of, text_of
 from api.store import open_store
 from tests.loopback import Reply
 from tests.sources.emulators import AmazonEmulator, Emulator, RedditEmulator, YouTubeEmulator, on
@@ -141,7 +141,7 @@ async def test_a_page_of_which_a_part_failed_is_never_remembered(store: Store) -
         return Page((THING,), None, partial=len(asked) == 1)
 
     for _ in range(3):
-        await Shelf(read, 60, store, "parts").take(PLAN)
+        await PagedSearch(read, 60, store, "parts").take(PLAN)
 
     assert len(asked) == 2
 
@@ -150,7 +150,7 @@ async def test_another_root_has_its_own_pages(store: Store) -> None:
     """What a test server said is never taken for what the site says."""
     read = Reader()
     for root in ("reddit a", "reddit b", "reddit a"):
-        await Shelf(read, 60, store, root).take(TWO)
+        await PagedSearch(read, 60, store, root).take(TWO)
 
     assert read.asked == 2
 
@@ -158,13 +158,13 @@ async def test_another_root_has_its_own_pages(store: Store) -> None:
 async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
     """The time to live counts from when the source gave the page, not from the restart."""
     read = Reader()
-    await Shelf(read, 60, store, "r").take(TWO)
-    await Shelf(read, 0, store, "r").take(TWO)
+    await PagedSearch(read, 60, store, "r").take(TWO)
+    await PagedSearch(read, 0, store, "r").take(TWO)
     assert read.asked == 2
 
     old = datetime.now(UTC) - timedelta(seconds=50)
     cache = Cache(text_of(Page((THING,) * 9, None), old))
-    shelf = Shelf(read, 40, cache, "r")
+    shelf = PagedSearch(read, 40, cache, "r")
     await shelf.take(PLAN)
     await shelf.take(PLAN)
     assert cache.asked == 2
@@ -173,7 +173,7 @@ async def test_page_that_is_too_old_is_asked_again(store: Store) -> None:
 @pytest.mark.parametrize("cache", [Cache(None), Forgetful("")], ids=["away", "read-only"])
 async def test_database_that_is_away_costs_the_memory_only(cache: PageCache) -> None:
     """The source is asked, and a note says what was lost."""
-    batch = await Shelf(Reader(), 60, cache, "r").take(TWO)
+    batch = await PagedSearch(Reader(), 60, cache, "r").take(TWO)
 
     assert [item.key for item in batch.items] == [THING.key]
     assert batch.notes == ("a note", LOST)

@@ -16,7 +16,15 @@ from api.errors import NotConfigured
 from api.services import tools
 from api.services.product import Ask
 from api.settings import Settings, SourceSettings
-from api.sources import ARCHIVE, ASKABLE, EVERYWHERE, NAMED, PLACES, SOURCES, TITLES
+from api.sources import (
+    ALL_SOURCES,
+    ARCHIVE,
+    ASKABLE_SOURCES,
+    ITEM_SOURCES,
+    SOURCE_LIST,
+    SOURCE_TITLES,
+    SOURCES,
+)
 from api.sources.source_specs import SourceSpec
 from tests.services.kit import providing
 
@@ -83,8 +91,8 @@ def test_a_spec_is_sound(spec: SourceSpec) -> None:
 
     assert {*spec.variables, spec.address} <= set(known)
     assert all(known[name][0] is SourceSettings for name in (*spec.variables, spec.address))
-    assert spec.title in NAMED
-    assert TITLES[spec.name] == PLACES[spec.name].title == spec.title
+    assert spec.title in SOURCE_LIST
+    assert SOURCE_TITLES[spec.name] == ITEM_SOURCES[spec.name].title == spec.title
     assert spec.description.endswith(".")
     assert "\n" not in spec.description
     assert spec.missing(complete) == ()
@@ -93,9 +101,9 @@ def test_a_spec_is_sound(spec: SourceSpec) -> None:
 
 def test_the_archive_can_be_asked_and_is_no_place_that_an_item_is_from() -> None:
     """It has one name at every door."""
-    assert (*SOURCES, ARCHIVE.name) == ASKABLE
-    assert TITLES[ARCHIVE.name] == EVERYWHERE[ARCHIVE.name].title == "The archive"
-    assert ARCHIVE.name not in PLACES
+    assert (*SOURCES, ARCHIVE.name) == ASKABLE_SOURCES
+    assert SOURCE_TITLES[ARCHIVE.name] == ALL_SOURCES[ARCHIVE.name].title == "The archive"
+    assert ARCHIVE.name not in ITEM_SOURCES
 
 
 @pytest.mark.parametrize("spec", SOURCES.values(), ids=SOURCES)

@@ -22,7 +22,7 @@ from api.errors import (
     SourceError,
     Unreachable,
 )
-from api.pipeline.question.query_screen import neutralise
+from api.pipeline.question.query_screen import without_operators
 from api.sources import SOURCES
 from tests.loopback import Reply
 from tests.sources.emulators import found_by, on
@@ -337,7 +337,7 @@ async def test_operators_are_words(
     upstream: StackExchangeEmulator, of_one: Source, query: str, sent: str
 ) -> None:
     """Nothing that a person writes is a command, when it comes as every query does."""
-    await of_one.fetch(FetchPlan(neutralise(query, "stackexchange"), 5))
+    await of_one.fetch(FetchPlan(without_operators(query, "stackexchange"), 5))
 
     assert upstream.searches[0].query["q"] == sent
 
@@ -345,7 +345,7 @@ async def test_operators_are_words(
 @pytest.mark.parametrize("query", NOTHING_ELSE)
 def test_of_commands_alone_nothing_is_left(query: str) -> None:
     """Then the question is asked instead, see `Run.search`."""
-    assert neutralise(query, "stackexchange") == ""
+    assert without_operators(query, "stackexchange") == ""
 
 
 async def test_the_probe_says_what_is_left(upstream: StackExchangeEmulator, source: Source) -> None:

@@ -47,7 +47,7 @@ from api.features.archive.search_ranking import (
     reranked,
     scored,
 )
-from api.pipeline.question.query_screen import screen
+from api.pipeline.question.query_screen import screen_query
 from api.reports.quotes import beginning, sentences
 from api.reports.report import LONGEST_PASSAGE, ItemFacts
 from api.settings import RankingSettings, RetrievalSettings
@@ -68,7 +68,7 @@ def guidance_for(text: str, names: Iterable[str], least: int) -> str:
         names: that are known, such as what was asked before: one word of them is enough.
         least: words with a meaning that are enough without a name; 0: any text.
     """
-    screened = screen(text)
+    screened = screen_query(text)
     if not screened.ok:
         return screened.guidance
     query = screened.query

@@ -54,8 +54,8 @@ from api.features.chat.chat_turn import (
 from api.features.chat.keyless_chat import SAMPLE, AnswerDraft, look_around
 from api.features.chat.lookups import SHOWN, ChatLookups
 from api.features.chat.session import EXHIBITS, Exchange, Session, restored
-from api.pipeline.question.query_guard import points_back
-from api.pipeline.question.query_screen import LONGEST, STOP_WORDS_ALONE, screen
+from api.pipeline.question.query_guard import refers_back
+from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH, STOP_WORDS_ALONE, screen_query
 from api.reports.agent_writer import reason_of, usage_of
 from api.reports.composition import assessed_of, item_of
 from api.reports.exhibits import Dossier, describe, kept_line
@@ -210,8 +210,10 @@ class Chat:
     async def _turn(
         self, session: Session, message: str, depth: DepthName, emit: Callable[[ChatEvent], None]
     ) -> Turn:
-        goes_on = session.exhibits and points_back(message)  # `what do they like about it?`
-        screened = screen(message, stop_words_alone=LONGEST if goes_on else STOP_WORDS_ALONE)
+        goes_on = session.exhibits and refers_back(message)  # `what do they like about it?`
+        screened = screen_query(
+            message, stop_words_alone=MAX_QUESTION_LENGTH if goes_on else STOP_WORDS_ALONE
+        )
         set_caller(
             replace(current_caller(), session=session.id)
         )  # until the end: a turn has its own task

@@ -16,12 +16,12 @@ from api.core.text import display_title, fold, one_line, web_url
 from api.core.words import languages_of
 from api.features.chat.chat_turn import Citation
 from api.pipeline.question.query_guard import (
-    compared,
-    pairs_of,
-    points_back,
-    spellings,
-    stem,
-    telling_words,
+    compared_names,
+    joined_spellings,
+    letter_pairs,
+    naming_words,
+    refers_back,
+    singular,
 )
 from api.reports.citable import ADDRESSES, LABEL
 from api.reports.composition import credit_of
@@ -46,8 +46,8 @@ def names_in(query: str) -> tuple[str, ...]:
     """The products that a query is about: those it compares, else one."""
     part = _PART.search(query)
     whose = part["owner"] if part and aspects_named(part["part"]) else query
-    names = (WEB_ENDING.sub("", name) for name in compared(query) or (whose,))
-    spelled = (" ".join(telling_words(name)) or one_line(fold(name)) for name in names)
+    names = (WEB_ENDING.sub("", name) for name in compared_names(query) or (whose,))
+    spelled = (" ".join(naming_words(name)) or one_line(fold(name)) for name in names)
     return tuple(dict.fromkeys(spelled))
 
 
@@ -56,20 +56,20 @@ def is_variant(name: str, of: str) -> bool:
 
     With a number it is another product: `ember mug 2`.
     """
-    words, shorter = ([stem(word) for word in text.split()] for text in (name, of))
+    words, shorter = ([singular(word) for word in text.split()] for text in (name, of))
     added = words[len(shorter) :]
     return words[: len(shorter)] == shorter and not any(map(str.isdigit, "".join(added)))
 
 
 def named_in(text: str, subjects: Iterable[str]) -> tuple[str, ...]:
     """Those whose words a text holds; `ember mug` is not, where `ember mug 2` is."""
-    known, folded = spellings(text), fold(text)
+    known, folded = joined_spellings(text), fold(text)
 
     def holds(word: str) -> bool:
         # in scripts that set no words apart, and languages that change their endings
         return word in known or (not word.isascii() and word in folded)
 
-    stems = {subject: [stem(word) for word in subject.split()] for subject in subjects}
+    stems = {subject: [singular(word) for word in subject.split()] for subject in subjects}
     named = {
         subject: set(words)
         for subject, words in stems.items()
@@ -88,10 +88,10 @@ def names_another(question: str) -> bool:
     Not when it points back (`is its Zigbee good?`), and not `the weight`: one plain word may be
     what is asked about something. In another language than English nobody can tell by the form.
     """
-    if points_back(question) or "en" not in languages_of(question):
+    if refers_back(question) or "en" not in languages_of(question):
         return False
     words = question.split()
-    telling = [bool(telling_words(word)) for word in words]
+    telling = [bool(naming_words(word)) for word in words]
     return any(map(all, pairwise(telling))) or any(
         _MARKED.search(word) for word, tells in list(zip(words, telling, strict=True))[1:] if tells
     )
@@ -134,7 +134,7 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
         exhibit: its title is taken only when nothing else fits.
         names: of products, whose words say nothing beside others, since every post holds them.
     """
-    named = {stem(word) for name in names for word in name.split()}
+    named = {singular(word) for name in names for word in name.split()}
     citing = (
         _telling(LABEL.sub("", sentence))
         for sentence in _BETWEEN.split(text)
@@ -166,4 +166,4 @@ def passage_for(text: str, exhibit: Exhibit, names: Iterable[str]) -> str:
 
 def _telling(text: str) -> set[str]:
     """What is compared: words, and two letters in a row where words are not set apart."""
-    return {*map(stem, telling_words(WEB_ENDING.sub("", text))), *pairs_of(text)}
+    return {*map(singular, naming_words(WEB_ENDING.sub("", text))), *letter_pairs(text)}

@@ -20,7 +20,13 @@ from api.features.chat.chat_citations import cited, passage_for, plain
 from api.features.chat.chat_turn import AnswerPiece, Turn
 from api.features.chat.lookups import ChatLookups
 from api.features.chat.session import item_words, question_words
-from api.pipeline.question.query_guard import compared, points_back, spellings, stem, telling_words
+from api.pipeline.question.query_guard import (
+    compared_names,
+    joined_spellings,
+    naming_words,
+    refers_back,
+    singular,
+)
 from api.reports.citable import LABEL, CitableText, citable_text
 from api.reports.draft_rules import DraftCleaner
 from api.reports.exhibits import Exhibit, gate_lines
@@ -66,7 +72,7 @@ async def look_around(desk: ChatLookups) -> None:
     known of is looked up by name, and after it each of which no post holds what is asked about; a
     question that points back, or asks about a part, is asked with the name of what it points at.
     """
-    names, telling = compared(desk.question), question_words(desk.question)
+    names, telling = compared_names(desk.question), question_words(desk.question)
     if _behind(desk)[1]:
         queries: list[str] = []
     elif names:
@@ -82,8 +88,8 @@ async def look_around(desk: ChatLookups) -> None:
         ]
     elif any(telling & item_words(exhibit.item) for exhibit in desk.citable.values()):
         queries = []
-    elif desk.before and (points_back(desk.question) or _asks_of_it(desk)):
-        queries = [" ".join((*desk.before, *telling_words(desk.question)))]
+    elif desk.before and (refers_back(desk.question) or _asks_of_it(desk)):
+        queries = [" ".join((*desk.before, *naming_words(desk.question)))]
     else:
         queries = [desk.question]
     await asyncio.gather(
@@ -105,7 +111,7 @@ def themes_of(desk: ChatLookups) -> tuple[str, list[Exhibit]]:
     text, labels = _behind(desk)
     if labels:
         return text, [desk.session.exhibits[label] for label in labels]
-    if len(desk.subjects) > 1 or compared(desk.question):
+    if len(desk.subjects) > 1 or compared_names(desk.question):
         return _compared(desk)
     return _answer(desk, list(desk.citable.values()))
 
@@ -158,7 +164,7 @@ def _answer(desk: ChatLookups, exhibits: Sequence[Exhibit]) -> tuple[str, list[E
     # a question that was looked up as it stands is its own subject, and holds what it asks about
     words = _topics(desk.question, () if name not in desk.before else (name,), exhibits)
     if words and name not in desk.before:
-        name = " ".join(word for word in telling_words(name) if word not in words) or name
+        name = " ".join(word for word in naming_words(name) if word not in words) or name
     text, labels = on_words(name, exhibits, words, lean, plain)
     by_label = {exhibit.label: exhibit for exhibit in exhibits}
     return text, [by_label[label] for label in labels]
@@ -202,11 +208,11 @@ def on_words(
 
 def _mentions(words: Iterable[str], exhibits: Iterable[Exhibit]) -> Iterator[ThemePassage]:
     """The first sentence of each exhibit that holds one of the words, for the first exhibits."""
-    stems = {stem(word) for word in words}
+    stems = {singular(word) for word in words}
     for exhibit in _mentioning(words, exhibits)[:PASSAGES]:
         spoken = (part for text in exhibit.item.texts for part in sentences(text))
         for part in spoken:
-            if len(part) <= LONGEST_PASSAGE and stems & spellings(part):
+            if len(part) <= LONGEST_PASSAGE and stems & joined_spellings(part):
                 yield ThemePassage(exhibit.label, None, part)
                 break
 
@@ -220,11 +226,11 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
         exhibits: where the names are not known apart from what is asked, posts that were found for
             both: what asks is an aspect of products, or stands in few of them.
     """
-    known = {stem(word) for name in names for word in telling_words(name)}
+    known = {singular(word) for name in names for word in naming_words(name)}
     words = [
         word
-        for word in telling_words(question)
-        if stem(word) not in known and lean_wanted(word) is None
+        for word in naming_words(question)
+        if singular(word) not in known and lean_wanted(word) is None
     ]
     if not known:
         proper = {fold(word) for word in _NAME_LIKE.findall(question)}
@@ -239,8 +245,10 @@ def _topics(question: str, names: Iterable[str], exhibits: Sequence[Exhibit] = (
 
 def _mentioning(words: Iterable[str], exhibits: Iterable[Exhibit]) -> list[Exhibit]:
     """The exhibits that hold one of the words, in any spelling."""
-    stems = {stem(word) for word in words}
-    return [exhibit for exhibit in exhibits if stems & spellings(" ".join(exhibit.item.texts))]
+    stems = {singular(word) for word in words}
+    return [
+        exhibit for exhibit in exhibits if stems & joined_spellings(" ".join(exhibit.item.texts))
+    ]
 
 
 def silent(words: Iterable[str]) -> str:

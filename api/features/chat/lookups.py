@@ -15,12 +15,12 @@ from api.features.chat.chat_turn import ChatEvent
 from api.features.chat.session import Lookup, Session
 from api.pipeline.evidence.collection import collect
 from api.pipeline.question.query_guard import (
-    compared,
-    guarded,
-    points_back,
-    spellings,
-    stem,
-    telling_words,
+    compared_names,
+    guarded_query,
+    joined_spellings,
+    naming_words,
+    refers_back,
+    singular,
 )
 from api.reports.exhibits import Exhibit, describe, gate_line
 from api.services.product import Ask, Product
@@ -72,14 +72,14 @@ class ChatLookups:
     def __post_init__(self) -> None:
         """Remember where the conversation stands, since look-ups change that."""
         self.before = tuple(self.session.last_subjects)
-        words = set(map(stem, telling_words(self.question)))
+        words = set(map(singular, naming_words(self.question)))
         exhibits = self.session.exhibits_for(self.before).values()
         going_on = not names_another(self.question) or any(
-            words & spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
+            words & joined_spellings(" ".join(exhibit.item.texts)) for exhibit in exhibits
         )
         self.unnamed = self.before if going_on else ()
         named = named_in(self.question, self.session.subjects)
-        self.goes_on = bool(self.unnamed) and not named and not compared(self.question)
+        self.goes_on = bool(self.unnamed) and not named and not compared_names(self.question)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class ChatLookups:
         """
         looked = [name for query in self.queries for name in self.session.subjects_of(query)]
         named = dict.fromkeys((*looked, *named_in(self.question, self.session.subjects)))
-        both = named and compared(self.question) and points_back(self.question)
+        both = named and compared_names(self.question) and refers_back(self.question)
         names = (*named, *self.before) if both else (tuple(named) or self.unnamed)
         if self.goes_on and set(looked) <= set(self.session.known_as(self.before)):
             names = self.before
@@ -192,7 +192,7 @@ class ChatLookups:
     def _sent(self, query: str) -> str | None:
         """The query as it may leave: short, searchable, and on what the person asked about."""
         written = f"{self.session.questions_text}\n{self.question}"
-        sent = guarded(written, query, (self.question, *compared(self.question)))
+        sent = guarded_query(written, query, (self.question, *compared_names(self.question)))
         if sent is not None:
             self.queries.append(sent)
         return sent

@@ -60,9 +60,9 @@ from api.services import product as product_service
 from api.services.caller_arguments import origin_of, question_of
 from api.services.product import Ask, Product
 from api.settings import Settings, data_folder
-from api.sources import ARCHIVE, ASKABLE, check_askable
+from api.sources import ARCHIVE, ASKABLE_SOURCES, check_askable
 from api.sources.own_items import NAME, OwnItems, item_of, read_lines
-from api.sources.paging import within
+from api.sources.paging import in_window
 
 if TYPE_CHECKING:
     from api.bootstrap.estimates import Estimate
@@ -221,10 +221,10 @@ def analyze_command(
     if estimate:
         from api.bootstrap.estimates import estimate as estimated
 
-        check_askable(ask.sources, ASKABLE if own is None else (NAME,))
+        check_askable(ask.sources, ASKABLE_SOURCES if own is None else (NAME,))
         count = None
         if own is not None:
-            count = len({item.key for item in own.items if within(ask.window, item.created_at)})
+            count = len({item.key for item in own.items if in_window(ask.window, item.created_at)})
         sample = own is None and bootstrap.mode_of(settings) == "sandbox"
         return say_estimate(estimated(settings, ask, count), handover, sample=sample)
 

@@ -81,10 +81,10 @@ def bring(
     ] = False,
 ) -> None:
     """Store what a file holds; one that was stopped is gone on with."""
-    from api.sources.imported.detection import ReadOptions, collected, read_columns
+    from api.sources.imported.detection import ReadOptions, open_collected, read_columns
 
     wish = ReadOptions(form.value, read_columns(columns) or None, product.strip())
-    with closing(collected(file, wish, sys.stdin.buffer)) as source:
+    with closing(open_collected(file, wish, sys.stdin.buffer)) as source:
         _bring(source, file, dry_run=dry_run)
 
 

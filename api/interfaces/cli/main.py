@@ -56,7 +56,7 @@ from api.interfaces.cli.watch_commands import (
     Verbose,
     WindowChoice,
 )
-from api.sources import NAMED, SOURCES
+from api.sources import SOURCE_LIST, SOURCES
 
 if TYPE_CHECKING:
     from api.services.product import Ask
@@ -151,7 +151,7 @@ def _compare(asks: Sequence[Ask], handover: OutputOptions, *, verbose: bool, est
 _COLUMNS, _BOXES = max(shutil.get_terminal_size().columns, 40), 70
 app = typer.Typer(
     name="listenpost",
-    help=f"What people really say about a product on {NAMED}.",
+    help=f"What people really say about a product on {SOURCE_LIST}.",
     no_args_is_help=True,
     # boxes with three columns cut the names of options where there is no room for them
     rich_markup_mode="rich" if _COLUMNS >= _BOXES else None,

@@ -218,11 +218,11 @@ def search(
     from api.features.analyses.statistics import since_of
     from api.features.archive.entries import filters_of
     from api.interfaces.cli.output import closing, run
-    from api.sources import PLACES
+    from api.sources import ITEM_SOURCES
 
     settings = bootstrap.load_settings(sandbox=sandbox)
     moment = since_of(since, datetime.now(UTC))
-    filters = filters_of(source, moment, about, PLACES, language, kept)
+    filters = filters_of(source, moment, about, ITEM_SOURCES, language, kept)
 
     async def work() -> int:
         async with (

@@ -22,7 +22,7 @@ from api.interfaces.shared.presentation import openable
 from api.reports.composition import parts_of
 from api.reports.markdown_text import quotation, unlinked
 from api.reports.report import DroppedItem, Fetched, KeptItem, Report, SourceReport
-from api.sources import PLACES
+from api.sources import ITEM_SOURCES
 
 _TABLE, _BAR, _NAME = 76, 24, 26
 # Columns of a table's row, a bar and an aspect; of the latter two where such a row is too wide.
@@ -122,7 +122,7 @@ def archive_text(answer: ArchiveAnswer, width: int | None) -> str:
         page.row()
         place = f" ({hit.place})" if hit.place else ""
         page.wrapped(f"[{hit.label}] {heading_of(hit)}")
-        page.wrapped(f"{whence(hit, PLACES)}{place}", "    ")
+        page.wrapped(f"{whence(hit, ITEM_SOURCES)}{place}", "    ")
         if hit.passage != hit.title:
             page.wrapped(f"“{quotation(hit.passage)}”", "    ")
         if hit.credit:

@@ -23,7 +23,7 @@ from api.interfaces.cli.stats_commands import OutputFormat, StatsFormat
 from api.interfaces.cli.stored_commands import with_store
 from api.interfaces.cli.terminal_text import shown, wrapped
 from api.interfaces.shared.chart_data import ASPECTS, UNHEARD, leading, undated_posts, weekly
-from api.sources import EVERYWHERE
+from api.sources import ALL_SOURCES
 
 if TYPE_CHECKING:
     from api.features.analyses.api_keys import Keys
@@ -67,7 +67,7 @@ def _tables(line: TrendLine) -> Iterator[tuple[str, Sequence[str], Rows]]:
     """Each with its note and heads, and a row of cells for each week."""
     yield (
         _VOLUME,
-        [title_in(EVERYWHERE, name) for name in line.sources] or [""],
+        [title_in(ALL_SOURCES, name) for name in line.sources] or [""],
         [[_volume(week, name, line) for name in line.sources] or [UNHEARD] for week in line.weeks],
     )
     if any(week.positive for week in line.weeks):
@@ -152,7 +152,7 @@ def show(name: Name, form: StatsFormat = OutputFormat.text) -> NoReturn:
         from api.features.watches.watch_service import undelivered
         from api.interfaces.cli.terminal_text import shown
         from api.interfaces.shared.watch_view import undelivered_views, watch_view
-        from api.sources import EVERYWHERE
+        from api.sources import ALL_SOURCES
 
         runs = await store.watch_runs(watch.tenant, watch.id, 1)
         missing = undelivered_views(await undelivered(store, watch))
@@ -174,7 +174,7 @@ def show(name: Name, form: StatsFormat = OutputFormat.text) -> NoReturn:
         say(f"tells: {tells}{only}{feed}")
         for run in runs:
             say("")
-            _print(watch, run, text_of(watch, run, EVERYWHERE))
+            _print(watch, run, text_of(watch, run, ALL_SOURCES))
         for delivery in missing:
             when = f"{utc_minute(delivery.created_at)}, run {delivery.run_id[:SHORT_ID]}"
             say(f"undelivered: {when}, to {delivery.target}: {delivery.reason}")
@@ -247,7 +247,7 @@ def run_(
     from api.features.watches.notification import text_of
     from api.features.watches.watch_service import Watching, watch_of
     from api.interfaces.cli.output import closing, run
-    from api.sources import EVERYWHERE
+    from api.sources import ALL_SOURCES
 
     settings = bootstrap.load_settings()
 
@@ -269,7 +269,7 @@ def run_(
                 if form is OutputFormat.json:
                     say(as_json(ran.model_dump(mode="json")))
                 else:
-                    _print(watch, ran, text_of(watch, ran, EVERYWHERE))
+                    _print(watch, ran, text_of(watch, ran, ALL_SOURCES))
         if not number:
             tell("nothing is due")
         return code
@@ -343,7 +343,7 @@ def notify_again(
         from api import bootstrap
         from api.bootstrap.watch_work import notifier_of
         from api.features.watches.watch_service import run_to_tell, tell_again, undelivered
-        from api.sources import EVERYWHERE
+        from api.sources import ALL_SOURCES
 
         send = notifier_of(bootstrap.load_settings()).send
         missing = (await undelivered(store, watch))[::-1]
@@ -353,7 +353,7 @@ def notify_again(
         arrived = True
         for missed in runs:
             say(f"{utc_minute(missed.created_at)}, run {missed.id[:SHORT_ID]}")
-            now = await tell_again(store, send, EVERYWHERE, watch, missed)
+            now = await tell_again(store, send, ALL_SOURCES, watch, missed)
             arrived = _arrived(now.deliveries) and arrived
         if not arrived:
             raise typer.Exit(_UNREACHED)

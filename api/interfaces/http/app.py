@@ -45,7 +45,7 @@ from api.interfaces.pages import (
 )
 from api.interfaces.pages.screen import page_for_browser
 from api.interfaces.pages.templates_rendering import TEMPLATES
-from api.sources import NAMED
+from api.sources import SOURCE_LIST
 
 Part = Callable[[FastAPI, AppContext], AbstractAsyncContextManager[None]]
 """Something that mounts itself and lives as long as the app."""
@@ -173,7 +173,7 @@ def create_app(
 
     app = FastAPI(
         title="Listenpost",
-        summary=f"What people really say about a product on {NAMED}.",
+        summary=f"What people really say about a product on {SOURCE_LIST}.",
         description=_DESCRIPTION,
         version=version("listenpost"),
         lifespan=lifespan,

@@ -42,7 +42,7 @@ from api.interfaces.http.event_stream import (
 from api.interfaces.http.feedback_routes import LangfuseState, sender_of
 from api.interfaces.http.http_headers import wants_events
 from api.interfaces.http.schemas import Grounds, MessagePart, RequestBody
-from api.pipeline.question.query_screen import LONGEST
+from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 SessionId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
@@ -58,7 +58,7 @@ class ChatRequest(Grounds):
         extra="forbid",
         json_schema_extra={"examples": [{"message": "What do people say about plaud.ai?"}]},
     )
-    message: Annotated[str, Field(max_length=LONGEST)]
+    message: Annotated[str, Field(max_length=MAX_QUESTION_LENGTH)]
     session_id: SessionId | None = None
     report_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
 

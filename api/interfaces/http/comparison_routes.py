@@ -41,7 +41,7 @@ from api.interfaces.shared.comparison_table import comparison_csv
 from api.interfaces.shared.markdown_report import comparison_markdown
 from api.services.product import Ask
 from api.settings import DepthName
-from api.sources import EVERYWHERE
+from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/comparisons", tags=["comparisons"])
 _WRONG = f"`products` must be a list of {FEWEST} to {MOST}, not of 1"
@@ -146,7 +146,7 @@ async def create_comparison(
                 body = PendingComparison(analyses=running).model_dump(mode="json")
                 return JSONResponse(body, 202, headers)
             answers = await comparisons.answers(asks, flights)
-        return shown_as(comparison_of(asks, answers, EVERYWHERE), wanted)
+        return shown_as(comparison_of(asks, answers, ALL_SOURCES), wanted)
 
     return await unless_gone(request.receive, work()) or Response(status_code=GONE)
 

@@ -38,7 +38,7 @@ from api.interfaces.http.schemas import (
 )
 from api.reports.report import Fetched
 from api.services.caller_arguments import question_of
-from api.sources import PLACES
+from api.sources import ITEM_SOURCES
 
 router = APIRouter(prefix="/v1")
 _COMMON = (401, 403, 429, 500, 503)
@@ -141,7 +141,7 @@ class SearchRequest(RequestBody):
             UsageError: `since` is no time.
         """
         since = since_of(self.since, datetime.now(UTC))
-        return filters_of(self.source, since, self.about, PLACES, self.language, self.kept)
+        return filters_of(self.source, since, self.about, ITEM_SOURCES, self.language, self.kept)
 
 
 @search_router.get(

@@ -29,12 +29,12 @@ from typing_extensions import TypedDict
 from api.core.domain import Decision, Gated, Status
 from api.features.analyses.analysis_job import AnalysisFlight
 from api.features.analyses.store_ports import AnalysisSummary, State, StoredAnalysis
-from api.pipeline.gate.caller_items import FIELDS, WORDS
-from api.pipeline.question.query_screen import LONGEST
+from api.pipeline.gate.caller_items import FIELDS, TEXT_FIELD_NAMES
+from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 from api.reports.report import Report, Share
 from api.services.product import MAX_LIMIT, Ask
 from api.settings import DepthName, Window
-from api.sources import ASKABLE, PLACES
+from api.sources import ASKABLE_SOURCES, ITEM_SOURCES
 
 MOST_ITEMS = 500
 """Items one call may hand in for judging."""
@@ -78,7 +78,7 @@ class OwnItem(TypedDict, total=False):
     """A post, video or review of yours: a text, and what else is known of it."""
 
     title: Annotated[Any, _field("title")]
-    body: Annotated[Any, _field("body", f"Or another text: {WORDS}.")]
+    body: Annotated[Any, _field("body", f"Or another text: {TEXT_FIELD_NAMES}.")]
     id: Annotated[Any, _field("id")]
     source: Annotated[Any, _field("source", "Where it is from.")]
     url: Annotated[Any, _field("url")]
@@ -102,9 +102,14 @@ class MessagePart(TypedDict, total=False):
 
 Format = Literal["json", "html", "markdown", "csv", "events"]
 Text = Annotated[str, Field(max_length=5_000)]
-SourceName = Annotated[str, Field(max_length=100, json_schema_extra={"enum": list(ASKABLE)})]
+SourceName = Annotated[
+    str, Field(max_length=100, json_schema_extra={"enum": list(ASKABLE_SOURCES)})
+]
 Query = Annotated[
-    str, Field(max_length=LONGEST, description="A product or a question, as you would say it.")
+    str,
+    Field(
+        max_length=MAX_QUESTION_LENGTH, description="A product or a question, as you would say it."
+    ),
 ]
 About = Annotated[
     str, Field(max_length=5_000, description="What it is, to tell it from its namesakes.")
@@ -120,13 +125,16 @@ Since = Annotated[Window, Field(description="How far back; undated items stay.")
 
 
 def _known(name: str) -> str:
-    if name not in PLACES:
-        raise ValueError(f"names no source; there are {', '.join(f'`{name}`' for name in PLACES)}")
+    if name not in ITEM_SOURCES:
+        known = ", ".join(f"`{source}`" for source in ITEM_SOURCES)
+        raise ValueError(f"names no source; there are {known}")
     return name
 
 
 PlaceName = Annotated[
-    str, AfterValidator(_known), Field(max_length=100, json_schema_extra={"enum": list(PLACES)})
+    str,
+    AfterValidator(_known),
+    Field(max_length=100, json_schema_extra={"enum": list(ITEM_SOURCES)}),
 ]
 
 
@@ -222,7 +230,9 @@ class RelevanceRequest(RequestBody):
     )
     query: Query
     source: Text
-    items: Annotated[OwnItems, Field(description=f"Each with at least one text: {WORDS}.")]
+    items: Annotated[
+        OwnItems, Field(description=f"Each with at least one text: {TEXT_FIELD_NAMES}.")
+    ]
     about: About = ""
 
     @property

@@ -53,7 +53,7 @@ from api.interfaces.shared.watch_view import (
 )
 from api.services.product import MAX_LIMIT
 from api.settings import DepthName
-from api.sources import EVERYWHERE
+from api.sources import ALL_SOURCES
 
 router = APIRouter(prefix="/v1/watches", tags=["watches"])
 _COMMON = (422, *COMMON)
@@ -316,7 +316,7 @@ async def notify_again(
     watch = await watch_of(app_context.store, tenant.id, watch_id)
     run = await run_to_tell(app_context.store, watch, run_id)
     telling = tell_again(
-        app_context.store, notifier_of(app_context.settings).send, EVERYWHERE, watch, run
+        app_context.store, notifier_of(app_context.settings).send, ALL_SOURCES, watch, run
     )
     run_now = await unless_gone(request.receive, telling)
     if run_now is None:
@@ -360,7 +360,7 @@ async def read_feed(
     watch, runs = await feed_of(
         app_context.store, app_context.keys, app_context.limits, watch_id, token
     )
-    body = atom(watch, runs, EVERYWHERE)
+    body = atom(watch, runs, ALL_SOURCES)
     return unless_kept(request, Response(body, media_type=MEDIA_TYPE))
 
 

@@ -53,7 +53,7 @@ from api.reports.report import Fetched, Report
 from api.services.caller_arguments import question_of
 from api.services.product import ROOM, Ask
 from api.settings import DepthName
-from api.sources import EVERYWHERE, NAMED, PLACES, SOURCES
+from api.sources import ALL_SOURCES, ITEM_SOURCES, SOURCE_LIST, SOURCES
 from api.sources.source_specs import Price
 
 # Characters for the note of how much was cut.
@@ -117,7 +117,7 @@ def watch_tools(app_context: AppContext) -> list[Tool]:
         watches, fence, lines = await app_context.store.watches(tenant.id), Fence(), []
         for kept in watches:
             runs = await app_context.store.watch_runs(tenant.id, kept.id, 1)
-            last = text_of(kept, runs[0], EVERYWHERE) if runs else "it has not run yet"
+            last = text_of(kept, runs[0], ALL_SOURCES) if runs else "it has not run yet"
             state = "paused" if kept.paused else f"due {kept.due_at:%Y-%m-%d %H:%M} UTC"
             lines.append(fence.quote(f"{kept.every} ({kept.zone}), {state}: {last}", kept.id))
         text = "\n".join([fence.rule, *lines]) if lines else "Nothing is watched."
@@ -289,8 +289,8 @@ def tools(app_context: AppContext) -> dict[str, Tool]:
         Tool(
             "analyze_product",
             "Analyze a product",
-            f"Ask {NAMED} about a product, grade what is relevant, and report with citations. "
-            "Takes up to minutes; for a quick look at one place use its fetch tool.",
+            f"Ask {SOURCE_LIST} about a product, grade what is relevant, and report with citations."
+            " Takes up to minutes; for a quick look at one place use its fetch tool.",
             AnalysisArguments,
             _schema(Report),
             analyze,
@@ -305,7 +305,7 @@ def _archive_tool(app_context: AppContext) -> Tool:
         answer = await app_context.search(
             tenant, given.query, given.filters(), given.k, sandbox=given.sandbox
         )
-        return Answer(described(answer, PLACES), answer.model_dump(mode="json"))
+        return Answer(described(answer, ITEM_SOURCES), answer.model_dump(mode="json"))
 
     return Tool(
         "search_archive",
@@ -324,7 +324,7 @@ def _comparison_tool(app_context: AppContext) -> Tool:
         asks, comparisons = given.asks(), comparisons_of(app_context)
         async with comparisons.begun(tenant, asks) as flights:
             answers = await comparisons.answers(asks, flights, listener)
-        comparison = comparison_of(asks, answers, EVERYWHERE)
+        comparison = comparison_of(asks, answers, ALL_SOURCES)
         kept = "The structured content holds every count, passage and cited item."
         text = bounded(comparison_markdown(comparison), ROOM[given.depth], kept)
         return Answer(text, comparison.model_dump(mode="json"))
@@ -332,8 +332,8 @@ def _comparison_tool(app_context: AppContext) -> Tool:
     return Tool(
         "compare_products",
         "Compare products",
-        f"Ask {NAMED} the same about two to five products, and set them side by side: volume, "
-        "aspects, and the differences that the numbers support, with citations of each side. "
+        f"Ask {SOURCE_LIST} the same about two to five products, and set them side by side: volume,"
+        " aspects, and the differences that the numbers support, with citations of each side. "
         "Takes as long and costs as much as an analysis of each.",
         ComparisonArguments,
         Comparison.model_json_schema(),

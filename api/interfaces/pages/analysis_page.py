@@ -42,7 +42,7 @@ from api.interfaces.pages.screen import Ending, Filled, Guest, PageRoute, Visito
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import chart_data, presentation
 from api.reports.report import Report
-from api.sources import chosen
+from api.sources import default_sources
 
 _OF_A_QUERY = (
     SourceStarted, SourceFetched, SourceJudged, SourceRefetching, SourceLookedAgain,
@@ -146,7 +146,7 @@ class Lanes:
     @classmethod
     def of(cls, app_context: AppContext, flight: AnalysisFlight) -> Lanes:
         """Those that will be asked, before anything happens."""
-        sources = flight.ask.sources or chosen(app_context.settings.sources)
+        sources = flight.ask.sources or default_sources(app_context.settings.sources)
         return cls({source: Lane(source) for source in sources})
 
     def hear(self, event: Event) -> None:

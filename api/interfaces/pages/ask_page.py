@@ -29,12 +29,12 @@ from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import faults, validated
 from api.interfaces.shared.upstream_status import Upstream, probed
 from api.pipeline.gate.name_spellings import namesake
-from api.pipeline.question.product_name import sought
-from api.pipeline.question.query_screen import screen
+from api.pipeline.question.product_name import search_words
+from api.pipeline.question.query_screen import screen_query
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
 from api.settings import DepthName, Settings, Window
-from api.sources import SOURCES, check_askable, chosen
+from api.sources import SOURCES, check_askable, default_sources
 from api.sources.source_specs import SourceSpec
 
 # Stands in for a question that is not written yet: a price hardly depends on its words.
@@ -75,7 +75,7 @@ def _figures(
     """What is likely, and the bound."""
     from api.bootstrap.estimates import estimate, together  # loads with the product
 
-    worded = [ask if screen(ask.query).ok else replace(ask, query=_UNNAMED) for ask in asks]
+    worded = [ask if screen_query(ask.query).ok else replace(ask, query=_UNNAMED) for ask in asks]
     figures = together([estimate(settings, ask) for ask in worded])
     return figures.likely, figures.most
 
@@ -214,7 +214,7 @@ async def ask(request: Request, form: Filled, app_context: OpenContext) -> Respo
 def namesake_hint(query: str, about: str) -> str:
     """That a name alone is an everyday word, too; "" of a question that holds more to look for."""
     name = namesake(query, about)
-    if not name or name != one_line(sought(query)):
+    if not name or name != one_line(search_words(query)):
         return ""
     return (
         f"“{name}” is also an everyday word, so posts about other things will come. Say what "
@@ -261,7 +261,7 @@ async def _prices(app_context: AppContext, form: AskForm) -> Mapping[DepthName, 
 
 def _usual(app_context: AppContext) -> tuple[str, ...]:
     """Places that a question is put to unless others are named."""
-    names = chosen(app_context.settings.sources)
+    names = default_sources(app_context.settings.sources)
     return tuple(name for name in names if app_context.sample or _configured(app_context, name))
 
 

@@ -34,7 +34,7 @@ from api.interfaces.pages.analysis_page import AnalysisId, report_of
 from api.interfaces.pages.screen import Filled, Guest, PageRoute, Visitor, page
 from api.interfaces.pages.templates_rendering import rendered
 from api.interfaces.shared import presentation
-from api.pipeline.question.query_screen import LONGEST
+from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 from api.reports.composition import credit_of
 from api.reports.report import Report
 
@@ -154,8 +154,8 @@ async def _answered(
     visitor, message = form.visitor, form.text("message")
     session_id = form.text("session") or uuid4().hex
     report = await report_of(app_context, visitor, analysis_id)
-    if len(message) > LONGEST:
-        raise UsageError(f"a question has at most {LONGEST} characters")
+    if len(message) > MAX_QUESTION_LENGTH:
+        raise UsageError(f"a question has at most {MAX_QUESTION_LENGTH} characters")
     moments = await app_context.turn(
         visitor.tenant, message, session_id, known=False, report_id=report.id
     )
@@ -208,5 +208,5 @@ def _shown(request: Request, visitor: Visitor, report: Report, transcript: Trans
         chat=replace(transcript, turns=turns),
         lookups=(),
         examples=[*report.suggestions, *usual][:_EXAMPLES],
-        longest=LONGEST,
+        longest=MAX_QUESTION_LENGTH,
     )  # fmt: skip

@@ -34,7 +34,7 @@ from api.interfaces.pages.templates_rendering import faults, plainly, validated
 from api.interfaces.shared import comparison_table, presentation
 from api.services.product import Ask
 from api.settings import DepthName
-from api.sources import EVERYWHERE, SOURCES, check_askable
+from api.sources import ALL_SOURCES, SOURCES, check_askable
 
 router = APIRouter(prefix="/compare", include_in_schema=False, route_class=PageRoute)
 
@@ -94,7 +94,7 @@ async def between(
             running=running,
             query=_query(ids),
         )  # fmt: skip
-    comparison = side_by_side(analyses, EVERYWHERE)
+    comparison = side_by_side(analyses, ALL_SOURCES)
     return page(
         request, visitor, "comparison.html",
         title=comparison_table.title(comparison),
@@ -113,7 +113,7 @@ async def export(form: str, visitor: Guest, app_context: OpenContext, ids: Ids =
             raise Conflict(kept.why_none)
     if not any(kept.report for kept in analyses):
         raise Conflict("none of these analyses has a report, so there is nothing to take along")
-    answer = shown_as(side_by_side(analyses, EVERYWHERE), kind)
+    answer = shown_as(side_by_side(analyses, ALL_SOURCES), kind)
     return as_file(answer, f"comparison-{'-'.join(kept.id[:SHORT_ID] for kept in analyses)}", kind)
 
 

@@ -20,7 +20,7 @@ from api.interfaces.pages.report_files import evidence_values
 from api.interfaces.pages.screen import Guest, PageRoute, page
 from api.interfaces.shared import presentation
 from api.interfaces.shared.presentation import LANGUAGES, UNCLEAR
-from api.pipeline.gate.drop_reasons import given_reason
+from api.pipeline.gate.drop_reasons import judge_reason
 from api.reports.report import DroppedItem, KeptItem, Report
 
 router = APIRouter(prefix="/analyses", include_in_schema=False, route_class=PageRoute)
@@ -117,7 +117,7 @@ def dropped_card(item: DroppedItem, numbers: Mapping[str, int]) -> DroppedCard:
     """Who dropped it, why and how likely it was, each once; `numbers` are of the kept items."""
     reason, original = item.reason, None
     if item.dropped_by == "gate":
-        reason = given_reason(reason, item.judge, item.probability)
+        reason = judge_reason(reason, item.judge, item.probability)
     elif item.dropped_by == "duplicate":
         original = numbers.get(reason.removeprefix(_COPY_OF))
     likely = item.probability is not None and item.dropped_by == "gate"

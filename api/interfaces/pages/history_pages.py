@@ -29,7 +29,7 @@ from api.interfaces.pages.templates_rendering import SPANS, faults, read_from, v
 from api.interfaces.pages.timelines import gate_figure
 from api.interfaces.shared import presentation, statistics_text
 from api.settings import Settings
-from api.sources import PLACES
+from api.sources import ITEM_SOURCES
 
 router = APIRouter(prefix="/history", include_in_schema=False, route_class=PageRoute)
 SHOWN, MOST_READ = 20, 1_000
@@ -79,7 +79,7 @@ async def history_page(
         places_of={each.id: ", ".join(_places(each)) for each in listed},
         chosen=chosen,
         decisions=list(presentation.DECISIONS.items()),
-        places=[(name, presentation.source_title(name)) for name in PLACES],
+        places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         further=further and "/history?" + urlencode({**kept, "cursor": further}),
         narrowed=bool(kept) or bool(cursor),
         most_read=MOST_READ,
@@ -172,7 +172,7 @@ async def search_page(
         title="Search what is stored",
         q=q, since=since, source=source,
         spans=SPANS,
-        places=[(name, presentation.source_title(name)) for name in PLACES],
+        places=[(name, presentation.source_title(name)) for name in ITEM_SOURCES],
         answer=answer,
         wrong=wrong,
         heading_of=heading,

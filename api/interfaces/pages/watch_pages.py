@@ -65,7 +65,7 @@ from api.interfaces.shared.watch_view import (
 from api.services.caller_arguments import question_of
 from api.services.product import Ask
 from api.settings import DepthName
-from api.sources import EVERYWHERE, SOURCES
+from api.sources import ALL_SOURCES, SOURCES
 
 # Fields of one line by the names that the API has for them, with what stands in them at first.
 _EMPTY = {
@@ -410,7 +410,7 @@ async def tell_once_more(
     send = notifier_of(app_context.settings).send
 
     async def sending() -> Sequence[Delivery]:
-        return (await tell_again(app_context.store, send, EVERYWHERE, watch, run)).deliveries
+        return (await tell_again(app_context.store, send, ALL_SOURCES, watch, run)).deliveries
 
     return await _answered(request, form, app_context, watch, sending())
 

@@ -44,7 +44,7 @@ from api.reports.report import (
     Report,
     SourceReport,
 )
-from api.sources import TITLES
+from api.sources import SOURCE_TITLES
 
 SAMPLE = "sample"
 """Stands where the address of something made up would be: no page in the world shows it."""
@@ -215,7 +215,7 @@ def cited(keys: Sequence[str], numbers: Mapping[str, int]) -> list[int]:
 
 def source_title(name: str) -> str:
     """A source as a person knows it."""
-    return TITLES.get(name, name)
+    return SOURCE_TITLES.get(name, name)
 
 
 def source_rows(sources: Iterable[SourceReport]) -> list[SourceRow]:

@@ -13,7 +13,7 @@ from api.core.work import Failure, contained, translated
 from api.errors import Broken, SourceError
 from api.services.product import Product
 from api.settings import Settings
-from api.sources import SOURCES, TITLES
+from api.sources import SOURCE_TITLES, SOURCES
 
 # What is no source: its group of settings, those it needs, its page, and that of its address.
 _OTHERS = {
@@ -53,7 +53,7 @@ class Upstream:
     @property
     def title(self) -> str:
         """As people call it."""
-        return TITLES.get(self.upstream, self.upstream.capitalize())
+        return SOURCE_TITLES.get(self.upstream, self.upstream.capitalize())
 
     @property
     def is_place(self) -> bool:

@@ -24,11 +24,11 @@ from api.core.text import clean, cut, one_line
 from api.models.local.judge_features import AGAINST, AGAINST_ALL, FOR_ALL, Row, adverts, page
 from api.models.local.reading import Reading, Topic, topic_of
 from api.models.local.word_vectors import Vectors, installed, vectors
-from api.pipeline.gate.excerpt import Excerpt, item_of, shown
+from api.pipeline.gate.excerpt import Excerpt, excerpt_of, parse_excerpt
 from api.pipeline.gate.name_matches import best
 from api.pipeline.gate.name_spellings import BRAND, KINDS, NEARLY
-from api.pipeline.question.product_name import named
-from api.pipeline.question.query_screen import LONGEST
+from api.pipeline.question.product_name import judged_words
+from api.pipeline.question.query_screen import MAX_QUESTION_LENGTH
 
 THRESHOLD = 0.5
 """Probability from which an item is kept."""
@@ -54,9 +54,9 @@ class Profile:
         return max(chance, RULED_IN) if any(row[rule] for rule in FOR_ALL) else chance
 
 
-def profile_name(topic: Topic, shown: Excerpt, *, lexical: bool) -> str:
+def profile_name(topic: Topic, excerpt: Excerpt, *, lexical: bool) -> str:
     """Which profile judges a text: by the kind of question, and whether the text has a title."""
-    kind = "titled" if shown.title else "untitled"
+    kind = "titled" if excerpt.title else "untitled"
     if len(topic.name.words) > LISTING:
         kind = "listing"
     return f"{kind}-lexical" if lexical else kind
@@ -163,10 +163,13 @@ class LocalJudge:
         """The verdicts of one page, in order."""
         known = self.load()
         question = Question(
-            *(cut(clean(text), LONGEST) for text in (named(question.text, KINDS), question.about))
+            *(
+                cut(clean(text), MAX_QUESTION_LENGTH)
+                for text in (judged_words(question.text, KINDS), question.about)
+            )
         )
         topic = topic_of(question.text, question.about)
-        readings = [Reading(topic, shown(question, item)) for item in items]
+        readings = [Reading(topic, excerpt_of(question, item)) for item in items]
         rows = page(topic, readings, source, known)
         verdicts, name = [], self.name
         for reading, row in zip(readings, rows, strict=True):
@@ -183,6 +186,6 @@ def probabilities(query: str, about: str, texts: Sequence[str], source: str) -> 
 
     A text is a line of a judge's prompt: title, ` | `, passage.
     """
-    items = [item_of(text, source) for text in texts]
+    items = [parse_excerpt(text, source) for text in texts]
     verdicts = LocalJudge().verdicts(Question(query, about), items, source)
     return [verdict.probability or 0.0 for verdict in verdicts]

@@ -17,7 +17,7 @@ import regex
 from api.core.words import MINOR_WORDS, split_words, stem
 from api.models.local.reading import Reading, Topic, figures_of
 from api.models.local.word_vectors import Vectors
-from api.pipeline.gate.excerpt import names_it
+from api.pipeline.gate.excerpt import contains_name
 from api.pipeline.gate.name_matches import Sighting, other_version
 from api.pipeline.gate.name_spellings import NEARLY, PART, WHOLE
 
@@ -210,7 +210,9 @@ def _row(reading: Reading, like: float, sense: float, *, shop: bool) -> Row:
         ),
         "like": like,
         "named_like": strength * like,
-        "place": float(names_it(topic.name, reading.shown.place) or bool(reading.shown.author)),
+        "place": float(
+            contains_name(topic.name, reading.shown.place) or bool(reading.shown.author)
+        ),
         "pointer": float(reading.thread and strength < PART and points(text)),
         "sense": named * topic.everyday * sense,
         "late": float(bool(title) and reading.strength(1) >= NEARLY > reading.strength(0)),

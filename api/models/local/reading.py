@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import regex
 
 from api.core.words import MINOR_WORDS, Word, split_words, stem
-from api.pipeline.gate.excerpt import Excerpt, names_it
+from api.pipeline.gate.excerpt import Excerpt, contains_name
 from api.pipeline.gate.name_matches import Sighting, best, sightings
 from api.pipeline.gate.name_spellings import MODEL, PART, Name, everyday_parts, name_of
 
@@ -159,7 +159,7 @@ class Reading:
     @cached_property
     def thread(self) -> bool:
         """It is a comment under a title that names the thing."""
-        return self.shown.comment and names_it(self.topic.name, self.shown.title)
+        return self.shown.comment and contains_name(self.topic.name, self.shown.title)
 
 
 def _within(word: str, runs: set[str]) -> bool:

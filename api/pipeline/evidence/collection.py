@@ -21,7 +21,7 @@ from api.pipeline.evidence.figures import Figures, figures
 from api.pipeline.evidence.ranking import Ranked, by_words, rank
 from api.pipeline.evidence.sufficiency import Counts, SufficiencyDecision, decide
 from api.pipeline.question import Scope
-from api.pipeline.question.product_name import new_queries, sought
+from api.pipeline.question.product_name import new_queries, search_words
 from api.settings import RankingSettings, RetrievalSettings
 
 
@@ -137,7 +137,7 @@ async def collect(run: Run, scope: Scope, steps: Steps) -> Evidence:
 
 async def _first_crawl(run: Run, scope: Scope, rewriter: Rewriter) -> tuple[Crawl, Usage]:
     """What the question names at once; rewritten queries beside it as soon as they are known."""
-    original, variants = sought(scope.question.text), scope.depth.query_variants
+    original, variants = search_words(scope.question.text), scope.depth.query_variants
     if variants == 1:
         return await _search(run, scope, [original]), Usage()
     async with asyncio.TaskGroup() as group:

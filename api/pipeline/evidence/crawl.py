@@ -38,11 +38,11 @@ from api.core.progress import ItemGraded, Listener, SourceGathered, SourceKept, 
 from api.core.words import canonical
 from api.core.work import Failure, Flights, StepKeeper, contained, unkept
 from api.errors import SourceError
-from api.pipeline.gate.refetch import Policy, gather
-from api.pipeline.gate.source_items import failed, merge_crossposts
-from api.pipeline.gate.verdicts import RunCache, RunGate, identity
-from api.pipeline.question.product_name import name_of, named
-from api.pipeline.question.query_screen import neutralise
+from api.pipeline.gate.refetch import RefetchPolicy, gather
+from api.pipeline.gate.source_items import failed_source, merge_crossposts
+from api.pipeline.gate.verdicts import RunCache, RunGate, question_key
+from api.pipeline.question.product_name import judged_words, product_in
+from api.pipeline.question.query_screen import without_operators
 from api.settings import AdaptiveSettings, Window
 
 Search = Callable[[str, str], Coroutine[Any, Any, Gathered]]
@@ -224,12 +224,12 @@ class Run:
         Spellings of one name are the same query. A query of search operators only is taken for the
         question. A failure is shared by those who wait for it, but not remembered.
         """
-        plain = neutralise(query, source) or neutralise(question.text, source)
-        key = (*identity(question), source, canonical(plain) or plain, str(limit))
+        plain = without_operators(query, source) or without_operators(question.text, source)
+        key = (*question_key(question), source, canonical(plain) or plain, str(limit))
         fresh: list[Gathered] = []
 
         async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
-            name = name_of(named(question.text))
+            name = product_in(judged_words(question.text))
             plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
             step = f"ask {source} for {limit}: {plan.query}"
             gathered = await self.keep(step, Gathered, lambda: self._gather(question, source, plan))
@@ -251,7 +251,7 @@ class Run:
         """
         source = self.sources[name]
         if isinstance(source, SourceError):
-            gathered = failed(name, plan.query, source)
+            gathered = failed_source(name, plan.query, source)
             self.listener(SourceKept.of(gathered))
             return gathered
         adaptive = self.bounds.adaptive
@@ -264,14 +264,14 @@ class Run:
                 _CommentsOnce(source, self._commented),
                 plan,
                 partial(self.gate.judge, question),
-                Policy(adaptive.min_yield, adaptive.refetch_factor, until, second_look),
+                RefetchPolicy(adaptive.min_yield, adaptive.refetch_factor, until, second_look),
                 observer=self.observer,
                 listener=listener,
             )
             own.append(gathered)
             return gathered
 
-        key = (*identity(question), name, plan)
+        key = (*question_key(question), name, plan)
         gathered = await self.under_way.share(key, gathering, self.listener)
         return gathered if own else replace(gathered, usage=Usage(), upstream_calls=0)
 
@@ -283,7 +283,7 @@ class Run:
         Each is asked for once. `cutoff` is what a grade must reach to stay; it is only told to the
         listener.
         """
-        grader, identified = self.grader, identity(question)
+        grader, identified = self.grader, question_key(question)
         if grader is None or not kept:
             return tuple(kept), Usage()
         spent = [Usage()]

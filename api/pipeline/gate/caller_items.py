@@ -18,17 +18,17 @@ from typing import Any
 from api.core.text import clean, cut, one_line
 from api.errors import UsageError
 
-TITLES = ("title", "summary")
-BODIES = (
+TITLE_FIELDS = ("title", "summary")
+BODY_FIELDS = (
     "body", "content", "description", "text", "selftext", "reviewText", "review", "body_text",
     "comment", "message", "summary",
 )  # fmt: skip
 """Names of the two texts; the first that says anything wins, and a `summary` beside another body
 is the title, as in lists of reviews."""
-KNOWN = ("title", *BODIES)
-WORDS = ", ".join(f"`{name}`" for name in KNOWN)
+TEXT_FIELDS = ("title", *BODY_FIELDS)
+TEXT_FIELD_NAMES = ", ".join(f"`{name}`" for name in TEXT_FIELDS)
 """All of them, for a message."""
-DATES = (
+DATE_FIELDS = (
     "created_at", "created_utc", "published_at", "publishedAt", "date", "timestamp",
     "unixReviewTime", "reviewTime",
 )  # fmt: skip
@@ -61,14 +61,14 @@ _WORD = CallerItemFields("text or a number", (str, Number))
 FIELDS: Mapping[str, CallerItemFields] = MappingProxyType(
     {
         **dict.fromkeys(
-            KNOWN,
+            TEXT_FIELDS,
             CallerItemFields(
                 "text, a number or a list of texts", (str, Number, list, tuple), (str,)
             ),
         ),
         **dict.fromkeys(("id", "key", "source", "place", "author"), _WORD),
         "url": CallerItemFields("text", (str,)),
-        **dict.fromkeys(DATES, CallerItemFields("text or a number", (str, Number, date))),
+        **dict.fromkeys(DATE_FIELDS, CallerItemFields("text or a number", (str, Number, date))),
         "engagement": CallerItemFields("an object of numbers", (Mapping,), (Number, NoneType)),
         "comments": CallerItemFields(
             "a list of texts and objects", (list, tuple), (str, Number, Mapping, NoneType)
@@ -87,20 +87,20 @@ _PACKED = {
 }
 
 
-def texts_of(fields: Mapping[str, Any]) -> tuple[str, str]:
+def title_and_body(fields: Mapping[str, Any]) -> tuple[str, str]:
     """Title and body; each may be missing, empty, null, a number or a list of paragraphs.
 
     Raises:
         UsageError: the object has no field for a text, or one that is known holds what it cannot.
     """
-    if fields.keys().isdisjoint(KNOWN):
+    if fields.keys().isdisjoint(TEXT_FIELDS):
         raise UsageError(_refusal(fields))
     for name, holding in FIELDS.items():
         if fault := holding.fault(fields.get(name)):
             raise UsageError(f"`{name}` {fault}")
-    texts = {name: clean(_whole(fields.get(name))) for name in KNOWN}
-    body = next((name for name in BODIES if texts[name]), "")
-    title = next((name for name in TITLES if texts[name] and name != body), "")
+    texts = {name: clean(_whole(fields.get(name))) for name in TEXT_FIELDS}
+    body = next((name for name in BODY_FIELDS if texts[name]), "")
+    title = next((name for name in TITLE_FIELDS if texts[name] and name != body), "")
     return texts.get(title, ""), texts.get(body, "")
 
 
@@ -136,4 +136,5 @@ def _refusal(fields: Mapping[str, Any]) -> str:
     seen = ", ".join(f"`{name}`" for name in names[:_NAMED]) or "none"
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     hint = next((f"; {hint}" for name, hint in _PACKED.items() if name in fields), "")
-    return f"no text in a field that is known; its fields are {seen}{more}, known are {WORDS}{hint}"
+    known = f"its fields are {seen}{more}, known are {TEXT_FIELD_NAMES}"
+    return f"no text in a field that is known; {known}{hint}"

@@ -8,14 +8,14 @@ from __future__ import annotations
 from api.core.domain import Verdict
 
 
-def why_dropped(verdict: Verdict) -> str:
+def drop_reason(verdict: Verdict) -> str:
     """What decided, where the judge says so: `names no plaud (7 % likely)`."""
     reason = verdict.reason or _unexplained(verdict.judge)
     return reason + _likely(verdict.probability)
 
 
-def given_reason(reason: str, judge: str | None, probability: float | None) -> str:
-    """What the judge said of it, out of `why_dropped`; empty where it answered yes or no alone."""
+def judge_reason(reason: str, judge: str | None, probability: float | None) -> str:
+    """What the judge said of it, out of `drop_reason`; empty where it answered yes or no alone."""
     given = reason.removesuffix(_likely(probability))
     return "" if given == _unexplained(judge) else given
 

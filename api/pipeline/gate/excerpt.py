@@ -16,9 +16,9 @@ from api.core.words import joined_pieces, split_words
 from api.pipeline.gate.name_matches import best, sightings
 from api.pipeline.gate.name_spellings import PART, WHOLE, Name, name_of
 
-TITLE, PASSAGE = 300, 200
+TITLE_LENGTH, PASSAGE_LENGTH = 300, 200
 """Characters of title and body that a judge sees, marks of a cut included."""
-COMMENT = "comment"
+COMMENT_PLACE = "comment"
 """`Item.place` of a comment: its title is that of what it answers."""
 _CUT = "…"
 _BETWEEN, _PLACE, _AUTHOR = " | ", "place: ", "author: "
@@ -46,7 +46,7 @@ class Excerpt:
 
     @property
     def line(self) -> str:
-        """All of it in one line, for a prompt; `item_of` reads it back."""
+        """All of it in one line, for a prompt; `parse_excerpt` reads it back."""
         tail = [f"{label}{text}" for label, text in ((_PLACE, self.place), (_AUTHOR, self.author))]
         parts = (
             self.title,
@@ -56,24 +56,24 @@ class Excerpt:
         return _BETWEEN.join(part for part in parts if part)
 
 
-def shown(question: Question, item: Item) -> Excerpt:
-    """The parts of an item that a judge sees, in at most `TITLE` and `PASSAGE` characters.
+def excerpt_of(question: Question, item: Item) -> Excerpt:
+    """The parts of an item that a judge sees, up to `TITLE_LENGTH` and `PASSAGE_LENGTH` characters.
 
     The passage is the beginning of the body when title or beginning name what was asked as well as
     any later words do; else it is a window around the best mention, marked `…` where it is cut.
     """
     name = name_of(question.text, question.about)
-    title, body = cut(clean(item.title), TITLE), clean(item.body)
+    title, body = cut(clean(item.title), TITLE_LENGTH), clean(item.body)
     place = cut(one_line(clean(item.place)), _LABEL)
     author = cut(one_line(clean(item.author)), _LABEL)
-    comment = place.casefold() == COMMENT
-    passage = cut(body, PASSAGE)
+    comment = place.casefold() == COMMENT_PLACE
+    passage = cut(body, PASSAGE_LENGTH)
     if len(passage) < len(body):
         passage = _passage(name, "" if comment else title, body[:_FAR])
-    return Excerpt(title, passage, place, author if names_it(name, author) else "", comment)
+    return Excerpt(title, passage, place, author if contains_name(name, author) else "", comment)
 
 
-def item_of(line: str, source: str) -> Item:
+def parse_excerpt(line: str, source: str) -> Item:
     """The item behind a line of a prompt (`Excerpt.line`), as far as the line tells."""
     title, *rest = regex.split(r" \| |\n", line)
     labels = {_PLACE: "", _AUTHOR: ""}
@@ -86,7 +86,7 @@ def item_of(line: str, source: str) -> Item:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def names_it(name: Name, text: str) -> bool:
+def contains_name(name: Name, text: str) -> bool:
     """Whether a short text, such as a place, names the thing or begins with its whole name."""
     strong = best(sightings(name, split_words(text), text)).strength >= PART
     running = joined_pieces(text.removeprefix("r/"))
@@ -98,11 +98,11 @@ def names_it(name: Name, text: str) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def _passage(name: Name, title: str, body: str) -> str:
     mentions = sightings(name, split_words(body), body)
-    begun = [sighting for sighting in mentions if sighting.start < PASSAGE - _BEFORE // 2]
+    begun = [sighting for sighting in mentions if sighting.start < PASSAGE_LENGTH - _BEFORE // 2]
     mention = best(mentions)
     if mention.strength <= best([*sightings(name, split_words(title), title), *begun]).strength:
-        return cut(body, PASSAGE)
+        return cut(body, PASSAGE_LENGTH)
     start = max(0, mention.start - _BEFORE)
     start = body.find(" ", start, mention.start) + 1 or start
-    window = cut(body[start:], PASSAGE - 2 * len(_CUT))
+    window = cut(body[start:], PASSAGE_LENGTH - 2 * len(_CUT))
     return f"{_CUT}{window}{_CUT if start + len(window) < len(body) else ''}"

@@ -21,7 +21,7 @@ import regex
 
 from api.core.text import clean, one_line
 from api.core.words import MINOR_WORDS, Word, joined_pieces, split_words, stem
-from api.pipeline.question.product_name import named
+from api.pipeline.question.product_name import judged_words
 
 WHOLE, MODEL, NEARLY, PART, BRAND = 1.0, 0.8, 0.7, 0.6, 0.4
 """How much of a name a spelling is: all of it; the model without its maker (`XM5`) or initials; all
@@ -220,6 +220,6 @@ def namesake(text: str, about: str = "") -> str:
 
     `Bolt app` says what it is, and so does `does the Ember mug last?`.
     """
-    name = one_line(named(text, KINDS))
+    name = one_line(judged_words(text, KINDS))
     alone = len(name.split()) == 1
     return name if alone and not about and everyday_parts(name_of(name)) else ""

@@ -33,7 +33,7 @@ from api.core.progress import (
 from api.core.words import split_words
 from api.core.work import translated
 from api.errors import Broken, SourceError
-from api.pipeline.gate.excerpt import COMMENT
+from api.pipeline.gate.excerpt import COMMENT_PLACE
 from api.pipeline.gate.name_matches import best, sightings
 from api.pipeline.gate.name_spellings import NEARLY, Name, name_of
 from api.pipeline.gate.source_items import SourceItems, merge_crossposts
@@ -72,7 +72,7 @@ async def look_again(
             # an item of its own: the item itself was judged before, and is remembered
             exhibit = replace(
                 item, key=f"{item.key}#{comment.id}", id=comment.id, crosspost_parent=None,
-                body=comment.body, place=COMMENT, author=comment.author,
+                body=comment.body, place=COMMENT_PLACE, author=comment.author,
             )  # fmt: skip
             gated = await verdicts((exhibit,), source.name)
     except (SourceError, TimeoutError) as error:
@@ -92,7 +92,7 @@ def _is_named(name: Name, text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RefetchPolicy:
     """When to fetch again, how much wider, and until when (the loop's clock; None: no deadline)."""
 
     min_yield: float = 0.5
@@ -116,7 +116,7 @@ async def gather(
     source: Source,
     plan: FetchPlan,
     verdicts: Verdicts,
-    policy: Policy,
+    policy: RefetchPolicy,
     *,
     observer: Observer,
     listener: Listener = ignore_event,
@@ -147,7 +147,7 @@ async def _fill(
     source: Source,
     plan: FetchPlan,
     verdicts: Verdicts,
-    policy: Policy,
+    policy: RefetchPolicy,
     listener: Listener,
 ) -> None:
     """First attempt, refetch if it promises more, comments of what is kept, second look."""

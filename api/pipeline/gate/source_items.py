@@ -22,7 +22,7 @@ from api.core.domain import (
     Verdict,
 )
 from api.errors import SourceError
-from api.pipeline.gate.drop_reasons import why_dropped
+from api.pipeline.gate.drop_reasons import drop_reason
 
 Failure = SourceError | TimeoutError
 NO_TIME = "no_time"
@@ -175,7 +175,7 @@ class SourceItems:
 
     def fail(self, error: Failure) -> None:
         """Nothing could be had."""
-        self._failed = failed(self.source, self.query, error)
+        self._failed = failed_source(self.source, self.query, error)
 
     def cancelled(self, calls: int) -> Gathered:
         """As far as it went."""
@@ -191,7 +191,7 @@ class SourceItems:
         ]
         kept = tuple(entry for entry in assessed if entry.verdict.relevant)
         stopped = (
-            replace(entry, dropped_by="gate", reason=why_dropped(entry.verdict))
+            replace(entry, dropped_by="gate", reason=drop_reason(entry.verdict))
             for entry in assessed
             if not entry.verdict.relevant
         )
@@ -226,7 +226,7 @@ class SourceItems:
         )
 
 
-def failed(source: str, query: str, error: Failure) -> Gathered:
+def failed_source(source: str, query: str, error: Failure) -> Gathered:
     """The outcome of a source that could not be asked."""
     if isinstance(error, TimeoutError):
         return Gathered(source, query, Outcome.TIMED_OUT, reason="the crawl's deadline passed")

@@ -154,7 +154,7 @@ class Gate:
             return ()
 
 
-def identity(question: Question) -> tuple[str, str]:
+def question_key(question: Question) -> tuple[str, str]:
     """What makes two questions one within a run: the name in any spelling, and what it is about."""
     return canonical(question.text) or question.text, question.about
 
@@ -182,7 +182,7 @@ class RunGate:
         Only sound verdicts are remembered: what passed unjudged may be judged later, though not by
         those who waited for it. A crosspost shares the verdict of its original.
         """
-        identified = identity(question)
+        identified = question_key(question)
         wanted: dict[_Key, Item] = {}
         for item in items:
             wanted.setdefault((*identified, item.original), item)

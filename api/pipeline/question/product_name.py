@@ -49,7 +49,7 @@ _PLACE = regex.compile(
 )
 
 
-def name_of(question: str, topics: Container[str] = frozenset()) -> str:
+def product_in(question: str, topics: Container[str] = frozenset()) -> str:
     """The product's name as written; "" when the question names none.
 
     `topics` are words that are asked about and no part of a name when others are left (`battery`).
@@ -60,12 +60,12 @@ def name_of(question: str, topics: Container[str] = frozenset()) -> str:
     return " ".join(names) if 0 < len(names) <= _LONGEST else ""
 
 
-def core_of(name: str) -> str:
+def without_web_ending(name: str) -> str:
     """The name without its web ending: `plaud` of `plaud.ai`."""
     return _ENDING.sub("", name).strip()
 
 
-def sought(question: str) -> str:
+def search_words(question: str) -> str:
     """What to search for: the name and the telling words of a question, else the text itself.
 
     `what do people dislike about Notion?` is `Notion`, `is the battery of the Oura ring any good?`
@@ -75,8 +75,8 @@ def sought(question: str) -> str:
     return " ".join(_telling(question)) or question
 
 
-def named(question: str, kinds: Container[str] = frozenset()) -> str:
-    """What to judge by: of `sought`, its first capital to the last capital, figure or kind.
+def judged_words(question: str, kinds: Container[str] = frozenset()) -> str:
+    """What to judge by: of `search_words`, its first capital to the last capital, figure or kind.
 
     Without a capital, what follows the last `of`: `is the battery of the Oura ring any good?` is
     about `Oura ring`, of which a post must speak, and that of plaud.ai about `plaud.ai`.

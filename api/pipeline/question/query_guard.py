@@ -16,15 +16,15 @@ import regex
 
 from api.core.text import clean, cut, fold, one_line
 from api.core.words import content_words, stop_words
-from api.pipeline.question.query_screen import screen
+from api.pipeline.question.query_screen import screen_query
 
-LONGEST_QUERY = 100
+MAX_QUERY_LENGTH = 100
 """Characters of a query; what is longer is cut."""
-FOREIGN_WORDS = 5
+MAX_ADDED_WORDS = 5
 """Words a query may add, those without meaning (`how`, `the`) not counted."""
-LONGEST_CODE, LONGEST_WORD = 11, 24
+MAX_CODE_LENGTH, MAX_WORD_LENGTH = 11, 24
 """Signs of an added word with digits in it (`rtx4090`, `b0chx1w1xy`), or without."""
-NUMBERS, DIGITS = 3, 6
+MAX_NUMBERS, MAX_DIGITS = 3, 6
 """Added words with digits in them, and digits of those that are nothing else."""
 
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
@@ -55,7 +55,7 @@ Rule = Callable[[str, str], bool]
 """Whether a query may leave, given what the person wrote."""
 
 
-def guarded(written: str, query: str, names: Sequence[str] = ()) -> str | None:
+def guarded_query(written: str, query: str, names: Sequence[str] = ()) -> str | None:
     """The query as it may leave, or None when it may not.
 
     Args:
@@ -64,12 +64,12 @@ def guarded(written: str, query: str, names: Sequence[str] = ()) -> str | None:
         names: parts of what the person wrote that are enough by themselves; so `X` may be looked
             up after `compare it with X`, though it is short beside what was asked before.
     """
-    screened = screen(cut(one_line(clean(query)), LONGEST_QUERY))
-    allowed = screened.ok and any(may_leave(text, screened.query) for text in (written, *names))
+    screened = screen_query(cut(one_line(clean(query)), MAX_QUERY_LENGTH))
+    allowed = screened.ok and any(is_allowed(text, screened.query) for text in (written, *names))
     return screened.query if allowed else None
 
 
-def telling_words(text: str) -> list[str]:
+def naming_words(text: str) -> list[str]:
     """The words that name something or say what is asked about it, in one form, in order.
 
     None that carry no meaning (`the`) or only ask (`people`, `review`).
@@ -78,27 +78,27 @@ def telling_words(text: str) -> list[str]:
     return words + _runs(text)
 
 
-def spellings(text: str) -> set[str]:
-    """Each word's `stem`, and up to three in a row written together: `iphone`, `iphone15`."""
+def joined_spellings(text: str) -> set[str]:
+    """Each word's `singular`, and up to three in a row written together: `iphone`, `iphone15`."""
     return _joined(_words(text))
 
 
-def mentions(written: str, query: str) -> bool:
+def names_subject(written: str, query: str) -> bool:
     """Whether a query names something the person wrote about, in whole words of any spelling.
 
     `Plaud.ai` is named by `plaud note`, `iPhone 15` by `iphone15`; `Arc` is not by `search`, nor
     `HP` by `php`. Where words are not set apart, two letters in a row are enough (`小米手环怎么样`
     is named by `小米`).
     """
-    pairs = pairs_of(written)
+    pairs = letter_pairs(written)
     return not _names(written).isdisjoint(_joined(_words(query))) or any(
         pair in run for run in _runs(query) for pair in pairs
     )
 
 
-def few_foreign_words(written: str, query: str) -> bool:
+def few_added_words(written: str, query: str) -> bool:
     """Whether the query adds only a few words to the person's: no sentence of somebody else's."""
-    pairs = pairs_of(written)
+    pairs = letter_pairs(written)
     count = sum(1 for word in _foreign(written, query) if content_words(word))
     for run in _runs(query):
         known = {
@@ -110,7 +110,7 @@ def few_foreign_words(written: str, query: str) -> bool:
         }
         added = "".join(" " if at in known else letter for at, letter in enumerate(run))
         count += sum(-(-len(part) // _PER_WORD) for part in added.split())
-    return count <= FOREIGN_WORDS
+    return count <= MAX_ADDED_WORDS
 
 
 def no_address(written: str, query: str) -> bool:
@@ -123,11 +123,11 @@ def no_code(written: str, query: str) -> bool:
     """Whether no added word is as long as a key, a hash or words written together."""
     known = _joined(_words(written))
     for word in fold(query).split():
-        parts = [part for part in _words(word) if stem(part) not in known]
+        parts = [part for part in _words(word) if singular(part) not in known]
         code = "".join(parts)
-        if len(code) > LONGEST_CODE and _DIGIT.search(code):
+        if len(code) > MAX_CODE_LENGTH and _DIGIT.search(code):
             return False
-        if any(len(part) > LONGEST_WORD for part in parts):
+        if any(len(part) > MAX_WORD_LENGTH for part in parts):
             return False
     return True
 
@@ -135,23 +135,26 @@ def no_code(written: str, query: str) -> bool:
 def few_numbers(written: str, query: str) -> bool:
     """Whether added numbers are too few and short for a card, an account or a telephone."""
     added = [word for word in _foreign(written, query) if _DIGIT.search(word)]
-    return len(added) <= NUMBERS and sum(len(word) for word in added if word.isdigit()) <= DIGITS
+    return (
+        len(added) <= MAX_NUMBERS
+        and sum(len(word) for word in added if word.isdigit()) <= MAX_DIGITS
+    )
 
 
-RULES: tuple[Rule, ...] = (mentions, few_foreign_words, no_address, no_code, few_numbers)
+RULES: tuple[Rule, ...] = (names_subject, few_added_words, no_address, no_code, few_numbers)
 
 
-def may_leave(written: str, query: str, rules: Sequence[Rule] = RULES) -> bool:
+def is_allowed(written: str, query: str, rules: Sequence[Rule] = RULES) -> bool:
     """Whether every rule lets the query leave."""
     return all(rule(written, query) for rule in rules)
 
 
-def stem(word: str) -> str:
+def singular(word: str) -> str:
     """A plural as its singular: `mugs` as `mug`."""
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
-def pairs_of(written: str) -> set[str]:
+def letter_pairs(written: str) -> set[str]:
     """Two letters in a row of each run without blanks; lone letters where there is nothing else."""
     runs = _runs(written)
     return {run[at : at + 2] for run in runs for at in range(len(run) - 1)} or set(runs)
@@ -172,7 +175,9 @@ def _joined(words: Sequence[str], telling: Set[str] | None = None) -> set[str]:
     """Each word, and up to three in a row written together; only what holds a telling word."""
     rows = (words[at : at + size] for at in range(len(words)) for size in (1, 2, 3))
     return {
-        "".join(map(stem, row)) for row in rows if telling is None or not telling.isdisjoint(row)
+        "".join(map(singular, row))
+        for row in rows
+        if telling is None or not telling.isdisjoint(row)
     }
 
 
@@ -181,13 +186,13 @@ def _names(written: str) -> set[str]:
     words = _words(written)
     telling = {word for word in words if content_words(word) and word not in _ASKING}
     long = {word for word in telling if len(word) > 1 and not word.isdigit()}
-    return _joined(words, long or telling) or {"".join(map(stem, words))} - {""}
+    return _joined(words, long or telling) or {"".join(map(singular, words))} - {""}
 
 
 def _foreign(written: str, query: str) -> list[str]:
     """The query's words that the person did not write, again for each time."""
     known = _joined(_words(written))
-    return [word for word in _words(query) if stem(word) not in known]
+    return [word for word in _words(query) if singular(word) not in known]
 
 
 @cache
@@ -218,7 +223,7 @@ _POINTING = regex.compile(
 _BARE_NAME = regex.compile(r"\p{Lu}|^\S$")
 
 
-def compared(question: str) -> tuple[str, ...]:
+def compared_names(question: str) -> tuple[str, ...]:
     """The names as they are written, without the words of asking; none when nothing is compared.
 
     What the question only points at is left out: `compare it with Otter` gives `Otter`.
@@ -229,7 +234,7 @@ def compared(question: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names))) if len(names) > 1 and names[-1] else ()
 
 
-def points_back(question: str) -> bool:
+def refers_back(question: str) -> bool:
     """Whether a question points at what was spoken of before: `it`, `their`, `those`."""
     return _POINTING.search(question) is not None
 
@@ -237,6 +242,6 @@ def points_back(question: str) -> bool:
 def _name(side: str) -> str:
     """The telling words of one side of a comparison; nothing when it only points back."""
     words = [word.strip(_EDGE) for word in side.split()]
-    name = " ".join(word for word in words if telling_words(word))
-    bare = side if _BARE_NAME.search(side) and not points_back(side) else ""
+    name = " ".join(word for word in words if naming_words(word))
+    bare = side if _BARE_NAME.search(side) and not refers_back(side) else ""
     return name or bare

@@ -17,7 +17,7 @@ from api.core.words import (
     words,
 )
 
-LONGEST = 500
+MAX_QUESTION_LENGTH = 500
 """Characters a question may have."""
 STOP_WORDS_ALONE = 3
 """A text of stop words alone is small talk from this many; fewer may be a name (X, The Who)."""
@@ -36,7 +36,7 @@ _HELP = {
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreenedQuery:
     """What the query gate says; `guidance` is empty when the query may be asked."""
 
     ok: bool
@@ -45,9 +45,9 @@ class Screened:
     guidance: str = ""
 
 
-def screen(
-    text: str, *, longest: int = LONGEST, stop_words_alone: int = STOP_WORDS_ALONE
-) -> Screened:
+def screen_query(
+    text: str, *, longest: int = MAX_QUESTION_LENGTH, stop_words_alone: int = STOP_WORDS_ALONE
+) -> ScreenedQuery:
     """Let names pass, however short, and answer what cannot be searched with guidance.
 
     Refused: nothing, no letter or digit, one character over and over, operators only, small talk in
@@ -56,8 +56,8 @@ def screen(
     query = clean_query(text)
     fault = _fault(query, longest, stop_words_alone)
     if fault is None:
-        return Screened(True, query)
-    return Screened(False, query, _HELP[fault].format(longest=longest))
+        return ScreenedQuery(True, query)
+    return ScreenedQuery(False, query, _HELP[fault].format(longest=longest))
 
 
 def _fault(query: str, longest: int, stop_words_alone: int) -> str | None:
@@ -67,7 +67,7 @@ def _fault(query: str, longest: int, stop_words_alone: int) -> str | None:
         return "long"
     if not _WORDY.search(query) or _ONE_CHARACTER.fullmatch(query):
         return "noise"
-    plain = neutralise(query, "amazon")
+    plain = without_operators(query, "amazon")
     if not _WORDY.search(plain) or (
         plain != query and {"and", "or", "not"}.issuperset(plain.split())
     ):
@@ -80,13 +80,13 @@ _WORDY = regex.compile(r"[\p{L}\p{N}]")
 # one sign at least five times, with or without blanks: `aaaaa`, `. . . . .`
 _ONE_CHARACTER = regex.compile(r"(\X)(?:\s*\1){4,}")
 
-FIELDS = (
+OPERATOR_FIELDS = (
     "site author subreddit self selftext nsfw over18 flair flair_text title url timestamp created "
     "intitle allintitle inurl allinurl intext allintext filetype related cache before after "
     "channel description hashtag duration"
 ).split()
 """Field prefixes that Reddit, YouTube or a web search obeys."""
-OWN_FIELDS: Mapping[str, tuple[str, ...]] = {
+SOURCE_OPERATOR_FIELDS: Mapping[str, tuple[str, ...]] = {
     "stackexchange": tuple(
         "user score answers views is isaccepted hasaccepted inquestion closed duplicate wiki "
         "migrated locked lastactive code body collective hascode hasnotice".split()
@@ -124,7 +124,7 @@ def _without_fields(names: Iterable[str]) -> tuple[tuple[regex.Pattern[str], str
 _SHARED = (
     # the scheme of an address: `https://www.`
     (regex.compile(r"(?i)https?://(?:www\.)?"), " "),
-    *_without_fields(FIELDS),
+    *_without_fields(OPERATOR_FIELDS),
     *(
         (regex.compile(pattern), by)
         for pattern, by in (
@@ -166,18 +166,18 @@ _EXTRA = {
         for pattern, by in ((r"[^\p{L}\p{M}\p{N}\s.+&#'\-\u200c\u200d]", " "), _LONE)
     ),
     "stackexchange": (
-        *_without_fields(OWN_FIELDS["stackexchange"]),
+        *_without_fields(SOURCE_OPERATOR_FIELDS["stackexchange"]),
         # tags and wildcards: `[android]`, `app*`
         (regex.compile(r"[][]"), " "),
         (regex.compile(r"\*+"), ""),
     ),
     "github": (
-        *_without_fields(OWN_FIELDS["github"]),
+        *_without_fields(SOURCE_OPERATOR_FIELDS["github"]),
         # groups, and a person: `(mug OR cup)`, `@potter`
         (regex.compile(r"[()]|(?<![^\s\"])@+(?=\w)"), " "),
     ),
     "discourse": (
-        *_without_fields(OWN_FIELDS["discourse"]),
+        *_without_fields(SOURCE_OPERATOR_FIELDS["discourse"]),
         # a person, a category or tag: `@potter`, `#mugs`, while `C#` stays
         (regex.compile(r"(?<![^\s\"])[@#]+(?=\S)"), " "),
         # short for `order:latest`, `in:title` and more
@@ -190,7 +190,7 @@ _EXTRA = {
 _PHRASE = regex.compile(r'"([^"]*)"')
 
 
-def neutralise(query: str, source: str) -> str:
+def without_operators(query: str, source: str) -> str:
     r"""The query as plain words for one source; empty when it holds operators only.
 
     Everywhere: `field:value` of a known field and `any:>value` go (`title: Dune` loses its colon);

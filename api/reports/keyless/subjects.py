@@ -18,8 +18,8 @@ import regex
 from api.core.domain import Item, Question
 from api.core.text import fold
 from api.core.words import stop_words
-from api.pipeline.question.product_name import core_of, name_of
-from api.pipeline.question.query_guard import stem
+from api.pipeline.question.product_name import product_in, without_web_ending
+from api.pipeline.question.query_guard import singular
 from api.reports.keyless.aspects import aspect_words
 
 ELSEWHERE = regex.compile(
@@ -128,8 +128,8 @@ class Subject:
     @classmethod
     def of(cls, question: Question, texts: Iterable[str] = ()) -> Subject:
         """The subject of a question; `texts` are those it is looked for in."""
-        name = name_of(question.text, aspect_words())
-        core = core_of(name or question.text)
+        name = product_in(question.text, aspect_words())
+        core = without_web_ending(name or question.text)
         pieces = regex.split(r"[\s.\-]+", core)
         # several of a thing whose name has several words are the thing: `Ember mugs`; not `Embers`
         plural = "(?:e?s)?" if len(pieces) > 1 else ""
@@ -147,7 +147,7 @@ class Subject:
         written = (*_WORDS.findall(core), *proper)
         numbers = frozenset(fold(word) for word in written if _NUMBER.fullmatch(word))
         known = frozenset(
-            form for word in (*stated, *parts, *proper) for form in (word, stem(word))
+            form for word in (*stated, *parts, *proper) for form in (word, singular(word))
         )
         described = frozenset(_WORDS.findall(fold(question.about)))
         return cls(name, pattern, named, numbers, frozenset(small), known, described)
@@ -229,7 +229,7 @@ class Subject:
     def is_known(self, word: str) -> bool:
         """Whether question or description hold a word, or it is a platform, month or the like."""
         form = fold(word)
-        return form in self.stated or stem(form) in self.stated or form in _plain_words()
+        return form in self.stated or singular(form) in self.stated or form in _plain_words()
 
     def is_rare(self, word: str) -> bool:
         """Whether many texts never write a word small, so that its capital is a name's."""
@@ -364,7 +364,7 @@ def _goes_with(title: str, subject: Subject) -> bool:
     """Whether a title is of an accessory or a part, which nobody asked for."""
     head = _HEAD.search(title)
     things = _BESIDE.finditer(head[0] if head else title)
-    return any(not {fold(at[0]), stem(fold(at[0]))} & subject.stated for at in things)
+    return any(not {fold(at[0]), singular(fold(at[0]))} & subject.stated for at in things)
 
 
 def _is_anothers_place(place: str, subject: Subject) -> bool:
@@ -390,16 +390,16 @@ def is_told_apart(item: Item, subject: Subject) -> bool:
     a name that has one; or its place bears the name. Nobody can tell without a description, or in
     a script that the name is not written in.
     """
-    telling = set(map(stem, subject.described - subject.name_words - stop_words("en")))
+    telling = set(map(singular, subject.described - subject.name_words - stop_words("en")))
     if not telling or not subject.name.isascii():
         return True
     text = fold(" ".join((item.title, item.body, *(comment.body for comment in item.comments))))
     if not subject.is_numbered(text):
         return False
-    words = set(map(stem, regex.findall(r"[\p{L}\p{N}]+", text)))
+    words = set(map(singular, regex.findall(r"[\p{L}\p{N}]+", text)))
     place = fold(_PLACED.sub("", item.place or ""))
     return (
-        (len(subject.name_words) > 1 and set(map(stem, subject.name_words)) <= words)
+        (len(subject.name_words) > 1 and set(map(singular, subject.name_words)) <= words)
         or not telling.isdisjoint(words)
         or any(place.startswith(word) for word in subject.name_words)
     )

@@ -19,8 +19,8 @@ import regex
 from api.core.domain import Comment, Question
 from api.core.text import fold, one_line
 from api.core.words import stop_words
-from api.pipeline.question.product_name import sought
-from api.pipeline.question.query_guard import compared
+from api.pipeline.question.product_name import search_words
+from api.pipeline.question.query_guard import compared_names
 from api.reports.exhibits import Exhibit
 from api.reports.keyless.aspects import aspect_words, aspects, aspects_in, aspects_named
 from api.reports.keyless.polarity import ASKING, WISHING, lean_of, lean_wanted
@@ -273,7 +273,9 @@ def find_themes(
         f"What people {VERBS[lean]} about {_topic(question, subject, wanted, lean)}",
         summary_of(counted, total, unsure_side(chosen, lean)),
         tuple(chosen) or tuple(() if focus else _bare(exhibits, speeches, subject, total)),
-        () if compared(question.text) else _next(subject.name or "it", unshown, findings, lean),
+        ()
+        if compared_names(question.text)
+        else _next(subject.name or "it", unshown, findings, lean),
     )
 
 
@@ -302,7 +304,7 @@ def _topic(question: Question, subject: Subject, wanted: Iterable[str], lean: in
     aspects_asked = " and ".join(sorted(wanted))
     if aspects_asked and subject.name:
         return f"the {aspects_asked} of {subject.name}"
-    return (subject.name if lean else "") or one_line(sought(question.text))
+    return (subject.name if lean else "") or one_line(search_words(question.text))
 
 
 def _next(

@@ -120,7 +120,7 @@ class CollectedFile:
         return entries
 
 
-def collected(path: str, wish: ReadOptions, pipe: BinaryIO) -> CollectedFile:
+def open_collected(path: str, wish: ReadOptions, pipe: BinaryIO) -> CollectedFile:
     """Open a file and find out what it is.
 
     Raises:

@@ -9,7 +9,7 @@ from api.errors import Broken, SourceError
 from api.features.analyses.feedback import Given
 from api.features.analyses.store_ports import Feedback
 from api.interfaces.http.metrics import Metrics
-from api.pipeline.gate.source_items import failed
+from api.pipeline.gate.source_items import failed_source
 from api.reports.composition import Origin, fetched
 from tests.store.made import report, source, typed
 
@@ -32,7 +32,9 @@ async def test_a_defect_is_counted_as_one(outcome: str) -> None:
         error = caught.value
     metrics = Metrics()
 
-    metrics.fetched(fetched(failed("youtube", "mug", error), (), (), Origin("", False, None)))
+    metrics.fetched(
+        fetched(failed_source("youtube", "mug", error), (), (), Origin("", False, None))
+    )
 
     counted = f'listenpost_sources_total{{outcome="{outcome}",source="youtube"}} 1.0'
     assert counted in metrics.page().decode()

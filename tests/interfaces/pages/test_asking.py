@@ -11,7 +11,7 @@ from api import bootstrap
 from api.bootstrap.app_context import open_app_context
 from api.interfaces.http.app import create_app
 from api.interfaces.pages.ask_page import SAMPLES
-from api.sources import SOURCES, TITLES
+from api.sources import SOURCE_TITLES, SOURCES
 from tests.interfaces.http.conftest import Opening, Served
 from tests.interfaces.pages.visiting import QUICK, begun, finished, submit
 
@@ -21,7 +21,7 @@ async def test_every_place_says_whether_it_can_be_asked(opening: Opening) -> Non
     async with opening(SOURCES="") as served:
         page = (await served.client.get("/")).text
         analyses = await begun(served)
-    for name, title in TITLES.items():
+    for name, title in SOURCE_TITLES.items():
         if name in SOURCES:
             assert f'value="{name}"' in page
             assert title in page

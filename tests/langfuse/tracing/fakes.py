@@ -24,7 +24,7 @@ from api.core.domain import (
 from api.core.ports import Facts, Judge, Judgement, Observer, Probe, Source
 from api.core.published import Published
 from api.errors import ModelError
-from api.pipeline.gate.refetch import Policy, gather
+from api.pipeline.gate.refetch import RefetchPolicy, gather
 from api.pipeline.gate.verdicts import Gate, RunGate
 
 PLAUD = Question("plaud note")
@@ -109,7 +109,10 @@ async def run(
     plan = FetchPlan(question.text, 5)
     with observer.analysis("analyze", question) as span:
         found = await asyncio.gather(
-            *(gather(source, plan, verdicts, Policy(), observer=observer) for source in sources)
+            *(
+                gather(source, plan, verdicts, RefetchPolicy(), observer=observer)
+                for source in sources
+            )
         )
         kept = sum(len(gathered.kept) for gathered in found)
         calls = sum(gathered.upstream_calls for gathered in found)

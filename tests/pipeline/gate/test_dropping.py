@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.core.domain import Verdict
-from api.pipeline.gate.drop_reasons import given_reason, why_dropped
+from api.pipeline.gate.drop_reasons import drop_reason, judge_reason
 
 
 @pytest.mark.parametrize(
@@ -26,5 +26,5 @@ def test_a_reason_is_told_from_what_stands_beside_it(
     verdict: Verdict, words: str, given: str
 ) -> None:
     """Judge and likelihood are fields of their own; who said yes or no alone gave no reason."""
-    assert why_dropped(verdict) == words
-    assert given_reason(words, verdict.judge or None, verdict.probability) == given
+    assert drop_reason(verdict) == words
+    assert judge_reason(words, verdict.judge or None, verdict.probability) == given

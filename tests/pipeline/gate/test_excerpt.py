@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from api.core.domain import Item, Question
-from api.pipeline.gate.excerpt import PASSAGE, TITLE, Excerpt, item_of, names_it, shown
+from api.pipeline.gate.excerpt import (
+    PASSAGE_LENGTH,
+    TITLE_LENGTH,
+    Excerpt,
+    contains_name,
+    excerpt_of,
+    parse_excerpt,
+)
 from api.pipeline.gate.name_spellings import name_of
 
 ZORVEX = Question("zorvex.ai")
@@ -21,7 +28,7 @@ def item(title: str, body: str = "", place: str = "", author: str = "") -> Item:
 
 def passage(title: str, body: str, place: str = "") -> str:
     """The part of the body that is shown."""
-    return shown(ZORVEX, item(title, body, place=place)).passage
+    return excerpt_of(ZORVEX, item(title, body, place=place)).passage
 
 
 def test_a_short_body_is_shown_whole() -> None:
@@ -32,18 +39,18 @@ def test_a_short_body_is_shown_whole() -> None:
 def test_a_beginning_that_names_it_is_shown() -> None:
     """A later mention as good as the first moves nothing."""
     body = f"My Zorvex died. {FILLER} Zorvex again."
-    assert passage("A day", body) == body[:PASSAGE]
+    assert passage("A day", body) == body[:PASSAGE_LENGTH]
 
 
 def test_a_body_that_names_nothing_shows_its_beginning() -> None:
     """There is nothing better to show."""
-    assert passage("A day", FILLER) == FILLER.strip()[:PASSAGE]
+    assert passage("A day", FILLER) == FILLER.strip()[:PASSAGE_LENGTH]
 
 
 def test_a_title_that_names_it_leaves_the_beginning() -> None:
     """What is judged names it already."""
     body = f"{FILLER} My ZorvexAI died."
-    assert passage("Zorvex after a year", body) == body[:PASSAGE]
+    assert passage("Zorvex after a year", body) == body[:PASSAGE_LENGTH]
 
 
 @pytest.mark.parametrize("spelling", ["Zorvex", "zorvex ai", "ZorvexAI", "@zorvex_ai", "zorvx"])
@@ -54,7 +61,7 @@ def test_a_late_mention_gets_a_window(spelling: str) -> None:
     assert spelling in found
     assert "to a neighbour" in found
     assert (found[0], found[-1]) == ("…", "…")
-    assert len(found) <= PASSAGE
+    assert len(found) <= PASSAGE_LENGTH
 
 
 def test_a_mention_at_the_end_is_cut_in_front_only() -> None:
@@ -67,30 +74,30 @@ def test_a_mention_at_the_end_is_cut_in_front_only() -> None:
 def test_a_window_without_blanks_is_cut_anywhere() -> None:
     """A script without blanks has no better place."""
     body = "今天下雨，没有人出门。" * 30 + "我卖了小米手机。"
-    found = shown(Question("小米"), item("日記", body))
+    found = excerpt_of(Question("小米"), item("日記", body))
     assert "小米手机" in found.passage
-    assert len(found.passage) <= PASSAGE
+    assert len(found.passage) <= PASSAGE_LENGTH
 
 
 def test_the_title_of_a_comment_is_its_parents() -> None:
     """So it names nothing, and the comment's own mention is looked for."""
     body = f"{FILLER}I sold my Zorvex."
-    comment = shown(ZORVEX, item("Zorvex after a year", body, place="comment"))
+    comment = excerpt_of(ZORVEX, item("Zorvex after a year", body, place="comment"))
     assert comment.comment
     assert "my Zorvex" in comment.passage
-    assert not shown(ZORVEX, item("Zorvex", body, place="r/comments")).comment
+    assert not excerpt_of(ZORVEX, item("Zorvex", body, place="r/comments")).comment
 
 
 def test_a_title_is_cut() -> None:
     """As far as any judge reads."""
-    assert len(shown(ZORVEX, item("zorvex " * 100)).title) == TITLE
+    assert len(excerpt_of(ZORVEX, item("zorvex " * 100)).title) == TITLE_LENGTH
 
 
 def test_place_and_the_brands_own_name_are_shown() -> None:
     """Other authors stay what they are: nobody's business."""
-    own = shown(ZORVEX, item("Hello", place="Zorvex Fans", author="Zorvex Official"))
+    own = excerpt_of(ZORVEX, item("Hello", place="Zorvex Fans", author="Zorvex Official"))
     assert (own.place, own.author) == ("Zorvex Fans", "Zorvex Official")
-    assert shown(ZORVEX, item("Hello", author="somebody")).author == ""
+    assert excerpt_of(ZORVEX, item("Hello", author="somebody")).author == ""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +113,7 @@ def test_place_and_the_brands_own_name_are_shown() -> None:
 )
 def test_a_place_is_named_after_a_thing(query: str, place: str, expected: bool) -> None:
     """When it holds the name, or begins with it."""
-    assert names_it(name_of(query), place) is expected
+    assert contains_name(name_of(query), place) is expected
 
 
 @pytest.mark.parametrize(
@@ -119,10 +126,10 @@ def test_a_place_is_named_after_a_thing(query: str, place: str, expected: bool) 
 )
 def test_a_line_is_read_back(whole: Excerpt) -> None:
     """What a prompt shows of an item is enough to judge it again."""
-    assert shown(ZORVEX, item_of(whole.line, "reddit")) == whole
+    assert excerpt_of(ZORVEX, parse_excerpt(whole.line, "reddit")) == whole
 
 
 def test_a_line_may_be_two() -> None:
     """Title and body on lines of their own."""
-    read = item_of("My title\nand a body", "reddit")
+    read = parse_excerpt("My title\nand a body", "reddit")
     assert (read.title, read.body, read.source) == ("My title", "and a body", "reddit")

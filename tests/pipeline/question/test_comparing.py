@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.pipeline.question.query_guard import compared, points_back
+from api.pipeline.question.query_guard import compared_names, refers_back
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from api.pipeline.question.query_guard import compared, points_back
 )
 def test_names_that_are_compared(question: str, names: tuple[str, ...]) -> None:
     """As they are written, without the words of asking and what only points back."""
-    assert compared(question) == names
+    assert compared_names(question) == names
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_names_that_are_compared(question: str, names: tuple[str, ...]) -> None:
 )
 def test_what_points_back(question: str, points: bool) -> None:
     """A pronoun as a word of its own."""
-    assert points_back(question) is points
+    assert refers_back(question) is points

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pipeline.question.product_name import core_of, name_of, named, new_queries, sought
+from api.pipeline.question.product_name import (
+    judged_words,
+    new_queries,
+    product_in,
+    search_words,
+    without_web_ending,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,14 +28,13 @@ from api.pipeline.question.product_name import core_of, name_of, named, new_quer
 )
 def test_the_name_is_what_is_left_of_a_question(question: str, name: str) -> None:
     """Words of asking and of topics are no part of a name; a long rest is none."""
-    assert name_of(question, {"battery"}) == name
+    assert product_in(question, {"battery"}) == name
 
 
 def test_a_web_ending_is_no_part_of_the_core() -> None:
     """Only at the end."""
-    assert [core_of("plaud.ai"), core_of("Node.js tool"), core_of("Arc")] == [
-        "plaud", "Node.js tool", "Arc",
-    ]  # fmt: skip
+    names = map(without_web_ending, ("plaud.ai", "Node.js tool", "Arc"))
+    assert list(names) == ["plaud", "Node.js tool", "Arc"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def test_a_web_ending_is_no_part_of_the_core() -> None:
 )  # fmt: skip
 def test_a_question_is_about_what_it_names(question: str, searched: str, judged: str) -> None:
     """Words of asking, of places and without meaning go; a capital names, whatever it means."""
-    assert (sought(question), named(question, {"ring"})) == (searched, judged)
+    assert (search_words(question), judged_words(question, {"ring"})) == (searched, judged)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +80,14 @@ def test_a_question_is_about_what_it_names(question: str, searched: str, judged:
 )
 def test_what_asks_nothing_or_names_nothing_stays(text: str) -> None:
     """A name that begins like a question, a question without a name, another language."""
-    assert (sought(text), named(text)) == (text, text)
+    assert (search_words(text), judged_words(text)) == (text, text)
 
 
 @given(st.text(max_size=80))
 def test_something_is_always_left(text: str) -> None:
     """What can be searched stays something to search for."""
-    assert bool(sought(text).strip()) == bool(text.strip())
-    assert bool(named(text).strip()) == bool(text.strip())
+    assert bool(search_words(text).strip()) == bool(text.strip())
+    assert bool(judged_words(text).strip()) == bool(text.strip())
 
 
 def test_a_query_is_new_once_and_in_one_spelling() -> None:

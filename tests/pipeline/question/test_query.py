@@ -8,15 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.core.words import canonical, content_words
-from api.pipeline.question.query_screen import FIELDS, OWN_FIELDS, is_small_talk, neutralise, screen
+from api.pipeline.question.query_screen import (
+    OPERATOR_FIELDS,
+    SOURCE_OPERATOR_FIELDS,
+    is_small_talk,
+    screen_query,
+    without_operators,
+)
 
 SOURCES = (
     "reddit", "youtube", "amazon", "items", "hackernews", "stackexchange", "github", "lemmy",
     "discourse",
 )  # fmt: skip
-OWN = [field for fields in OWN_FIELDS.values() for field in fields]
+OWN = [field for fields in SOURCE_OPERATOR_FIELDS.values() for field in fields]
 PIECES = st.sampled_from(
-    [*(f"{field}:" for field in [*FIELDS, *OWN]), "@potter", "#mugs", " l ",
+    [*(f"{field}:" for field in [*OPERATOR_FIELDS, *OWN]), "@potter", "#mugs", " l ",
      *"()[]{}\"'*?~^\\|&-+!:/<>= ", "&&", "AND", "OR", "NOT",
      "created:>2020", "mug", "C++", "R&D", "Spider-Man", "plaud.ai", "小米", "x", "2", "“", "”"]
 )  # fmt: skip
@@ -35,7 +41,7 @@ QUERIES = st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size
 )  # fmt: skip
 def test_names_pass(query: str) -> None:
     """However short, ambiguous or foreign a name is, it may be asked, and nothing is said."""
-    screened = screen(query)
+    screened = screen_query(query)
 
     assert (screened.ok, screened.guidance) == (True, "")
 
@@ -80,7 +86,7 @@ def test_names_pass(query: str) -> None:
 )
 def test_what_cannot_be_searched_gets_guidance(query: str, hint: str) -> None:
     """Nothing, noise, operators and small talk are answered with what to write instead."""
-    screened = screen(query)
+    screened = screen_query(query)
 
     assert not screened.ok
     assert hint in screened.guidance
@@ -92,15 +98,15 @@ def test_what_nobody_sees_is_no_part_of_a_question() -> None:
     """
     pasted = "\ufeffpla\u200bud no\u00adte"
 
-    assert screen(pasted).query == neutralise(pasted, "reddit") == "plaud note"
-    assert not screen("\u200b\u2060").ok
+    assert screen_query(pasted).query == without_operators(pasted, "reddit") == "plaud note"
+    assert not screen_query("\u200b\u2060").ok
 
 
 def test_the_sizes_are_the_callers() -> None:
     """Length and the number of lone stop words are arguments, and the query comes back clean."""
-    assert screen(" standing\x00\n desk ").query == "standing desk"
-    assert not screen("standing desk", longest=5).ok
-    assert screen("how are you", stop_words_alone=4).ok
+    assert screen_query(" standing\x00\n desk ").query == "standing desk"
+    assert not screen_query("standing desk", longest=5).ok
+    assert screen_query("how are you", stop_words_alone=4).ok
     assert is_small_talk("who is it")
     assert not is_small_talk("who is it", alone=4)
     assert content_words("What is the Ring's battery, the battery?") == ("ring's", "battery")
@@ -132,7 +138,7 @@ def test_the_sizes_are_the_callers() -> None:
 )  # fmt: skip
 def test_operators_are_disarmed(query: str, reddit: str, youtube: str, amazon: str) -> None:
     """Each source loses what it would obey and keeps names as they are written."""
-    assert [neutralise(query, source) for source in SOURCES[:3]] == [reddit, youtube, amazon]
+    assert [without_operators(query, source) for source in SOURCES[:3]] == [reddit, youtube, amazon]
 
 
 @pytest.mark.parametrize(
@@ -162,20 +168,20 @@ def test_operators_of_places_without_a_key(
     """Each loses what it alone would obey; where nothing obeys a word, it stays."""
     expected = [hackernews, stackexchange, github, lemmy, discourse]
 
-    assert [neutralise(query, source) for source in SOURCES[4:]] == expected
+    assert [without_operators(query, source) for source in SOURCES[4:]] == expected
 
 
 @given(QUERIES, st.sampled_from(SOURCES))
 def test_nothing_armed_is_left(query: str, source: str) -> None:
     """Whatever is combined, no operator survives, and a second pass changes nothing."""
-    plain = neutralise(query, source)
+    plain = without_operators(query, source)
 
-    assert neutralise(plain, source) == plain
-    assert not regex.search(rf"(?i)(?<!\w)(?:{'|'.join(FIELDS)}):\S", plain)
+    assert without_operators(plain, source) == plain
+    assert not regex.search(rf"(?i)(?<!\w)(?:{'|'.join(OPERATOR_FIELDS)}):\S", plain)
     assert not regex.search(r'(?<![^\s("])-\S|\||&&', plain)
     assert not regex.search(r"(?<!\S)(?:AND|OR|NOT)(?!\S)", plain)
     assert plain.count('"') % 2 == 0
-    for field in OWN_FIELDS.get(source, ()):
+    for field in SOURCE_OPERATOR_FIELDS.get(source, ()):
         assert not regex.search(rf"(?i)(?<!\w){field}:\S", plain)
     if source == "discourse":
         assert not regex.search(r"(?<!\S)(?:[@#]\S|[ltr](?!\S))", plain)

@@ -10,7 +10,7 @@ from typing import Any
 
 from api.core.domain import Item
 from api.features.archive.imports import Entry, ImportPortion, ImportPosition, LeftOut, Refusal
-from api.sources.imported.detection import CollectedFile, ReadOptions, collected
+from api.sources.imported.detection import CollectedFile, ReadOptions, open_collected
 
 NOTHING = io.BytesIO()
 
@@ -25,7 +25,7 @@ def made(folder: Path, data: bytes, name: str = "file", **wish: Any) -> Collecte
     """A file with these bytes, opened."""
     path = folder / name
     path.write_bytes(data)
-    return collected(str(path), ReadOptions(**wish), NOTHING)
+    return open_collected(str(path), ReadOptions(**wish), NOTHING)
 
 
 def looked_at(folder: Path, data: bytes, name: str = "file", **wish: Any) -> CollectedFile:

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from api.errors import UsageError
-from api.sources.imported.detection import ReadOptions, collected
+from api.sources.imported.detection import ReadOptions, open_collected
 from api.sources.imported.file_reader import LONGEST_LINE, Line, opened
 from tests.sources.imported.files import entries, items, lines, looked_at, made, portions, refusals
 
@@ -122,7 +122,7 @@ class Endless(io.RawIOBase):
 
 def test_a_line_of_100_mb_is_kept_aside() -> None:
     """And never held: the lines around it are read."""
-    file = collected("-", ReadOptions(), Endless())  # type: ignore[arg-type]
+    file = open_collected("-", ReadOptions(), Endless())  # type: ignore[arg-type]
     read = entries(file)
 
     assert [item.title for item in items(read)] == ["before", "after"]
@@ -194,7 +194,7 @@ def test_a_file_is_known_again_and_a_pipe_is_not(tmp_path: Path) -> None:
     again = looked_at(tmp_path, TEXT).card
     other = looked_at(tmp_path, TEXT, product="Mug").card
     changed = looked_at(tmp_path, TEXT + b"\n").card
-    pipe = collected("-", ReadOptions(), io.BytesIO(TEXT)).card
+    pipe = open_collected("-", ReadOptions(), io.BytesIO(TEXT)).card
 
     assert first == again
     assert len({first.digest, other.digest, changed.digest}) == 3
