@@ -11,6 +11,7 @@ from typing import Literal
 
 DepthName = Literal["quick", "standard", "deep"]
 Window = Literal["day", "week", "month", "year", "all"]
+Aim = Literal["about", "mention"]
 WINDOW_DAYS: Mapping[Window, int] = MappingProxyType(
     {"day": 1, "week": 7, "month": 31, "year": 366}
 )

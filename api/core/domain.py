@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from api.choices import Window
+from api.choices import Aim, Window
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict
@@ -60,12 +60,32 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """A person's verdict on one item of a question; the item is never judged again."""
+
+    key: str
+    """Key of the item."""
+    relevant: bool
+    title: str
+    body: str = ""
+    """Beginning of the item's text, as a judge is shown it."""
+    place: str = ""
+    """Subreddit, channel or brand."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What the person asked; judges always judge against this, never against a rewritten query."""
 
     text: str
     about: str = ""
-    """Optional words that tell the product from its namesakes."""
+    """What the product is; optional words that tell it from its namesakes."""
+    not_about: tuple[str, ...] = ()
+    """What it is not: one namesake or topic each."""
+    aim: Aim = "about"
+    """What makes an item relevant: that it is about the product, or that it mentions it."""
+    corrections: tuple[Correction, ...] = ()
+    """What this tenant said of items of this question before; each item once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from math import exp
@@ -162,11 +162,10 @@ class LocalJudge:
     def verdicts(self, question: Question, items: Sequence[Item], source: str) -> list[Verdict]:
         """The verdicts of one page, in order."""
         known = self.load()
-        question = Question(
-            *(
-                cut(clean(text), MAX_QUESTION_LENGTH)
-                for text in (judged_words(question.text, KINDS), question.about)
-            )
+        question = replace(
+            question,
+            text=cut(clean(judged_words(question.text, KINDS)), MAX_QUESTION_LENGTH),
+            about=cut(clean(question.about), MAX_QUESTION_LENGTH),
         )
         topic = topic_of(question.text, question.about)
         readings = [Reading(topic, excerpt_of(question, item)) for item in items]

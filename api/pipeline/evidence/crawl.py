@@ -182,6 +182,7 @@ def _distinct(assessed: Iterable[Assessed], narrow: Collection[str]) -> tuple[As
 
 Sources = Mapping[str, Source | SourceError]
 """Every source by name; one that cannot be built is the error that says why."""
+_Key = tuple[Hashable, ...]
 Searches = Flights[tuple[Hashable, ...], Gathered]
 """Sources being asked, by question, source and plan: runs that ask the same at once ask once."""
 
@@ -213,9 +214,9 @@ class Run:
     """What other runs ask at this moment."""
     searches: list[Gathered] = field(default_factory=list)
     """Everything that was searched in this run, failures included, each once."""
-    _gathered: RunCache[tuple[str, ...], Gathered] = field(default_factory=RunCache)
+    _gathered: RunCache[_Key, Gathered] = field(default_factory=RunCache)
     _commented: RunCache[str, Item] = field(default_factory=RunCache)
-    _graded: RunCache[tuple[str, ...], Grade] = field(default_factory=RunCache)
+    _graded: RunCache[_Key, Grade] = field(default_factory=RunCache)
     _numbers: Counter[str] = field(default_factory=Counter)
 
     async def search(self, question: Question, source: str, query: str, limit: int) -> Gathered:
@@ -228,7 +229,7 @@ class Run:
         key = (*question_key(question), source, canonical(plain) or plain, str(limit))
         fresh: list[Gathered] = []
 
-        async def find(wanted: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Gathered]:
+        async def find(wanted: Mapping[_Key, str]) -> dict[_Key, Gathered]:
             name = product_in(judged_words(question.text))
             plan = FetchPlan(wanted[key], limit, self.bounds.window, name)
             step = f"ask {source} for {limit}: {plan.query}"
@@ -288,7 +289,7 @@ class Run:
             return tuple(kept), Usage()
         spent = [Usage()]
 
-        async def find(mine: Mapping[tuple[str, ...], Item]) -> dict[tuple[str, ...], Grade]:
+        async def find(mine: Mapping[_Key, Item]) -> dict[_Key, Grade]:
             async def grading() -> Grades:
                 graded = await contained(grader.grade(question, tuple(mine.values())), "the grader")
                 return Grades((UNGRADED,) * len(mine)) if isinstance(graded, Failure) else graded
@@ -312,9 +313,7 @@ class Run:
                 )
             return grades
 
-        keys: dict[str, tuple[str, ...]] = {
-            entry.item.key: (*identified, entry.item.key) for entry in kept
-        }
+        keys: dict[str, _Key] = {entry.item.key: (*identified, entry.item.key) for entry in kept}
         wanted = {keys[entry.item.key]: entry.item for entry in kept}
         grades = await self._graded.recall(wanted, find)
         graded = (replace(entry, grade=grades[keys[entry.item.key]]) for entry in kept)

@@ -92,6 +92,8 @@ Verdicts = Callable[[Sequence[Item], str], Awaitable[Gated]]
 """`verdicts(items, source)`: one per item, in order; never raises for a failed judge."""
 SURE_NO, SURE_YES = 0.2, 0.8
 """Probabilities beyond which a second judge's opposite opinion marks an item `disputed`."""
+CORRECTED = "correction"
+"""The judge of a verdict that a person gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,28 @@ class Gate:
         """
         if not items:
             return Gated((), "skipped")
+        corrected = {entry.key: entry.relevant for entry in question.corrections}
+        if corrected:
+            return await self._judge_the_rest(question, items, source, corrected)
+        return await self._ask(question, items, source)
+
+    async def _judge_the_rest(
+        self, question: Question, items: Sequence[Item], source: str, corrected: Mapping[str, bool]
+    ) -> Gated:
+        """A person's verdict where there is one; the judge is asked about the others alone."""
+        others = [item for item in items if item.key not in corrected]
+        gated = await self._ask(question, others, source) if others else Gated((), "ok")
+        judged = iter(gated.verdicts)
+        verdicts = tuple(
+            Verdict(corrected[item.key], CORRECTED, reason="corrected by a person")
+            if item.key in corrected
+            else next(judged)
+            for item in items
+        )
+        return replace(gated, verdicts=verdicts, model=gated.model or CORRECTED)
+
+    async def _ask(self, question: Question, items: Sequence[Item], source: str) -> Gated:
+        """The judge's verdicts, or what stands in when it fails."""
         opinion = asyncio.ensure_future(self._second(question, items, source))
         try:
             judged = await _judge(self.primary, question, items, source)
@@ -154,12 +178,13 @@ class Gate:
             return ()
 
 
-def question_key(question: Question) -> tuple[str, str]:
-    """What makes two questions one within a run: the name in any spelling, and what it is about."""
-    return canonical(question.text) or question.text, question.about
+def question_key(question: Question) -> tuple[Hashable, ...]:
+    """What makes two questions one: the name in any spelling, its sense, aim and corrections."""
+    name = canonical(question.text) or question.text
+    return name, question.about, question.not_about, question.aim, question.corrections
 
 
-_Key = tuple[str, str, str]
+_Key = tuple[Hashable, ...]
 
 
 class _Answer(NamedTuple):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.core.domain import Gated, Item, Question, Usage, Verdict
+from api.core.domain import Correction, Gated, Item, Question, Usage, Verdict
 from api.core.model_cost import UnusableAnswer
 from api.core.ports import Judgement
 from api.errors import ModelError
-from api.pipeline.gate.verdicts import Gate, RunGate
+from api.pipeline.gate.verdicts import CORRECTED, Gate, RunGate
 from tests.services.fakes import NEVER, FakeJudge, items, passed
 
 ASKED = Question("plaud.ai")
@@ -207,3 +207,41 @@ async def test_a_checker_that_fails_changes_nothing() -> None:
     gated = await gate.judge(ASKED, items(2), "reddit")
 
     assert (passed(gated), gated.status) == ([True, False], "ok")
+
+
+async def test_what_a_person_corrected_is_not_judged_again() -> None:
+    """Its verdict is the person's, and the judge is asked about the others alone."""
+    judge, page = FakeJudge(), items(3)
+    corrections = (Correction(page[0].key, True, "kept"), Correction(page[1].key, False, "dropped"))
+
+    gated = await Gate(judge).judge(Question("mug", corrections=corrections), page, "reddit")
+
+    assert passed(gated) == [True, False, False]
+    assert [verdict.judge for verdict in gated.verdicts] == [CORRECTED, CORRECTED, judge.name]
+    assert judge.asked == [[page[2].id]]
+    assert gated.status == "ok"
+
+
+async def test_a_page_of_corrections_asks_nobody() -> None:
+    """Neither the judge nor the second one."""
+    judge, page = FakeJudge(), items(1)
+    question = Question("mug", corrections=(Correction(page[0].key, False, "dropped"),))
+
+    gated = await Gate(judge, checker=judge).judge(question, page, "reddit")
+
+    assert (passed(gated), gated.status, gated.model, judge.asked) == ([False], "ok", CORRECTED, [])
+
+
+async def test_another_sense_is_another_question() -> None:
+    """A run that is asked about another sense has its items judged anew."""
+    judge, page = FakeJudge(), items(1)
+    gate = RunGate(Gate(judge))
+
+    for question in (
+        Question("arc"),
+        Question("arc", not_about=("games",)),
+        Question("arc", aim="mention"),
+    ):
+        await gate.judge(question, page, "reddit")
+
+    assert len(judge.asked) == 3

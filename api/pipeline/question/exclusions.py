@@ -1,0 +1,43 @@
+"""What a description says the product is not: `the payments company; not crochet`."""
+
+from __future__ import annotations
+
+import regex
+
+from api.core.text import clean, cut, one_line
+
+MOST = 8
+"""Exclusions of one question."""
+LONGEST = 200
+"""Longest exclusion, in characters."""
+# `; not a crochet square`, `(not the fruit)`, `, nicht der Fluss`: a clause that begins with a
+# negation; inside a sentence (`it does not sync`) the word denies something else and stays
+_CLAUSE = regex.compile(
+    r"(?:^|[\s]*[,;:.(\[–—-]|\s+(?:and|but|und|aber|et|y|e|mas|pero))\s*"
+    r"(?:not|nicht|kein|keine|pas|no|não|non)\s+(?P<what>[^,;.()\[\]–—]+)[)\]]?",
+    regex.IGNORECASE,
+)
+# within a clause: `not the fruit or the record label` excludes two things
+_ALTERNATIVES = regex.compile(r"\s+(?:or|nor|oder|ou|o)\s+", regex.IGNORECASE)
+_ARTICLE = regex.compile(
+    r"^(?:about\s+)?(?:an?|the|any|der|die|das|ein|eine|le|la|les|un|une|el|los|um|uma)\s+",
+    regex.IGNORECASE,
+)
+
+
+def split_exclusions(about: str) -> tuple[str, tuple[str, ...]]:
+    """The description without its negated clauses, and what these exclude, in order."""
+    found: list[str] = []
+
+    def take(match: regex.Match[str]) -> str:
+        found.extend(_ALTERNATIVES.split(match["what"]))
+        return " "
+
+    left = one_line(_CLAUSE.sub(take, about)).strip(" ,;:.-–—")
+    return left, exclusions_of(found)
+
+
+def exclusions_of(texts: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """Exclusions as judges take them: on one line, without article, each once."""
+    plain = (_ARTICLE.sub("", one_line(clean(text))).strip(" .") for text in texts)
+    return tuple(dict.fromkeys(cut(text, LONGEST) for text in plain if text))[:MOST]

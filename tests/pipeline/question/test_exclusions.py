@@ -1,0 +1,39 @@
+"""What a description excludes."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.pipeline.question.exclusions import LONGEST, MOST, exclusions_of, split_exclusions
+
+
+@pytest.mark.parametrize(
+    ("about", "left", "excluded"),
+    [
+        ("the payments company; not a crochet granny square", "the payments company", ["crochet granny square"]),
+        ("the browser (not Arc Raiders)", "the browser", ["Arc Raiders"]),
+        ("the notes app, not the PreSonus program or the philosophy term", "the notes app",
+         ["PreSonus program", "philosophy term"]),
+        ("not the fruit", "", ["fruit"]),
+        ("the maker of phones but not the fruit", "the maker of phones", ["fruit"]),
+        ("der Bezahldienst, nicht die Häkelform", "der Bezahldienst", ["Häkelform"]),
+        ("an app that does not sync", "an app that does not sync", []),
+        ("the notes app", "the notes app", []),
+        ("", "", []),
+    ],
+)  # fmt: skip
+def test_negated_clauses_are_exclusions(about: str, left: str, excluded: list[str]) -> None:
+    """A clause that begins with a negation goes; a negation inside a sentence stays."""
+    assert split_exclusions(about) == (left, tuple(excluded))
+
+
+def test_exclusions_are_bounded_and_each_stands_once() -> None:
+    """However many and long they are."""
+    texts = ["the fruit", "The fruit."[4:], "x" * 999, *(f"thing {n}" for n in range(99))]
+
+    excluded = exclusions_of(texts)
+
+    assert excluded[0] == "fruit"
+    assert len(excluded) == MOST
+    assert max(map(len, excluded)) <= LONGEST
+    assert len(set(excluded)) == MOST
