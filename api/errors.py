@@ -1,26 +1,26 @@
-"""Every error this package raises on purpose, so that a caller can choose what to catch.
+"""Every error this package raises on purpose: what happened, `code`, and who must act.
 
     ListenpostError
-    ├── UsageError                what was asked makes no sense            invalid_request
-    ├── ConfigurationError        a setting is unknown, malformed, missing  configuration
-    ├── StoreUnavailable          the database cannot be used               store_unavailable
-    ├── AccessDenied              no key, or one that is not valid          unauthorized
-    ├── Forbidden                 without keys, and not from this machine   forbidden
-    ├── LimitReached              a key's requests, analyses or cost        limit_reached
-    ├── NotFound                  nothing of that id is yours               not_found
-    ├── Conflict                  it was used for, or became, another thing conflict
-    ├── ModelError                a model server gave no usable answer      model_<reason>
-    ├── LangfuseError             Langfuse could not be set up              langfuse_failed
-    └── SourceError               a source could not be asked
-        ├── NotConfigured         its key or provider is not set            not_configured
-        ├── NotAsked              it takes no query like that               not_asked
-        ├── Refused               key wrong, revoked or restricted          refused
-        ├── RateLimited           too fast; `retry_at` when known           rate_limited
-        ├── QuotaExhausted        the day's calls are gone; `retry_at`      quota_exhausted
-        ├── Blocked               captcha, login wall or 403 page           blocked
-        ├── TimedOut              no answer within the deadline             timed_out
-        ├── Unreachable           no connection, or 5xx                     unreachable
-        └── Broken                an answer that is not what was promised   broken
+    ├── UsageError           invalid_request     caller: change the request
+    ├── ConfigurationError   configuration       operator: correct the setting that it names
+    ├── StoreUnavailable     store_unavailable   operator: make the database reachable
+    ├── AccessDenied         unauthorized        caller: send a valid API key
+    ├── Forbidden            forbidden           caller: call from this machine, or get a key
+    ├── LimitReached         limit_reached       caller: wait `retry_after` seconds
+    ├── NotFound             not_found           caller: use an id of its own
+    ├── Conflict             conflict            caller: use another key, or wait `retry_after` s
+    ├── ModelError           model_unavailable   operator: see its `reason` in docs/errors.md
+    ├── LangfuseError        langfuse_failed     operator: do what the message says
+    └── SourceError          source_error        nobody: the other sources go on
+        ├── NotConfigured    not_configured      operator: set its key or provider
+        ├── NotAsked         not_asked           caller: use other words
+        ├── Refused          refused             operator: check the key
+        ├── RateLimited      rate_limited        caller: wait until `retry_at`
+        ├── QuotaExhausted   quota_exhausted     caller: wait until `retry_at`
+        ├── Blocked          blocked             operator: ask less often, or another provider
+        ├── TimedOut         timed_out           operator: raise the timeout, if it stays slow
+        ├── Unreachable      unreachable         nobody: try again later
+        └── Broken           broken              developer: the answer is not in the known format
 
 Messages name the thing and the remedy; they never hold keys, bodies or URLs with a query string.
 """
@@ -43,17 +43,16 @@ class ListenpostError(Exception):
 
     @property
     def public(self) -> str:
-        """What a caller on another machine may read; a fault of ours says no more than that."""
+        """The message for a caller on another machine; a defect is only an `internal error`."""
         return "internal error" if type(self) is ListenpostError else str(self)
 
 
 class UsageError(ListenpostError):
-    """The request itself is wrong; the message says what to change."""
+    """The request is wrong; `field` is the one at fault, None when it is no single one."""
 
     code, status = "invalid_request", 422
 
     def __init__(self, detail: str = "", *, field: str | None = None) -> None:
-        """`field`: what it is about, as requests and forms call it; None: no single one."""
         super().__init__(detail)
         self.field = field
 
@@ -65,18 +64,20 @@ class ConfigurationError(ListenpostError):
 
 
 class StoreUnavailable(ListenpostError):
-    """The database cannot be used; the message names its variable, never its password."""
+    """The database cannot be used; the message names its variable, never its password.
+
+    `public` names neither variable nor path, which concern the operator alone.
+    """
 
     code, status = "store_unavailable", 503
 
     def __init__(self, detail: str, public: str = "the database cannot be used") -> None:
-        """Keep the words for others, which name no place of this machine, apart."""
         super().__init__(detail)
         self._public = public
 
     @property
     def public(self) -> str:
-        """Without the place and the variable, which are nobody's business but the owner's."""
+        """The message for a caller on another machine."""
         return self._public
 
 
@@ -87,7 +88,7 @@ class AccessDenied(ListenpostError):
 
 
 class Forbidden(ListenpostError):
-    """Without API keys only this machine may call, by a name that is its own."""
+    """No API keys are configured, and the call does not come from this machine by its own name."""
 
     code, status = "forbidden", 403
 
@@ -98,55 +99,51 @@ class LimitReached(ListenpostError):
     code, status = "limit_reached", 429
 
     def __init__(self, detail: str, retry_after: int) -> None:
-        """Keep the wait apart from the words."""
-        super().__init__(f"{detail}; try again in {_wait(retry_after)}")
+        # rounded up to `18 h`, `12 min` or `59 s`: a caller who waits that long is not refused
+        units = (("h", 3600), ("min", 60))
+        fits = ((unit, size) for unit, size in units if retry_after >= 2 * size)
+        unit, size = next(fits, ("s", 1))
+        super().__init__(f"{detail}; try again in {-(-retry_after // size)} {unit}")
         self.retry_after = retry_after
 
 
-def _wait(seconds: int) -> str:
-    """`59 s`, `12 min`, `18 h`; never shorter than it is."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{-(-seconds // size)} {unit}"
-    return f"{seconds} s"
-
-
 class NotFound(ListenpostError):
-    """Nothing of that id is the caller's."""
+    """Nothing with that id belongs to the caller."""
 
     code, status = "not_found", 404
 
 
 class Conflict(ListenpostError):
-    """A key or event of another request, or an analysis that was cancelled or has no report."""
+    """A key or event of another request, or an analysis that was cancelled or has no report.
+
+    `retry_after`: seconds until the conflict may be over, None when waiting does not help.
+    """
 
     code, status = "conflict", 409
 
     def __init__(self, detail: str, retry_after: int | None = None) -> None:
-        """`retry_after`: seconds until it may be over, where it is over by itself."""
         super().__init__(detail)
         self.retry_after = retry_after
 
 
 class ModelError(ListenpostError):
-    """A model server gave no usable answer; `reason` is a code of `services/reasons.py`."""
+    """A model server gave no usable answer; `reason` is one of `MODEL_REASONS`."""
 
     code, status = "model_unavailable", 503
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        """Keep the reason code apart from the words."""
         super().__init__(f"model: {reason}" + (f" ({detail})" if detail else ""))
         self.reason, self.detail = reason, detail
 
 
 class LangfuseError(ListenpostError):
-    """Langfuse did not do what setting it up needs; the message says what to do.
+    """Langfuse failed; the message says what happened and what to do.
 
     Args:
-        detail: what happened and the remedy.
-        http: the status it answered with, if it answered.
-        unsure: what was asked may have been done all the same.
-        wait: seconds until it takes requests again, when it says.
+        detail: the message.
+        http_status: status of its answer, None without one.
+        maybe_done: what was requested may have been done all the same.
+        retry_after: seconds until it takes requests again, when it says.
     """
 
     code, status = "langfuse_failed", 502
@@ -155,13 +152,12 @@ class LangfuseError(ListenpostError):
         self,
         detail: str,
         *,
-        http: int | None = None,
-        unsure: bool = False,
-        wait: float | None = None,
+        http_status: int | None = None,
+        maybe_done: bool = False,
+        retry_after: float | None = None,
     ) -> None:
-        """Keep what decides about going on apart from the words."""
         super().__init__(detail)
-        self.http, self.unsure, self.wait = http, unsure, wait
+        self.http_status, self.maybe_done, self.retry_after = http_status, maybe_done, retry_after
 
 
 class SourceError(ListenpostError):
@@ -177,13 +173,12 @@ class SourceError(ListenpostError):
     remedy: ClassVar[str] = "try again later"
 
     def __init__(self, source: str, detail: str = "", *, retry_at: datetime | None = None) -> None:
-        """Build the message a person reads."""
         self.source, self.detail, self.retry_at = source, detail, retry_at
         super().__init__(f"{source}: {detail or self.code.replace('_', ' ')}; {self.remedy}")
 
     @property
     def reason(self) -> str:
-        """The message for where the source and the outcome stand beside it."""
+        """The message without source and code, for where both stand beside it."""
         return f"{self.detail}; {self.remedy}" if self.detail else self.remedy
 
 
@@ -195,7 +190,7 @@ class NotConfigured(SourceError):
 
 
 class NotAsked(SourceError):
-    """It takes no query like that, so nothing was sent."""
+    """Its search takes no such query, so nothing was sent."""
 
     code, status = "not_asked", 422
     remedy = "ask in other words"
@@ -250,27 +245,27 @@ class Broken(SourceError):
 
 
 @contextmanager
-def building(failed: Callable[[str], ListenpostError]) -> Iterator[None]:
-    """Around a library's constructor: what it raises becomes `failed(detail)`; ours pass.
+def construction_failures_as(failure: Callable[[str], ListenpostError]) -> Iterator[None]:
+    """Raise `failure(detail)` for what a library's constructor raises; our own errors pass.
 
-    Libraries read variables of the environment by themselves, and what they raise over a malformed
-    one may be of any class. The detail names the variables in question, never a value.
+    The detail names the environment variables that may be at fault, never a value.
     """
     try:
         yield
     except ListenpostError:
         raise
+    # libraries read environment variables by themselves and raise any class over a malformed one
     except Exception as error:
-        names = ", ".join(f"`{name}`" for name in suspects(error))
+        names = ", ".join(f"`{name}`" for name in suspect_variables(error))
         remedy = f"correct or unset {names}" if names else "no variable is known that explains it"
         detail = f"its client cannot be built ({type(error).__name__}); {remedy}"
-        raise failed(detail) from (None if names else error)
+        raise failure(detail) from (None if names else error)
 
 
-def suspects(error: BaseException) -> list[str]:
-    """Variables over which a client may have failed, by what the error says; else every proxy's.
+def suspect_variables(error: BaseException) -> list[str]:
+    """Names of set environment variables that may explain a client's error; else every proxy's.
 
-    Of those that are set, each by its name alone: a value may hold a password.
+    Names alone: a value may hold a password.
     """
     text, values = str(error), {name: value for name, value in os.environ.items() if value}
     # it may name the variable: `OTEL_ATTRIBUTE_COUNT_LIMIT must be a non-negative integer`
@@ -278,26 +273,28 @@ def suspects(error: BaseException) -> list[str]:
     if known := [name for name in named if name in values]:
         return known
     # or quote the value of one of its own: `could not convert string to float: 'abc'`
-    own = [name for name in values if name.upper().startswith(_OWN)]
+    own = [name for name in values if name.upper().startswith(_LIBRARY_PREFIXES)]
     if quoted := [name for name in own if repr(values[name]) in text]:
         return quoted
     tls_files = [name for name in _TLS_FILES if name in values]
     # or a path: `Could not find a suitable TLS CA certificate bundle, invalid path: /nowhere`
-    if pathed := [name for name in tls_files if values[name] in text]:
-        return pathed
-    from ssl import SSLError  # a client that failed has it loaded, help has not
+    if by_path := [name for name in tls_files if values[name] in text]:
+        return by_path
+    from ssl import SSLError  # a client that failed has it loaded; the help of a command has not
 
-    if isinstance(error, (*_NO_FILE, SSLError)) or "certificate" in text.lower():
+    if isinstance(error, (*_FILE_ERRORS, SSLError)) or "certificate" in text.lower():
         return [name for name in tls_files if not os.path.exists(values[name])] or tls_files
     proxies = [name for name in values if name.lower().endswith("_proxy")]
-    if "SOCKS" in text:  # a proxy whose package is not installed
+    if "SOCKS" in text:  # the package for this kind of proxy is not installed
         return [name for name in proxies if values[name].lower().startswith("socks")]
     return proxies
 
 
-_OWN = ("LANGFUSE_", "OTEL_", "OPENAI_", "PRAWCORE_")
+# prefixes of the variables that Langfuse, OpenTelemetry, openai and prawcore read by themselves
+_LIBRARY_PREFIXES = ("LANGFUSE_", "OTEL_", "OPENAI_", "PRAWCORE_")
+# what OpenSSL, requests, curl and httplib2 read
 _TLS_FILES = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS",
     "SSLKEYLOGFILE",
 )  # fmt: skip
-_NO_FILE = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+_FILE_ERRORS = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)

@@ -23,7 +23,7 @@ from api.bootstrap.model_steps import (
 )
 from api.core.ports import SilentObserver, Source, UpstreamCheck
 from api.core.prompts import PackagedPrompts, Prompts
-from api.errors import ConfigurationError, SourceError, Unreachable, building
+from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.features.analyses.store_ports import SourceMemory
 from api.models import ModelCallLimiter
 from api.models.answer_parsing import STAND_IN
@@ -329,7 +329,7 @@ def _sources(
     built: dict[str, Source | SourceError] = {}
     for name, spec in SOURCES.items():
         try:
-            with building(partial(Unreachable, name)):
+            with construction_failures_as(partial(Unreachable, name)):
                 source = spec.build(settings.sources, memory)
         except SourceError as error:
             built[name] = error

@@ -17,7 +17,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from api.errors import suspects
+from api.errors import suspect_variables
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -154,7 +154,7 @@ def no_connection(error: BaseException, url: str) -> str:
     Of proxies the one in use may be well and the server down; no variable counts on this machine.
     """
     why = f"no connection ({type(error).__name__})"
-    names = [] if points_here(url) else [f"`{name}`" for name in suspects(error)]
+    names = [] if points_here(url) else [f"`{name}`" for name in suspect_variables(error)]
     return f"{why}; check {', '.join(names)}" if names else why
 
 

@@ -143,14 +143,14 @@ def _post(server: Server, path: str, body: Mapping[str, Any], title: str) -> Map
         try:
             return server.post(path, body, f"`{title}`")
         except LangfuseError as error:
-            if error.http == HTTPStatus.CONFLICT:
+            if error.http_status == HTTPStatus.CONFLICT:
                 raise UsageError(
                     f"`{title}` is an item of another dataset, which had this name once; use the "
                     "name that it has now, or a new one"
                 ) from None
-            if error.wait is None:
+            if error.retry_after is None:
                 raise
-            server.wait(error.wait)
+            server.wait(error.retry_after)
 
 
 def _prefix(dataset: str) -> str:

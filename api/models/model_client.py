@@ -33,7 +33,7 @@ from api.core.http_limits import (
     tls_context,
     wait_of,
 )
-from api.errors import ModelError, building
+from api.errors import ModelError, construction_failures_as
 from api.models import ModelCallLimiter
 from api.models.answer_parsing import STAND_IN, Completion, Tokens, read_completion
 from api.models.dialects import object_of, status_of
@@ -91,7 +91,7 @@ class ModelClient:
             raise ModelError("unreachable", "`OPENAI_BASE_URL` is not a URL") from None
         timeout = httpx2.Timeout(self._settings.report_timeout, connect=_CONNECT_SECONDS)
         trust_env = not points_here(url)
-        with building(partial(ModelError, "unreachable")):
+        with construction_failures_as(partial(ModelError, "unreachable")):
             http = _PatientHttp(
                 self._limiter,
                 url,

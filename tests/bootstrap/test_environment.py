@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from api import bootstrap, relevance_filter
-from api.errors import ConfigurationError, SourceError, Unreachable, building
+from api.errors import ConfigurationError, SourceError, Unreachable, construction_failures_as
 from api.services import product as product_service
 from api.services.product import Ask, Product
 from tests.interfaces.command import inside, process
@@ -229,7 +229,7 @@ async def test_a_defect_is_no_matter_of_the_environment() -> None:
 
     with (
         pytest.raises(ConfigurationError, match="no variable") as caught,
-        building(ConfigurationError),
+        construction_failures_as(ConfigurationError),
     ):
         raise TypeError("a defect")
 

@@ -86,7 +86,7 @@ class Server:
         try:
             row = self.get(path, **query)
         except LangfuseError as error:
-            if error.http == HTTPStatus.NOT_FOUND:
+            if error.http_status == HTTPStatus.NOT_FOUND:
                 return None
             raise
         return row if isinstance(row, Mapping) else None
@@ -110,7 +110,7 @@ class Server:
         """Make something, `title` in messages; sent once.
 
         Raises:
-            LangfuseError: with `unsure`, when it may have been made all the same.
+            LangfuseError: with `maybe_done`, when it may have been made all the same.
         """
         made = self._body(self._send("POST", path, body, title=title))
         return made if isinstance(made, Mapping) else {}
@@ -124,7 +124,7 @@ class Server:
         try:
             self._send("DELETE", path, query=query, title=title)
         except LangfuseError as error:
-            if error.http != HTTPStatus.NOT_FOUND:
+            if error.http_status != HTTPStatus.NOT_FOUND:
                 raise
 
     def wait(self, seconds: float) -> None:
@@ -137,7 +137,7 @@ class Server:
             raise LangfuseError(
                 f"Langfuse at `{self.host}` allows no more requests for {seconds:.0f} s; run this "
                 "again then: what is done stays",
-                http=HTTPStatus.TOO_MANY_REQUESTS,
+                http_status=HTTPStatus.TOO_MANY_REQUESTS,
             )
         self._patience -= seconds
         self._notice(f"Langfuse allows no more requests for {seconds:.0f} s; waiting")
@@ -171,7 +171,7 @@ class Server:
                 raise LangfuseError(
                     f"Langfuse at `{self.host}` broke off ({type(error).__name__}); run this "
                     "again: what is done stays, and nothing is made twice",
-                    unsure=True,
+                    maybe_done=True,
                 ) from None
             except httpx.InvalidURL:
                 raise ConfigurationError(
@@ -180,9 +180,13 @@ class Server:
             if response.is_success:
                 return response
             failure = self._failure(response, title or f"`{method} {path}`")
-            if method == "POST" or not isinstance(failure, LangfuseError) or failure.wait is None:
+            if (
+                method == "POST"
+                or not isinstance(failure, LangfuseError)
+                or failure.retry_after is None
+            ):
                 raise failure
-            self.wait(failure.wait)
+            self.wait(failure.retry_after)
 
     def _failure(self, response: httpx.Response, title: str) -> ListenpostError:
         """What an answer that is no success means, and what to do about it."""
@@ -209,8 +213,8 @@ class Server:
                 return LangfuseError(
                     f"{place} allows no more requests for now; run this again in a minute: what is "
                     "done stays",
-                    http=status,
-                    wait=_WAIT if wait is None else wait,
+                    http_status=status,
+                    retry_after=_WAIT if wait is None else wait,
                 )
         detail = f": {words}" if words else ""
         if response.is_redirect:
@@ -221,19 +225,19 @@ class Server:
             return LangfuseError(
                 f"{place} failed (HTTP {status}); run this again: what is done stays, and nothing "
                 "is made twice",
-                http=status,
-                unsure=True,
+                http_status=status,
+                maybe_done=True,
             )
         if status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
             return LangfuseError(
                 f"{place} answers {title} with HTTP {status}{detail}; somebody may have changed "
                 "it meanwhile: run this again",
-                http=status,
+                http_status=status,
             )
         return LangfuseError(
             f"{place} refuses {title} (HTTP {status}){detail}; report this with the server's "
             "version",
-            http=status,
+            http_status=status,
         )
 
     def _body(self, response: httpx.Response) -> Any:

@@ -370,14 +370,14 @@ def _make(server: Server, step: Step, body: Mapping[str, Any], made: set[str]) -
             made.add(str(row.get("id")))
             return row
         except LangfuseError as error:
-            raced = step.verb == "push" and error.http == HTTPStatus.BAD_REQUEST
-            if not (error.unsure or raced) and error.wait is None:
+            raced = step.verb == "push" and error.http_status == HTTPStatus.BAD_REQUEST
+            if not (error.maybe_done or raced) and error.retry_after is None:
                 raise
-            if error.wait is not None:
-                server.wait(error.wait)
+            if error.retry_after is not None:
+                server.wait(error.retry_after)
             if (there := _find(server, step)) is not None:
                 return there
-            if error.wait is None:
+            if error.retry_after is None:
                 raise
 
 
@@ -396,7 +396,7 @@ def _delete(server: Server, step: Step) -> str | None:
     try:
         server.delete(step.path, step.title, **query)
     except LangfuseError as error:
-        if error.http == HTTPStatus.CONFLICT and step.kind is Kind.WIDGET:
+        if error.http_status == HTTPStatus.CONFLICT and step.kind is Kind.WIDGET:
             return "it is still on a dashboard that is not ours; take it off there, then run again"
         raise
     return None

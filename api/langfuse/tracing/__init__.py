@@ -5,7 +5,7 @@ Without keys nothing is imported or sent. docs/langfuse.md tells the tree, the s
 
 from __future__ import annotations
 
-from api.errors import ConfigurationError, building
+from api.errors import ConfigurationError, construction_failures_as
 from api.langfuse.tracing.traced_ports import Tracing
 from api.settings import TracingSettings
 
@@ -31,7 +31,7 @@ def start(
     """
     if not settings.is_on:
         return None
-    with building(ConfigurationError):
+    with construction_failures_as(ConfigurationError):
         from api.langfuse.tracing.langfuse_client import Client
 
         client = Client(settings, user_id, session_id, version)

@@ -27,7 +27,7 @@ from api.core.http_limits import (
 from api.core.prompts import NAMES, Prompt, PromptName, packaged
 from api.core.text import clean
 from api.core.work import Flights
-from api.errors import ConfigurationError, building
+from api.errors import ConfigurationError, construction_failures_as
 from api.langfuse.tracing.masking import basic
 from api.settings import TracingSettings
 
@@ -167,7 +167,7 @@ class LangfusePrompts:
         except ValueError:
             raise ConfigurationError("`LANGFUSE_BASE_URL` is not a URL") from None
         trust_env = not points_here(settings.langfuse_base_url)
-        with building(ConfigurationError):
+        with construction_failures_as(ConfigurationError):
             return httpx.AsyncClient(
                 base_url=settings.langfuse_base_url.rstrip("/"),
                 headers={"Authorization": basic(settings), "Accept-Encoding": PACKINGS},
